@@ -9,8 +9,9 @@ Cost: linear in nodes and edges, each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeVar
 
 from tokenfst.automata.expressions.expression import (
     Expr,
@@ -21,6 +22,7 @@ from tokenfst.automata.expressions.expression import (
 )
 
 Graph = Mapping[str, Iterable[str]]
+_Vertex = TypeVar("_Vertex", bound=Hashable)
 
 COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT, Op.UNORDERED)
 """The operators that calls may stand under; every other node is a leaf here."""
@@ -181,16 +183,16 @@ def reachable(graph: Graph, start: str) -> list[str]:
     return list(found)
 
 
-def components(graph: Graph) -> list[list[str]]:
+def components(graph: Mapping[_Vertex, Iterable[_Vertex]]) -> list[list[_Vertex]]:
     """The strongly connected components, each before those that lead to it (Tarjan, without recursion).
 
     Edges that lead out of the graph's vertices are ignored.
     """
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    open_vertices: list[str] = []
-    is_open: set[str] = set()
-    found: list[list[str]] = []
+    order: dict[_Vertex, int] = {}
+    lowest: dict[_Vertex, int] = {}
+    open_vertices: list[_Vertex] = []
+    is_open: set[_Vertex] = set()
+    found: list[list[_Vertex]] = []
     for root in graph:
         if root in order:
             continue
@@ -223,7 +225,7 @@ def components(graph: Graph) -> list[list[str]]:
     return found
 
 
-def _last(vertices: list[str], wanted: str) -> int:
+def _last(vertices: list[_Vertex], wanted: _Vertex) -> int:
     position = len(vertices) - 1
     while vertices[position] != wanted:
         position -= 1

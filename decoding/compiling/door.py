@@ -11,9 +11,13 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
+from tokenfst.decoding.scores.automaton import ScoreAutomaton
+from tokenfst.decoding.scores.token_ngrams import TokenNGrams
 from tokenfst.decoding.token_automata.classes import find_classes
 from tokenfst.decoding.token_automata.pickled import speaking_of
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose
@@ -50,27 +54,47 @@ def compile(
 ) -> CanonicalAutomaton: ...
 
 
+@overload
+def compile(
+    constraint: WeightedLanguage, vocabulary: Vocabulary, budget: Budget | None = None
+) -> ScoreAutomaton: ...
+
+
+@overload
+def compile(
+    constraint: NGramModel, vocabulary: Vocabulary, budget: Budget | None = None
+) -> ScoreAutomaton | TokenNGrams: ...
+
+
 @checked
 def compile(
-    constraint: Constraint | SymbolAutomaton,
+    constraint: Constraint | SymbolAutomaton | WeightedLanguage | NGramModel,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
     deterministic: bool = False,
     tokenization: Literal["all", "canonical"] = "all",
     token_classes: Mapping[str, Iterable[int]] | None = None,
-) -> TokenAutomaton | CanonicalAutomaton:
+) -> TokenAutomaton | CanonicalAutomaton | ScoreAutomaton | TokenNGrams:
     """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
     automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
     ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
     (``CanonicalAutomaton``, docs/canonical.md). ``token_classes``: the token ids of classes that the constraint names
-    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md).
+    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md). Of a ``WeightedLanguage`` or ``NGramModel`` comes an
+    automaton whose matcher adds scores to logits (docs/weights.md); it has no such options.
 
     The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
     and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
     for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
     spell all of the constraint.
     """
+    if isinstance(constraint, WeightedLanguage | NGramModel):
+        if deterministic or tokenization != "all" or token_classes is not None:
+            raise ConstraintError(
+                "compile(): a weighted language has the scores of all token sequences: leave out deterministic, "
+                "tokenization and token_classes"
+            )
+        return _scores(constraint, vocabulary, budget)
     if not isinstance(constraint, Constraint | SymbolAutomaton):
         raise TypeError(
             "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
@@ -101,6 +125,17 @@ def compile(
     speaking_of(constraint, native)
     automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
     return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
+
+
+def _scores(
+    constraint: WeightedLanguage | NGramModel, vocabulary: Vocabulary, budget: Budget | None
+) -> ScoreAutomaton | TokenNGrams:
+    """The automaton of scores. A model over token ids has them without any bytes."""
+    if isinstance(constraint, NGramModel):
+        if constraint.unit == "token":
+            return TokenNGrams(constraint, vocabulary, budget)
+        constraint = constraint.to_weighted(budget)
+    return ScoreAutomaton(constraint, vocabulary, budget)
 
 
 def _compile_tokens(

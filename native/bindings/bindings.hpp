@@ -27,5 +27,6 @@ void bind_fst_real(nanobind::module_& m);
 void bind_fst_minmax(nanobind::module_& m);
 void bind_fst_lazy_choices(nanobind::module_& m);
 void bind_fst_lazy_sums(nanobind::module_& m);
+void bind_scores(nanobind::module_& m);
 
 }  // namespace tokenfst

@@ -62,4 +62,5 @@ NB_MODULE(_native, m) {
   bind_fst_minmax(m);
   bind_fst_lazy_choices(m);
   bind_fst_lazy_sums(m);
+  bind_scores(m);
 }

@@ -59,6 +59,10 @@ if TYPE_CHECKING:
     from tokenfst.automata.tools.reading.reader import ToolParser
     from tokenfst.automata.tools.reading.replies import ToolCall, ToolReply
     from tokenfst.automata.tools.requests import from_openai
+    from tokenfst.automata.weights.entropy import maximum_entropy
+    from tokenfst.automata.weights.language import WeightedLanguage
+    from tokenfst.automata.weights.ngrams import NGramModel
+    from tokenfst.automata.weights.preferences import boost, prefer
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
     from tokenfst.decoding.compiling.door import compile
@@ -88,6 +92,8 @@ if TYPE_CHECKING:
     from tokenfst.decoding.rows.generations import Generation
     from tokenfst.decoding.rows.reach_rows import start_rows
     from tokenfst.decoding.rows.tensor_rows import TensorRows
+    from tokenfst.decoding.scores.automaton import ScoreAutomaton
+    from tokenfst.decoding.scores.matcher import ScoreMatcher
     from tokenfst.decoding.search.beam_search import automata_beam_search
     from tokenfst.decoding.search.beam_search_generate import automata_beam_generate
     from tokenfst.decoding.search.drafts import PromptLookup
@@ -134,11 +140,14 @@ __all__ = [
     "HmmProduct",
     "Language",
     "Matcher",
+    "NGramModel",
     "ParseError",
     "PromptLookup",
     "ProviderSchemaError",
     "PushDownDeviceAutomaton",
     "SchemaError",
+    "ScoreAutomaton",
+    "ScoreMatcher",
     "Store",
     "SymbolAutomaton",
     "TensorRows",
@@ -151,11 +160,13 @@ __all__ = [
     "ToolReply",
     "UnsupportedSchemaError",
     "Vocabulary",
+    "WeightedLanguage",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "automata_beam_generate",
     "automata_beam_search",
     "avoids",
+    "boost",
     "bundled_grammar",
     "bundled_grammars",
     "case_insensitive",
@@ -185,10 +196,12 @@ __all__ = [
     "load",
     "load_vocabulary",
     "ltlf",
+    "maximum_entropy",
     "multi_choice",
     "multi_label",
     "normalization_insensitive",
     "one_token",
+    "prefer",
     "python_calls",
     "python_object",
     "quoted_text",
@@ -236,11 +249,14 @@ _PLACES = {
     "HmmProduct": "decoding.particles.hmm_product",
     "Language": "automata.languages.language",
     "Matcher": "_native",
+    "NGramModel": "automata.weights.ngrams",
     "ParseError": "errors",
     "PromptLookup": "decoding.search.drafts",
     "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
+    "ScoreAutomaton": "decoding.scores.automaton",
+    "ScoreMatcher": "decoding.scores.matcher",
     "Store": "decoding.store.store",
     "SymbolAutomaton": "automata.symbols.automaton",
     "TensorRows": "decoding.rows.tensor_rows",
@@ -253,11 +269,13 @@ _PLACES = {
     "ToolReply": "automata.tools.reading.replies",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
+    "WeightedLanguage": "automata.weights.language",
     "allocate_token_bitmask": "decoding.masks.bitmask",
     "apply_token_bitmask_inplace": "decoding.masks.bitmask",
     "automata_beam_generate": "decoding.search.beam_search_generate",
     "automata_beam_search": "decoding.search.beam_search",
     "avoids": "automata.pieces.concepts",
+    "boost": "automata.weights.preferences",
     "bundled_grammar": "automata.notations.bundled",
     "bundled_grammars": "automata.notations.bundled",
     "case_insensitive": "automata.images.folding",
@@ -286,10 +304,12 @@ _PLACES = {
     "lark_grammar": "automata.notations.lark_syntax",
     "load_vocabulary": "tokenizers.adapters.sources",
     "ltlf": "automata.symbols.ltlf",
+    "maximum_entropy": "automata.weights.entropy",
     "multi_choice": "automata.pieces.taxonomy",
     "multi_label": "decoding.labels.lists",
     "normalization_insensitive": "automata.images.equivalence",
     "one_token": "automata.pieces.tokens",
+    "prefer": "automata.weights.preferences",
     "python_calls": "automata.python_text.objects",
     "python_object": "automata.python_text.objects",
     "quoted_text": "automata.grammars.lists",

@@ -238,6 +238,45 @@ class Vocabulary:
     @property
     def trie_nodes(self) -> int: ...
 
+class WeightedBytes:
+    def __init__(
+        self,
+        finals: npt.NDArray[np.float64],
+        offsets: npt.NDArray[np.uint32],
+        labels: npt.NDArray[np.uint8],
+        weights: npt.NDArray[np.float64],
+        targets: npt.NDArray[np.uint32],
+        failures: npt.NDArray[np.int32],
+        failure_weights: npt.NDArray[np.float64],
+    ) -> None: ...
+    @property
+    def num_states(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+    def advance(
+        self, states: npt.NDArray[np.uint32], weights: npt.NDArray[np.float64], data: bytes
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]: ...
+    def scores(
+        self,
+        vocabulary: Vocabulary,
+        initial: bool,
+        states: npt.NDArray[np.uint32],
+        weights: npt.NDArray[np.float64],
+        seconds: float,
+    ) -> npt.NDArray[np.float32]: ...
+
+def lattice_forward(
+    graph: Sequence[npt.NDArray[np.int64]], start: int, weights: npt.NDArray[Any], finals: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+def lattice_backward(
+    graph: Sequence[npt.NDArray[np.int64]],
+    weights: npt.NDArray[Any],
+    finals: npt.NDArray[Any],
+    alpha: npt.NDArray[np.float64],
+    totals: npt.NDArray[np.float64],
+    scales: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]: ...
+
 class TokenAutomaton:
     made_from: Any
     constraint: Constraint | None

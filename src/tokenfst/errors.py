@@ -95,6 +95,30 @@ class AlgebraError(ConstraintError):
     it is about more than texts. The message says why, and what to do instead."""
 
 
+class DivergingSumError(ConstraintError):
+    """The weights of a weighted language add up to no finite number.
+
+    ``cycle``: what a cycle reads that goes round for ever; ``weight``: its log weight; ``states``: how many states
+    are connected with it.
+    """
+
+    def __init__(self, cycle: bytes, weight: float, states: int) -> None:
+        self.cycle, self.weight, self.states = cycle, weight, states
+        shown = repr(cycle if len(cycle) <= 60 else cycle[:60] + b"...")
+        super().__init__(
+            f"the weights add up to no finite number: the cycle that reads {shown} has the log weight "
+            f"{weight:.6g}, and with the other cycles of its {states:,} states it weighs one or more. Scale the "
+            "weights down, or bound the length"
+        )
+
+    def __reduce__(self) -> tuple[type[DivergingSumError], tuple[bytes, float, int]]:
+        return type(self), (self.cycle, self.weight, self.states)
+
+
+class ArpaError(ConstraintError):
+    """A text is no n-gram model in ARPA's format, or its symbols do not fit; the message names the line."""
+
+
 class PatternError(ConstraintError):
     """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
 

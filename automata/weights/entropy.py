@@ -1,0 +1,68 @@
+"""``maximum_entropy``: of all distributions over a language's texts with a given expected length, that of
+highest entropy.
+
+It weighs a text of n bytes z^n for one z (a Gibbs distribution), and z is found by bisection: the expected
+length grows with z, from that of the shortest texts to that of all, or without bound up to where the sum diverges.
+Each step is an exact sum. Cost: about 60 sums.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from tokenfst.arguments import checked, refuse
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.budget import Budget
+from tokenfst.errors import ArgumentValueError, DivergingSumError
+
+_STEPS = 200
+_FAR = 300.0
+"""Logarithms of z beyond which the expected length moves no more."""
+
+
+@checked
+def maximum_entropy(
+    language: Constraint, mean_length: float, *, budget: Budget | None = None
+) -> WeightedLanguage:
+    """The distribution over the texts of ``language`` of the highest entropy among those whose expected length is
+    ``mean_length`` bytes: normalized.
+
+    ``ArgumentValueError`` where the language has no such distribution: the length must lie between those of its
+    shortest and its longest text.
+    """
+    plain = WeightedLanguage.of(language, budget)
+    if not 0 <= mean_length < math.inf:
+        refuse("maximum_entropy", "mean_length", mean_length, "not negative and finite", ArgumentValueError)
+    low, high = -_FAR, _FAR
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if high - low < 1e-13 * max(1.0, abs(middle)):
+            break
+        if _length(plain, middle) < mean_length:
+            low = middle
+        else:
+            high = middle
+    if abs(_length(plain, low) - mean_length) > 1e-6 * max(1.0, mean_length):
+        refuse(
+            "maximum_entropy", "mean_length", mean_length,
+            "between the lengths of the language's shortest and longest text", ArgumentValueError,
+        )  # fmt: skip
+    return _tilted(plain, low).normalized()
+
+
+def _length(language: WeightedLanguage, log_z: float) -> float:
+    """The expected length; infinite where the sum diverges."""
+    try:
+        return _tilted(language, log_z).expected_length()
+    except DivergingSumError:
+        return math.inf
+
+
+def _tilted(language: WeightedLanguage, log_z: float) -> WeightedLanguage:
+    """Each byte's weight multiplied by z."""
+    machine = replace(language.machine, weights=np.asarray(language.machine.weights + log_z))
+    return WeightedLanguage(machine, language.source, language.budget)

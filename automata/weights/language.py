@@ -1,0 +1,379 @@
+"""``WeightedLanguage``: texts with weights.
+
+The idea: a text's weight is the sum over its paths of the products of their weights (log semiring), so it is exact on
+ambiguous machines. Weights are kept and given as natural logarithms; a text outside has -inf.
+
+Sums over all texts solve linear equations (``sums``): the total (``mass``), the entropy, the expected length, how often
+an arc is used. ``normalized()`` divides by them, which makes every state's weights add up to one: its scores
+while a text is written are then conditional probabilities, where those of the plain machine are what the paths so
+far weigh.
+
+Rejected: weights on the words of a ``Language``. A sum over them needs a machine anyway, and what is not regular in its
+weights (a model) has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+import tokenfst._native as _native
+from tokenfst.arguments import checked, refuse, whole
+from tokenfst.automata.languages.constraint import Constraint, encode
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.openfst.label_kinds import byte_arcs, filled_with_bytes
+from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
+from tokenfst.automata.transducers.checks import limits
+from tokenfst.automata.transducers.mapping import convert
+from tokenfst.automata.transducers.operations import determinize, intersect
+from tokenfst.automata.transducers.symbols import SymbolTable
+from tokenfst.automata.transducers.vector import VectorFst
+from tokenfst.automata.transducers.weights import ARC_TYPES
+from tokenfst.automata.weights import drawing_texts, sums
+from tokenfst.automata.weights.machine import Floats, Machine, is_deterministic, make, without_failures
+from tokenfst.budget import Budget
+from tokenfst.errors import ArgumentValueError, ConstraintError, EmptyLanguageError, FstError
+
+_SOURCE_LENGTH = 240
+
+
+class WeightedLanguage:
+    """Texts (byte strings) with weights; immutable. Make one with ``from_fst``, ``of``, ``alternatives``, ``prefer``,
+    ``boost`` or ``NGramModel.to_weighted``; combine with ``&`` (weights multiply), ``|`` (weights add up), ``+`` (one
+    text after the other).
+
+    ``special_weight``: the log weight of a special token, which has no bytes: -inf, they are forbidden, unless the
+    language forbids nothing (``prefer``, ``boost``).
+    """
+
+    __slots__ = ("_core", "_plain", "budget", "machine", "source", "special_weight")
+
+    def __init__(
+        self,
+        machine: Machine,
+        source: str = "",
+        budget: Budget | None = None,
+        special_weight: float = -np.inf,
+    ) -> None:
+        if not isinstance(machine, Machine):
+            refuse(
+                "WeightedLanguage", "machine", machine, "a Machine: use from_fst(), of() or alternatives()"
+            )
+        self.machine, self.source, self.budget = machine, source, budget or Budget()
+        self.special_weight = float(special_weight)
+        self._plain: Machine | None = None
+        self._core: _native.WeightedBytes | None = None
+
+    def __repr__(self) -> str:
+        size = f"{self.machine.num_states:,} states, {len(self.machine.labels):,} arcs"
+        return f"<WeightedLanguage {self.source or 'of a machine'}: {size}>"
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        kept = ("budget", "machine", "source", "special_weight")
+        return None, {name: getattr(self, name) for name in kept} | {"_plain": None, "_core": None}
+
+    # --- constructors ---------------------------------------------------------------------------------
+
+    @classmethod
+    @checked
+    def from_fst(
+        cls, fst: VectorFst, *, byte_zero: int | None = None, token_type: Any = None, source: str = "fst",
+        budget: Budget | None = None,
+    ) -> WeightedLanguage:  # fmt: skip
+        """An acceptor of ``tokenfst.fst`` over any semiring of numbers but min-max: weights of "standard" and "log" are
+        costs (negative logarithms), those of "real" probabilities. **Paths add up**, also those of a "standard"
+        machine.
+
+        What labels are is said as for ``Language.from_fst``: by symbol tables, ``byte_zero`` or ``token_type``.
+        Epsilons are removed exactly. ``FstError`` for transducers, labels that are no bytes, and epsilons whose sum
+        diverges.
+        """
+        limit = budget or Budget()
+        plain = convert(fst, "log64", budget=limit)
+        plain.rmepsilon(budget=limit)
+        if plain.start() < 0:
+            return cls(_nothing(), source, limit)
+        finals, counts, ilabels, olabels, weights, targets = plain.arrays()
+        some = np.flatnonzero(weights < np.inf)
+        states = np.repeat(np.arange(len(counts)), counts)[some]
+        boolean = ARC_TYPES["boolean"]
+        core = boolean.core.from_arrays(
+            plain.start(), (finals < np.inf).astype(np.uint8),
+            np.bincount(states, minlength=len(counts)).astype(np.int64), ilabels[some], olabels[some],
+            np.ones(len(some), np.uint8), targets[some], limits(limit),
+        )  # fmt: skip
+        named = VectorFst.of_core(boolean, core, plain.tables)
+        arcs = byte_arcs(named, byte_zero=byte_zero, token_type=token_type, budget=limit, acceptor=True)
+        # Arcs of several bytes begin with one that leaves the arc's own state, in the order of the arcs.
+        logs = np.zeros(len(arcs.source))
+        logs[arcs.source < len(counts)] = -weights[some]
+        ends = np.full(arcs.num_states, -np.inf)
+        ends[: len(counts)] = -finals
+        if (logs == np.inf).any() or (ends == np.inf).any():
+            raise FstError(f"{source}: a weight is infinite")
+        bytes_ = arcs.ilabel.astype(np.int64) - BYTE_ZERO_LABEL
+        made = (arcs.source.astype(np.int64), bytes_, logs, arcs.nextstate.astype(np.int64))
+        return cls(make(plain.start(), 0.0, ends, made), source, limit)
+
+    @classmethod
+    @checked
+    def of(cls, language: Constraint, budget: Budget | None = None) -> WeightedLanguage:
+        """Every text of a language with weight 1. Makes all its states. Grammars are taken where they are regular."""
+        regular = as_language(language, "WeightedLanguage.of")
+        fst = convert(regular.to_native_fst(), "log64")
+        return cls.from_fst(fst, source=regular.source, budget=budget or regular.budget)
+
+    @classmethod
+    @checked
+    def alternatives(
+        cls,
+        choices: Mapping[str, float] | Iterable[tuple[str | bytes | Constraint, float]],
+        budget: Budget | None = None,
+    ) -> WeightedLanguage:
+        """Texts or languages, each with a weight, a number that is not negative: a text weighs what the alternatives
+        that hold it weigh together. Not logarithms: ``{"yes": 3, "no": 1}``."""
+        found: WeightedLanguage | None = None
+        pairs = list(choices.items() if isinstance(choices, Mapping) else choices)
+        for at, pair in enumerate(pairs):
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                refuse(
+                    "WeightedLanguage.alternatives", f"choices[{at}]", pair, "a pair of a text and its weight"
+                )
+            text, weight = pair
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < np.inf:
+                refuse(
+                    "WeightedLanguage.alternatives", f"the weight of choices[{at}]", weight,
+                    "a number that is not negative and finite", ArgumentValueError,
+                )  # fmt: skip
+            if weight == 0:
+                continue
+            each = text if isinstance(text, Constraint) else Language.literal(text)
+            scaled = cls.of(each, budget).scaled(float(np.log(weight)))
+            found = scaled if found is None else found | scaled
+        made = found or cls(_nothing(), "", budget)
+        return cls(made.machine, f"{len(pairs)} alternatives", budget)
+
+    # --- what it is -----------------------------------------------------------------------------------
+
+    def is_empty(self) -> bool:
+        """Whether no text has a weight."""
+        return self.machine.num_states == 0
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether each text has at most one path."""
+        return is_deterministic(self.machine)
+
+    @property
+    def core(self) -> _native.WeightedBytes:
+        """The core's automaton; made once. ``EmptyLanguageError`` where there is no text."""
+        if self._core is None:
+            if self.is_empty():
+                raise EmptyLanguageError(f"{self!r} has no text with a weight")
+            self._core = _native.WeightedBytes(*self.machine.core_arguments())  # type: ignore[arg-type]
+        return self._core
+
+    @property
+    def plain(self) -> Machine:
+        """The machine without failure arcs; made once."""
+        if self._plain is None:
+            self._plain = without_failures(self.machine, self.budget)
+        return self._plain
+
+    @checked
+    def log_weight(self, text: str | bytes) -> float:
+        """The log of a text's weight; -inf outside. O(length x paths side by side)."""
+        data = encode(text)
+        if data is None or self.is_empty():
+            return -float("inf")
+        start = np.array([self.machine.start], np.uint32), np.array([self.machine.initial])
+        states, weights = self.core.advance(*start, data)
+        return sums.log_sum(weights + self.machine.finals[states])
+
+    # --- algebra --------------------------------------------------------------------------------------
+
+    @checked
+    def scaled(self, by: float) -> WeightedLanguage:
+        """Every text's log weight raised by ``by``."""
+        if not abs(by) < np.inf:
+            refuse("WeightedLanguage.scaled", "by", by, "finite", ArgumentValueError)
+        machine = self.machine
+        made = Machine(machine.start, machine.initial + by, *machine.core_arguments())  # type: ignore[arg-type]
+        return WeightedLanguage(made, self.source, self.budget, self.special_weight)
+
+    def __and__(self, other: WeightedLanguage | Constraint) -> WeightedLanguage:
+        """The texts of both; weights multiply, those of a ``Language`` are 1. Pairs of states at worst."""
+        theirs = _weighted(other)
+        if theirs is None:
+            return NotImplemented
+        made = intersect(self._body(), theirs._body(), budget=self.budget)  # another of this class
+        initial = self.machine.initial + theirs.machine.initial
+        special = self.special_weight + theirs.special_weight
+        return self._derived(made, f"({self.source}) & ({theirs.source})", initial, special)
+
+    __rand__ = __and__
+
+    def __or__(self, other: WeightedLanguage | Constraint) -> WeightedLanguage:
+        """The texts of either; weights add up."""
+        theirs = _weighted(other)
+        if theirs is None:
+            return NotImplemented
+        made = self.to_fst().union(theirs.to_fst())
+        special = float(np.logaddexp(self.special_weight, theirs.special_weight))
+        return self._derived(made, f"({self.source}) | ({theirs.source})", 0.0, special)
+
+    def __add__(self, other: WeightedLanguage | Constraint) -> WeightedLanguage:
+        """A text of this one, then a text of the other; weights multiply."""
+        theirs = _weighted(other)
+        if theirs is None:
+            return NotImplemented
+        made = self._body().concat(theirs._body())  # another of this class
+        initial = self.machine.initial + theirs.machine.initial
+        return self._derived(made, f"({self.source}) + ({theirs.source})", initial)
+
+    def star(self) -> WeightedLanguage:
+        """Any number of texts one after the other. ``FstOpError`` where the empty text weighs 1 or more."""
+        return self._derived(self.to_fst().closure(), f"({self.source}).star()")
+
+    @checked
+    def determinize(self, budget: Budget | None = None) -> WeightedLanguage:
+        """The same weights with one path for each text. Not every machine has such a form: ``BudgetExceeded``."""
+        limit = budget or self.budget
+        made = determinize(self._body(), budget=limit)
+        return self._derived(made, self.source, self.machine.initial, self.special_weight)
+
+    @checked
+    def normalized(self, budget: Budget | None = None) -> WeightedLanguage:
+        """The probability distribution in proportion to the weights: divided by ``mass()``, and with weights
+        moved towards the start until those that leave each state add up to one. Its scores while a text is written
+        are conditional probabilities. ``DivergingSumError``; ``EmptyLanguageError``."""
+        machine = self._some()
+        ahead = sums.onward_sums(machine, budget or self.budget)
+        source, target = machine.sources(), machine.targets.astype(np.int64)
+        arcs = (
+            source,
+            machine.labels.astype(np.int64),
+            machine.weights + ahead[target] - ahead[source],
+            target,
+        )
+        made = make(machine.start, 0.0, machine.finals - ahead, arcs)
+        return WeightedLanguage(made, f"({self.source}).normalized()", self.budget)
+
+    # --- sums over all texts --------------------------------------------------------------------------
+
+    @checked
+    def log_mass(self, within: Constraint | None = None, budget: Budget | None = None) -> float:
+        """The log of the sum of the weights of all texts, or of those of a language; -inf of none.
+
+        Exact though they are infinitely many. ``DivergingSumError``; ``BudgetExceeded``.
+        """
+        if within is not None:
+            return (self & within).log_mass(budget=budget)
+        if self.is_empty():
+            return -float("inf")
+        machine = self.plain
+        return machine.initial + float(sums.onward_sums(machine, budget or self.budget)[machine.start])
+
+    @checked
+    def mass(self, within: Constraint | None = None, budget: Budget | None = None) -> float:
+        """The sum of the weights of all texts, or of those of a language: for a model, how probable the language is."""
+        return float(np.exp(self.log_mass(within, budget)))
+
+    @checked
+    def expected_length(self, budget: Budget | None = None) -> float:
+        """The mean number of bytes of a text, each as probable as its share of the mass."""
+        return float(self.marginals(budget)[0].sum())
+
+    @checked
+    def entropy(self, budget: Budget | None = None) -> float:
+        """The entropy of the distribution in proportion to the weights, in nats. ``ConstraintError`` unless
+        each text has one path: ``determinize()`` first."""
+        if not self.is_deterministic:
+            raise ConstraintError(
+                f"the entropy of {self!r} needs one path for each text, and some have several: determinize() it first"
+            )
+        machine = self._some()
+        arcs, ends = self.marginals(budget)
+        final = np.where(ends > 0, machine.finals, 0.0)
+        mean = machine.initial + float((arcs * machine.weights).sum() + (ends * final).sum())
+        return max(self.log_mass(budget=budget) - mean, 0.0)
+
+    @checked
+    def marginals(self, budget: Budget | None = None) -> tuple[Floats, Floats]:
+        """How often each arc of ``plain`` is used in a text, and how often a text ends in each state, on average over
+        the distribution in proportion to the weights."""
+        machine, limit = self._some(), budget or self.budget
+        ahead, behind = sums.onward_sums(machine, limit), sums.inward_sums(machine, limit)
+        total = machine.initial + ahead[machine.start]
+        arcs = behind[machine.sources()] + machine.weights + ahead[machine.targets.astype(np.int64)] - total
+        return np.exp(arcs), np.exp(behind + machine.finals - total)
+
+    @checked
+    def sample(self, count: int = 1, *, length: int | None = None, seed: int = 0) -> list[bytes]:
+        """Texts drawn independently, each as probable as its share of the mass; with ``length``, among those of so many
+        bytes. The same seed gives the same texts. ``EmptyLanguageError`` where there is none."""
+        whole("WeightedLanguage.sample", "count", count, 0)
+        whole("WeightedLanguage.sample", "seed", seed, 0)
+        if length is not None:
+            whole("WeightedLanguage.sample", "length", length, 0)
+            return drawing_texts.of_length(self._some(), count, length, seed, self.budget)
+        return drawing_texts.drawn(self.normalized().machine, count, seed)
+
+    # --- out ------------------------------------------------------------------------------------------
+
+    @checked
+    def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> VectorFst:
+        """An acceptor of ``tokenfst.fst`` over "log64" without failure arcs, with tables that say which byte a
+        label is; the start's weight stands on the final ones."""
+        machine, kind = self.plain, ARC_TYPES["log64"]
+        table = filled_with_bytes(SymbolTable("bytes"), byte_zero)
+        if self.is_empty():
+            return VectorFst("log64").set_tables((table, table))
+        labels = machine.labels.astype(np.int32) + byte_zero
+        core = kind.core.from_arrays(
+            machine.start, -(machine.finals + machine.initial), np.diff(machine.offsets.astype(np.int64)),
+            labels, labels, -machine.weights, machine.targets.astype(np.int32), limits(Budget.unlimited()),
+        )  # fmt: skip
+        return VectorFst.of_core(kind, core, (table, table))
+
+    # --- details --------------------------------------------------------------------------------------
+
+    def _some(self) -> Machine:
+        if self.is_empty():
+            raise EmptyLanguageError(f"{self!r} has no text with a weight")
+        return self.plain
+
+    def _body(self) -> VectorFst:
+        """The acceptor without the start's weight."""
+        return self.to_fst() if self.is_empty() else self.scaled(-self.machine.initial).to_fst()
+
+    def _derived(
+        self, fst: VectorFst, source: str, initial: float = 0.0, special_weight: float = -np.inf
+    ) -> WeightedLanguage:
+        made = WeightedLanguage.from_fst(fst, source=source[:_SOURCE_LENGTH], budget=self.budget)
+        found = made if made.is_empty() else made.scaled(initial)
+        return WeightedLanguage(found.machine, found.source, self.budget, special_weight)
+
+
+def as_language(constraint: Constraint, call: str) -> Language:
+    """A constraint as a regular language; ``ConstraintError`` where it is none."""
+    if getattr(constraint, "is_regular", bool)():
+        constraint = constraint.to_language()  # type: ignore[attr-defined]
+    if not isinstance(constraint, Language):
+        raise ConstraintError(
+            f"{call} takes a regular language: {constraint!r} is none; truncate(depth) makes one"
+        )
+    return constraint
+
+
+def _weighted(other: object) -> WeightedLanguage | None:
+    if isinstance(other, Constraint):
+        return WeightedLanguage.of(other)
+    return other if isinstance(other, WeightedLanguage) else None
+
+
+def _nothing() -> Machine:
+    none = np.zeros(0, np.int64)
+    return make(0, 0.0, np.full(1, -np.inf), (none, none, none.astype(np.float64), none))

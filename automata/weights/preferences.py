@@ -1,0 +1,131 @@
+"""Preferences: languages and phrases that are wanted, while nothing is forbidden.
+
+The idea: a weight that only a whole text or phrase earns is paid out while it is written and taken back where it breaks
+off, so that it guides every token. What a state has been paid so far is its *potential*; an arc weighs what it
+earns and the difference of the potentials, and the end pays the rest back. So the weights of whole texts are
+exactly those that are promised, whatever the potentials are.
+
+- ``prefer``: a text of the language weighs e^by, any other 1. The potential is ``by`` as long as the language can still
+  be met.
+- ``boost``: a text weighs e^by for each occurrence of a phrase in it, overlapping ones too. States are the beginnings
+  of phrases (Aho and Corasick 1975), potentials grow with the part of a phrase that is written, and a failure arc
+  takes them back.
+
+Cost: the states of the language and one; a state and an arc for each byte of the phrases and 256 at the root.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from tokenfst.arguments import checked, refuse
+from tokenfst.automata.languages.constraint import Constraint, encode
+from tokenfst.automata.weights.language import WeightedLanguage, as_language
+from tokenfst.automata.weights.machine import make
+from tokenfst.budget import Budget
+from tokenfst.errors import ArgumentValueError, BudgetExceeded
+
+
+@checked
+def prefer(language: Constraint, by: float = 1.0, *, budget: Budget | None = None) -> WeightedLanguage:
+    """A soft constraint: a text of ``language`` has the log weight ``by``, any other 0. Nothing is forbidden.
+
+    A token that makes the language impossible has the score -by, once; all others 0. Negative: the language is avoided.
+    Makes all states of the language.
+    """
+    _finite("prefer", "by", by)
+    regular = as_language(language, "prefer")
+    dfa = regular.determinize()
+    states = dfa.num_states
+    table = dfa.table[:, dfa.classes].astype(np.int64)
+    table[0] = 0
+    alive = table > 0
+    source, label = np.nonzero(alive)
+    # State 0, DEAD, is where the language can no longer be met: all bytes lead back to it.
+    arcs = (
+        np.concatenate([np.zeros(256, np.int64), source]),
+        np.concatenate([np.arange(256), label]),
+        np.zeros(256 + len(source)),
+        np.concatenate([np.zeros(256, np.int64), table[alive]]),
+    )
+    finals = np.where(dfa.accepting, 0.0, -by)
+    finals[0] = 0.0
+    fails, costs = np.zeros(states, np.int64), np.full(states, -by)
+    fails[0], costs[0] = -1, 0.0
+    machine = make(dfa.start, by if dfa.start else 0.0, finals, arcs, (fails, costs))
+    return WeightedLanguage(machine, f"prefer({regular.source}, by={by:g})", budget or regular.budget, 0.0)
+
+
+@checked
+def boost(
+    phrases: Iterable[str | bytes] | Mapping[str, float], by: float = 1.0, *, budget: Budget | None = None
+) -> WeightedLanguage:
+    """Contextual biasing: each occurrence of a phrase raises a text's log weight by ``by``, or by its own number in a
+    mapping. Nothing is forbidden.
+
+    A phrase of n bytes earns ``by`` / n with each byte; where it breaks off, what it has earned is taken back.
+    """
+    _finite("boost", "by", by)
+    if isinstance(phrases, str | bytes):
+        refuse("boost", "phrases", phrases, "a list of phrases, or a mapping from phrases to boosts")
+    given = dict(phrases) if isinstance(phrases, Mapping) else dict.fromkeys(phrases, by)
+    limit = budget or Budget()
+    children: list[dict[int, int]] = [{}]
+    depth, earned, potential = [0], [0.0], [0.0]
+    for phrase, worth in given.items():
+        data = encode(phrase) if isinstance(phrase, str | bytes) else None
+        if not data:
+            refuse("boost", "a phrase", phrase, "a text that is not empty", ArgumentValueError)
+        _finite("boost", f"the boost of {phrase!r:.60}", worth)
+        at = 0
+        for place, byte in enumerate(data, 1):
+            if byte not in children[at]:
+                children[at][byte] = len(children)
+                children.append({})
+                depth.append(place)
+                earned.append(0.0)
+                potential.append(0.0)
+            at = children[at][byte]
+            if place < len(data):
+                paid = worth * place / len(data)
+                potential[at] = max(potential[at], paid, key=abs)
+        earned[at] += worth
+        if len(children) > limit.states:
+            raise BudgetExceeded("states", limit.states, "boost")
+    fails = _failures(children, earned)
+    arcs = [(0, byte, 0.0, 0) for byte in range(256) if byte not in children[0]]
+    for state, onward in enumerate(children):
+        for byte, child in onward.items():
+            arcs.append((state, byte, earned[child] + potential[child] - potential[state], child))
+    source, label, weight, target = (np.array(each) for each in zip(*arcs, strict=True))
+    own = np.array(potential)
+    back = np.array(fails)
+    costs = np.where(back >= 0, own[back] - own, 0.0)
+    machine = make(0, 0.0, -own, (source, label, weight.astype(np.float64), target), (back, costs))
+    return WeightedLanguage(machine, f"boost({len(given)} phrases)", limit, 0.0)
+
+
+def _failures(children: list[dict[int, int]], earned: list[float]) -> list[int]:
+    """Of each state the longest proper suffix that is a state too; -1 of the root. A state earns what its
+    suffixes do."""
+    fails = [-1] * len(children)
+    queue = deque([0])
+    while queue:
+        state = queue.popleft()
+        for byte, child in children[state].items():
+            back = fails[state]
+            while back >= 0 and byte not in children[back]:
+                back = fails[back]
+            fails[child] = children[back][byte] if back >= 0 else 0
+            earned[child] += earned[fails[child]]
+            queue.append(child)
+    return fails
+
+
+def _finite(call: str, name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        refuse(call, name, value, "a finite number", ArgumentValueError)

@@ -1,0 +1,152 @@
+"""Sums over all paths of a weighted automaton, exact though there are infinitely many of them.
+
+The idea: the total weight b(q) of all paths from a state to acceptance solves b(q) = final(q) + Σ w b(target). Strongly
+connected components are solved one after the other, those that others lead to first: a state without a cycle by
+a sum of logarithms, a component as a system of linear equations (I - A) x = r. The sum converges exactly where (I -
+A) x = 1 has a solution that is positive throughout (A is not negative and the component connected, so its spectral
+radius is then below one); otherwise ``DivergingSumError`` names a cycle. A component whose sums exceed 10^13 counts
+as diverging.
+
+Numbers: weights of a component are scaled along its best paths first, so that none overflows; between
+components they are logarithms. Cost: O(arcs) and n^3 for a component of n states, whose n^2 numbers the budget's
+bytes bound.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.rules.graph import components
+from tokenfst.automata.weights.machine import Floats, Ints, Machine
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, DivergingSumError
+
+_LARGEST = 1e13
+_WHERE = "the sum over a weighted language"
+
+
+def onward_sums(machine: Machine, budget: Budget) -> Floats:
+    """Of each state the log of the sum of all paths from it to acceptance, its final weight among them."""
+    source, target = machine.sources(), machine.targets.astype(np.int64)
+    return _solve(machine, source, target, machine.finals, budget)
+
+
+def inward_sums(machine: Machine, budget: Budget) -> Floats:
+    """Of each state the log of the sum of all paths from the start to it, the start's weight among them."""
+    first = np.full(machine.num_states, -np.inf)
+    first[machine.start] = machine.initial
+    return _solve(machine, machine.targets.astype(np.int64), machine.sources(), first, budget)
+
+
+def log_sum(values: Floats) -> float:
+    """log Σ e^value; -inf of none."""
+    most = float(values.max(initial=-np.inf))
+    return most if most == -np.inf else most + float(np.log(np.exp(values - most).sum()))
+
+
+def _solve(machine: Machine, source: Ints, target: Ints, ends: Floats, budget: Budget) -> Floats:
+    deadline = Deadline(budget, _WHERE)
+    order = np.argsort(source, kind="stable")
+    begins = np.searchsorted(source[order], np.arange(machine.num_states + 1))
+    onward = {
+        state: target[order[begins[state] : begins[state + 1]]].tolist()
+        for state in range(machine.num_states)
+    }
+    sums = np.full(machine.num_states, -np.inf)
+    for part in components(onward):
+        deadline.tick(10)
+        arcs = np.concatenate([order[begins[state] : begins[state + 1]] for state in part])
+        if len(part) == 1 and part[0] not in onward[part[0]]:
+            values = np.append(machine.weights[arcs] + sums[target[arcs]], ends[part[0]])
+            sums[part[0]] = log_sum(values)
+            continue
+        deadline.check()
+        if 4 * 8 * len(part) ** 2 > budget.bytes:
+            raise BudgetExceeded("bytes", budget.bytes, f"{_WHERE}: a cycle of {len(part):,} states")
+        sums[part] = _component(machine, np.array(part), arcs, (source, target), sums, ends)
+    return sums
+
+
+def _component(
+    machine: Machine, part: Ints, arcs: Ints, ways: tuple[Ints, Ints], sums: Floats, ends: Floats
+) -> Floats:
+    """The sums of the states of one component; those behind it are known."""
+    source, target = (each[arcs] for each in ways)
+    place = dict(zip(part.tolist(), range(len(part)), strict=True))
+    inside = np.isin(target, part)
+    at = np.array([place[each] for each in source.tolist()], np.int64)
+    to = np.array([place[each] for each in target[inside].tolist()], np.int64)
+    weights = machine.weights[arcs]
+    best = _best_ways(len(part), at[inside], to, weights[inside])
+    known = np.append(ends[part], weights[~inside] + sums[target[~inside]])
+    places = np.append(np.arange(len(part)), at[~inside])
+    matrix = np.zeros((len(part), len(part)))
+    scaled = weights[inside] + best[to] - best[at[inside]]
+    with np.errstate(over="ignore"):
+        np.add.at(matrix, (at[inside], to), np.exp(scaled))
+    most = float((known - best[places]).max())
+    right = np.zeros(len(part))
+    np.add.at(right, places, np.exp(known - best[places] - most) if most > -np.inf else 0.0)
+    try:
+        found = np.linalg.solve(np.eye(len(part)) - matrix, np.stack([right, np.ones(len(part))], 1))
+    except np.linalg.LinAlgError:
+        found = np.full((len(part), 2), -1.0)
+    if not (np.isfinite(found).all() and (found[:, 1] > 0).all() and found[:, 1].max() < _LARGEST):
+        raise _diverging(machine, part, arcs[inside], ways)
+    with np.errstate(divide="ignore"):
+        solved: Floats = np.log(np.maximum(found[:, 0], 0)) + most + best
+    return solved
+
+
+def _best_ways(count: int, at: Ints, to: Ints, weights: Floats) -> Floats:
+    """Potentials: of each state the best log weight of a way on inside of the component, at most ``count`` arcs
+    long and at least 0. With them as scales no weight is above 1, unless a cycle is, which then diverges anyway."""
+    best = np.zeros(count)
+    if len(weights) == 0 or np.abs(weights).max() < 30:
+        return best
+    for _ in range(count):
+        following = best.copy()
+        np.maximum.at(following, at, weights + best[to])
+        if np.array_equal(following, best):
+            break
+        best = following
+    return best
+
+
+def _diverging(machine: Machine, part: Ints, arcs: Ints, ways: tuple[Ints, Ints]) -> DivergingSumError:
+    """The error, with a shortest cycle through the state of the component whose arcs weigh most."""
+    source, target = ways
+    inside = arcs.tolist()
+    weighs = np.bincount(source[arcs], np.exp(np.minimum(machine.weights[arcs], 700)), machine.num_states)
+    first = int(part[np.argmax(weighs[part])])
+    by_source: dict[int, list[int]] = {}
+    for arc in sorted(inside, key=lambda arc: -machine.weights[arc]):
+        by_source.setdefault(int(source[arc]), []).append(arc)
+    came: dict[int, int] = {}
+    queue = deque([first])
+    while queue and first not in came:
+        for arc in by_source[queue.popleft()]:
+            if int(target[arc]) not in came:
+                came[int(target[arc])] = arc
+                queue.append(int(target[arc]))
+    cycle, at = [came[first]], int(source[came[first]])
+    while at != first:
+        cycle.append(came[at])
+        at = int(source[came[at]])
+    if not np.array_equal(source, machine.sources()):  # walked against the arcs
+        cycle.reverse()
+    text = bytes(machine.labels[cycle[::-1]].tolist())
+    return DivergingSumError(text, float(machine.weights[cycle].sum()), len(part))
+
+
+def sum_by_state(machine: Machine, values: Floats) -> Floats:
+    """Of each state the log-sum of the values of its arcs; -inf where it has none."""
+    found = np.full(machine.num_states, -np.inf)
+    some: npt.NDArray[np.bool_] = np.diff(machine.offsets.astype(np.int64)) > 0
+    if some.any():
+        found[some] = np.logaddexp.reduceat(values, machine.offsets[:-1][some].astype(np.int64))
+    return found

@@ -1,0 +1,164 @@
+"""``Lattice``: the log-sum over all paths of an acyclic graph, as a function that torch differentiates.
+
+The idea: alpha(s) is the log-sum of all paths from the start to s, beta(s) from s to an end, Z the whole. dZ /
+dw of an arc s -> t is exp(alpha(s) + w + beta(t) - Z): the share of Z that goes through it, its posterior. So the
+backward pass of autograd is the backward algorithm; nothing of the forward pass is recorded but alpha. Rows of a
+batch share the graph.
+
+Numbers: sums are made in float64 whatever the weights' type is; -inf is no arc. A row without any path has the
+total -inf and gradients of 0. Cost: an exponential for each arc and row, once forward and twice backward, in the
+core, on the CPU; memory of rows x states for alpha.
+
+Rejected: torch operations state by state or level by level: some µs each, and as many nodes of autograd's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import tokenfst._native as _native
+from tokenfst.arguments import checked, refuse, whole
+from tokenfst.errors import ArgumentValueError, ConstraintError, MissingDependencyError
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('lattices need torch: pip install "tokenfst[torch]"') from error
+
+
+class Lattice:
+    """An acyclic graph: ``arcs`` are pairs (source, target) of states from 0 to ``states`` - 1, paths begin at
+    ``start`` and end where ``finals`` says, or in every state if it is not given. Immutable.
+
+    ``ConstraintError`` names a state on a cycle.
+    """
+
+    @checked
+    def __init__(
+        self, arcs: Sequence[tuple[int, int]] | npt.NDArray[np.integer[Any]], states: int, *, start: int = 0,
+        finals: Iterable[int] | None = None,
+    ) -> None:  # fmt: skip
+        whole("Lattice", "states", states, 1)
+        whole("Lattice", "start", start, 0, states - 1)
+        given = np.array(arcs, np.int64).reshape(-1, 2) if len(arcs) else np.zeros((0, 2), np.int64)
+        if len(given) and not (given.min() >= 0 and given.max() < states):
+            at = int(np.flatnonzero(((given < 0) | (given >= states)).any(axis=1))[0])
+            refuse(
+                "Lattice",
+                f"arcs[{at}]",
+                tuple(given[at].tolist()),
+                f"a pair of states below {states:,}",
+                ArgumentValueError,
+            )
+        ends = np.zeros(states, bool) if finals is not None else np.ones(states, bool)
+        for each in finals if finals is not None else ():
+            ends[whole("Lattice", "a final state", each, 0, states - 1)] = True
+        self.arcs, self.start, self.states = given, start, states
+        self._final = torch.from_numpy(np.where(ends, 0.0, -np.inf))
+        place = _topological(given, states)
+        source, target = place[given[:, 0]], place[given[:, 1]]
+        places = np.arange(states + 1)
+        entering, leaving = np.argsort(target, kind="stable"), np.argsort(source, kind="stable")
+        self._graph = (
+            source, target, entering, leaving,
+            np.searchsorted(target[entering], places), np.searchsorted(source[leaving], places),
+        )  # fmt: skip
+        self._order, self._begin = torch.from_numpy(np.argsort(place)), int(place[start])
+
+    def __repr__(self) -> str:
+        return f"<Lattice of {self.states:,} states and {len(self.arcs):,} arcs>"
+
+    @checked
+    def log_partition(self, weights: torch.Tensor, finals: torch.Tensor | None = None) -> torch.Tensor:
+        """The log-sum over all paths of the sums of their log weights: of ``weights`` (..., arcs) and, of the
+        state where a path ends, ``finals`` (..., states). A tensor of shape (...), differentiable in both."""
+        rows, ends = self._checked(weights, finals)
+        shape = rows.shape[:-1]
+        count = int(np.prod(shape, dtype=np.int64))
+        flat = rows.reshape(count, len(self.arcs)), ends.reshape(count, self.states)
+        total: torch.Tensor = _Sum.apply(*flat, self._graph, self._begin)  # type: ignore[no-untyped-call]
+        return total.reshape(shape)
+
+    @checked
+    def posteriors(self, weights: torch.Tensor, finals: torch.Tensor | None = None) -> torch.Tensor:
+        """How probable it is that a path uses an arc, for each: the gradients of ``log_partition``."""
+        given = weights.detach().requires_grad_()
+        self.log_partition(given, None if finals is None else finals.detach()).sum().backward()  # type: ignore[no-untyped-call]
+        assert given.grad is not None
+        return given.grad
+
+    def _checked(
+        self, weights: torch.Tensor, finals: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Weights of arcs and of states in topological order, of one batch, on the CPU."""
+        for name, each, size in (("weights", weights, len(self.arcs)), ("finals", finals, self.states)):
+            if each is None:
+                continue
+            if each.dtype not in (torch.float32, torch.float64) or each.dim() < 1 or each.shape[-1] != size:
+                refuse(
+                    "log_partition", name, each, f"a tensor (..., {size}) of float32 or float64", ArgumentValueError
+                )  # fmt: skip
+            if bool(torch.isnan(each).any()) or bool((each == torch.inf).any()):
+                refuse("log_partition", name, each, "without NaN and infinity", ArgumentValueError)
+        ends = self._final.to(weights) if finals is None else finals + self._final.to(finals)
+        shape = torch.broadcast_shapes(weights.shape[:-1], ends.shape[:-1])
+        ends = ends.to(weights)[..., self._order.to(weights.device)]
+        return weights.expand(*shape, -1), ends.expand(*shape, -1)
+
+
+def _topological(arcs: npt.NDArray[np.int64], states: int) -> npt.NDArray[np.int64]:
+    """The place of each state in an order in which every arc leads on."""
+    onward: list[list[int]] = [[] for _ in range(states)]
+    for source, target in arcs.tolist():
+        onward[source].append(target)
+    begun, done = [False] * states, [False] * states
+    order: list[int] = []
+    for root in range(states):
+        stack = [] if begun[root] else [(root, iter(onward[root]))]
+        begun[root] = True
+        while stack:
+            state, following = stack[-1]
+            for target in following:
+                if begun[target] and not done[target]:
+                    raise ConstraintError(f"a lattice has no cycles, and there is one through state {target}")
+                if not begun[target]:
+                    begun[target] = True
+                    stack.append((target, iter(onward[target])))
+                    break
+            else:
+                done[state] = True
+                order.append(state)
+                stack.pop()
+    place = np.zeros(states, np.int64)
+    place[order[::-1]] = np.arange(states)
+    return place
+
+
+class _Sum(torch.autograd.Function):
+    """The total, and its gradients by the backward algorithm."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, weights: torch.Tensor, finals: torch.Tensor, graph: Any, begin: int
+    ) -> torch.Tensor:
+        arrays = [each.detach().cpu().contiguous().numpy() for each in (weights, finals)]
+        totals, alpha = _native.lattice_forward(graph, begin, *arrays)
+        ctx.save_for_backward(weights, finals)
+        ctx.sums = graph, totals, alpha
+        return torch.from_numpy(totals.copy()).to(weights)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, scale: torch.Tensor) -> Any:
+        weights, finals = ctx.saved_tensors
+        graph, totals, alpha = ctx.sums
+        arrays = [each.detach().cpu().contiguous().numpy() for each in (weights, finals)]
+        found = _native.lattice_backward(
+            graph, *arrays, alpha, totals, scale.detach().cpu().double().contiguous().numpy()
+        )
+        of_weights, of_finals = (torch.from_numpy(each.copy()).to(weights) for each in found)
+        return of_weights, of_finals, None, None

@@ -1,0 +1,49 @@
+"""The lattice of a text in a weighted language: all paths that read it, with the machine's arcs as what is learned.
+
+A state of the lattice is a place in the text and a state of the machine. Weights that belong to the machine's arcs are
+gathered into those of the lattice, so their gradients add up to how often each arc is used (expected counts).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tokenfst.arguments import checked
+from tokenfst.automata.languages.constraint import encode
+from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.decoding.lattices.lattice import Lattice, torch
+from tokenfst.errors import ConstraintError
+
+
+class TextLattice:
+    """All paths of ``language.plain`` that read one text. ``arcs``: the machine's arc behind each of the lattice's."""
+
+    @checked
+    def __init__(self, language: WeightedLanguage, text: str | bytes) -> None:
+        data = encode(text)
+        machine = language.plain
+        if data is None or language.log_weight(data) == -np.inf:
+            raise ConstraintError(f"no path of {language!r} reads {text!r:.60}")
+        here, pairs, arcs, states = {machine.start: 0}, list[tuple[int, int]](), list[int](), [machine.start]
+        for byte in data:
+            onward: dict[int, int] = {}
+            for state, number in here.items():
+                for arc in range(int(machine.offsets[state]), int(machine.offsets[state + 1])):
+                    if machine.labels[arc] != byte:
+                        continue
+                    target = int(machine.targets[arc])
+                    if target not in onward:
+                        onward[target] = len(states)
+                        states.append(target)
+                    pairs.append((number, onward[target]))
+                    arcs.append(arc)
+            here = onward
+        self.lattice = Lattice(pairs, len(states), finals=here.values())
+        self.arcs, self._states = torch.tensor(arcs, dtype=torch.int64), torch.tensor(states)
+
+    @checked
+    def log_weight(self, weights: torch.Tensor, finals: torch.Tensor) -> torch.Tensor:
+        """The text's log weight where the arcs of ``plain`` have the log weights ``weights`` (..., arcs) and its states
+        the final ones ``finals`` (..., states); differentiable in both."""
+        arcs, states = self.arcs.to(weights.device), self._states.to(finals.device)
+        return self.lattice.log_partition(weights[..., arcs], finals[..., states])

@@ -1,0 +1,209 @@
+"""``ScoreMatcher``: one decoding under a weighted language; it adds scores to logits in place.
+
+Nodes and scores of the way here are kept, so going back is free, and what raises leaves a matcher where it was. Cost of
+``scores_into``: the pass of a mask and one addition over the logits, where the node's row is kept.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from tokenfst.arguments import checked, refuse
+from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace, is_tensor
+from tokenfst.decoding.scores.rows import ScoreRow
+from tokenfst.errors import ArgumentValueError, MaskBufferError, RollbackError, TerminatedError, TokenIdError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+N = TypeVar("N")
+
+
+class ScoreWalk(Protocol[N]):
+    """What can be walked: nodes, each with a score for each token."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What tokens stand for."""
+
+    @property
+    def start(self) -> N:
+        """The node that walks begin at."""
+
+    @property
+    def start_weight(self) -> float:
+        """The log weight that all texts begin with."""
+
+    def row(self, node: N) -> ScoreRow:
+        """The scores of all tokens at a node."""
+
+    def step(self, node: N, token: int) -> tuple[N, float] | None:
+        """Where a token leads, and its score; None: nowhere. Not for end tokens."""
+
+    def end_score(self, node: N) -> float:
+        """The score of an end token."""
+
+
+class ScoreMatcher(Generic[N]):
+    """One decoding under a weighted language. Not for several threads at once."""
+
+    def __init__(self, automaton: ScoreWalk[N]) -> None:
+        self.automaton = automaton
+        self._nodes = [automaton.start]
+        self._tokens: list[int] = []
+        self._scores: list[float] = []
+        self._terminated = False
+
+    def __repr__(self) -> str:
+        return f"<ScoreMatcher after {len(self._tokens)} tokens: log weight {self.log_weight:.4g}>"
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens accepted so far."""
+        return list(self._tokens)
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens were accepted so far."""
+        return len(self._tokens)
+
+    @property
+    def log_weight(self) -> float:
+        """The log of what the paths weigh so far; behind an end token, the text's log weight."""
+        return float(self.automaton.start_weight + sum(self._scores))
+
+    def is_accepting(self) -> bool:
+        """Whether an end token is allowed."""
+        return not self._terminated and self.automaton.end_score(self._nodes[-1]) > -np.inf
+
+    def is_terminated(self) -> bool:
+        """Whether an end token was accepted."""
+        return self._terminated
+
+    def scores(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """The score of each token, -inf where it is forbidden: a new array. Behind an end token, end tokens have 0."""
+        return self._row().full()
+
+    @checked
+    def scores_into(self, logits: Any, weight: float = 1.0, index: int | None = None) -> None:
+        """Add ``weight`` times the scores to logits in place; the logits of forbidden tokens become -inf, whatever the
+        weight is, and so do those beyond the vocabulary.
+
+        ``logits``: ``(V,)``, or ``(batch, V)`` with ``index``, the row to add to; a numpy array of float32 or
+        float16, or a torch tensor, also of bfloat16, on any device. Raises ``LogitsError`` for NaN,
+        ``MaskBufferError`` where the logits do not fit.
+        """
+        if not abs(weight) < np.inf:
+            refuse("scores_into", "weight", weight, "finite", ArgumentValueError)
+        add_row(self._row(), logits, weight, index)
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the tokens with a score into row ``index`` of an int32 bitmask; True."""
+        if not isinstance(bitmask, np.ndarray) and not is_tensor(bitmask):
+            raise MaskBufferError(
+                f"the bitmask must be a numpy array or a torch tensor, not {type(bitmask).__name__}"
+            )
+        rows, mask = np.atleast_2d(np.asarray(bitmask)), self._row().allowed
+        if (
+            rows.dtype != np.int32
+            or rows.ndim != 2
+            or rows.shape[1] != len(mask)
+            or not 0 <= index < len(rows)
+        ):
+            raise MaskBufferError(
+                f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and "
+                f"type {rows.dtype}"
+            )
+        rows[index] = mask
+        return True
+
+    def accept_token(self, token_id: int) -> bool:
+        """Go on by one token; False, and nothing changes, where it has no score. Raises ``TokenIdError`` and
+        ``TerminatedError``."""
+        token, size = operator.index(token_id), len(self.automaton.vocabulary)
+        if not 0 <= token < size:
+            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
+        if self._terminated:
+            raise TerminatedError(
+                f"token {token} was offered after the end token; reset() or rollback() first"
+            )
+        node = self._nodes[-1]
+        if token in self.automaton.vocabulary.eos_token_ids:
+            score = self.automaton.end_score(node)
+            if score == -np.inf:
+                return False
+            self._terminated = True
+        else:
+            found = self.automaton.step(node, token)
+            if found is None:
+                return False
+            node, score = found
+        self._nodes.append(node)
+        self._tokens.append(token)
+        self._scores.append(score)
+        return True
+
+    def accept_tokens(self, token_ids: Sequence[int]) -> bool:
+        """Go on by all of the tokens, or by none."""
+        before = len(self._tokens)
+        whole = False
+        try:
+            whole = all(self.accept_token(token) for token in token_ids)
+        finally:
+            if not whole:
+                self.rollback(len(self._tokens) - before)
+        return whole
+
+    @checked
+    def rollback(self, num_tokens: int = 1) -> None:
+        """Take back the last tokens. Raises ``RollbackError``."""
+        if not 0 <= num_tokens <= len(self._tokens):
+            raise RollbackError(
+                f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
+            )
+        if num_tokens:
+            del self._tokens[-num_tokens:], self._scores[-num_tokens:], self._nodes[-num_tokens:]
+            self._terminated = False
+
+    def reset(self) -> None:
+        """Back to the start."""
+        self.rollback(len(self._tokens))
+
+    def fork(self) -> Self:
+        """Another matcher at the same place."""
+        other = type(self)(self.automaton)
+        other._nodes, other._tokens = list(self._nodes), list(self._tokens)  # noqa: SLF001  # another of this class
+        other._scores, other._terminated = list(self._scores), self._terminated  # noqa: SLF001  # the same
+        return other
+
+    def _row(self) -> ScoreRow:
+        if not self._terminated:
+            return self.automaton.row(self._nodes[-1])
+        scores = np.full(len(self.automaton.vocabulary), -np.inf, np.float32)
+        scores[list(self.automaton.vocabulary.eos_token_ids)] = 0.0
+        return ScoreRow.of(scores)
+
+
+def add_row(row: ScoreRow, logits: Any, weight: float, index: int | None) -> None:
+    """What ``scores_into`` does with a row of scores."""
+    shape = tuple(getattr(logits, "shape", ()))
+    if not shape or len(shape) > 2 or (len(shape) == 2 and shape[0] != 1 and index is None):
+        raise MaskBufferError(
+            f"logits must be of shape (V,), or (batch, V) with an index that names the row, not {shape}"
+        )
+    if index is not None and (len(shape) != 2 or not 0 <= index < shape[0]):
+        raise MaskBufferError(f"there is no row {index} of logits of shape {shape}")
+    one = logits if len(shape) == 1 else logits[index or 0]
+    width = min(shape[-1], len(row.scores))
+    apply_token_bitmask_inplace(one, row.allowed, vocab_size=width)
+    if weight == 0:
+        return
+    if isinstance(one, np.ndarray):
+        scores = row.scores[:width] if weight == 1 else row.scores[:width] * np.float32(weight)
+        np.add(one[:width], scores, out=one[:width], casting="same_kind")
+    else:
+        import torch
+
+        one[:width].add_(torch.from_numpy(row.scores[:width]).to(one.device), alpha=weight)

@@ -1,0 +1,103 @@
+"""n-gram models over token ids: the scores of all tokens behind a context, with exact back-off.
+
+A row begins as the unigrams; each longer suffix of the context then writes what it lists, and the price of not being
+listed is added first. O(tokens x order) a row, kept like other rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata.weights.ngrams import BEGIN, END, UNKNOWN, NGramModel
+from tokenfst.budget import Budget
+from tokenfst.decoding.scores.matcher import ScoreMatcher
+from tokenfst.decoding.scores.rows import KeptRows, ScoreRow
+from tokenfst.errors import ArpaError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_Entry = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+
+
+class TokenNGrams:
+    """An n-gram model over the token ids of a vocabulary; ``</s>`` stands for its end tokens. Made by ``compile``.
+
+    Tokens that the model does not list have the probability of ``<unk>``, or none. ``ArpaError`` for symbols
+    that are no token ids.
+    """
+
+    start_weight = 0.0
+
+    def __init__(self, model: NGramModel, vocabulary: Vocabulary, budget: Budget | None = None) -> None:
+        self.model, self.vocabulary, self.budget = model, vocabulary, budget or Budget()
+        self._kept = KeptRows(self.budget)
+        size = len(vocabulary)
+        for symbol in model.symbols:
+            if not (
+                symbol.isascii() and symbol.isdigit() and str(int(symbol)) == symbol and int(symbol) < size
+            ):
+                raise ArpaError(
+                    f"the symbol {symbol!r} is no token id: unit='token' takes decimal numbers below {size:,}"
+                )
+        self._listed = self._by_context()
+        self.start = model.start
+        """The node that walks begin at: a number of a context."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "vocabulary": self.vocabulary, "budget": self.budget}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["model"], state["vocabulary"], state["budget"])  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"<TokenNGrams of {self.model!r}: {len(self._kept)} rows kept>"
+
+    @property
+    def rows_made(self) -> int:
+        """How many rows were made so far."""
+        return self._kept.made
+
+    def matcher(self) -> ScoreMatcher[int]:
+        """A walk from the start."""
+        return ScoreMatcher(self)
+
+    def row(self, node: int) -> ScoreRow:
+        """The scores of all tokens behind a context."""
+        return self._kept.row(node, lambda: self._made(node))
+
+    def step(self, node: int, token: int) -> tuple[int, float] | None:
+        """Where a token leads, and its score; None where it has the probability zero."""
+        score = self.model.log_prob(node, str(token))
+        return None if score == -np.inf else (self.model.after(node, str(token)), score)
+
+    def end_score(self, node: int) -> float:
+        """The score of an end token."""
+        return self.model.log_prob(node, END)
+
+    def _by_context(self) -> dict[int, _Entry]:
+        entries: dict[int, tuple[list[int], list[float]]] = {}
+        unlisted = (BEGIN, END, UNKNOWN)
+        for context, symbol, log_prob in self.model.listed():
+            if symbol not in unlisted:
+                ids, values = entries.setdefault(context, ([], []))
+                ids.append(int(symbol))
+                values.append(log_prob)
+        return {at: (np.array(ids), np.array(values)) for at, (ids, values) in entries.items()}
+
+    def _made(self, node: int) -> ScoreRow:
+        chain, costs = [node], [0.0]
+        while chain[-1]:
+            shorter, back = self.model.shorter(chain[-1])
+            chain.append(shorter)
+            costs.append(costs[-1] + back)
+        scores = np.full(len(self.vocabulary), self._unknown(node))
+        for context, cost in zip(reversed(chain), reversed(costs), strict=True):
+            ids, values = self._listed.get(context, (np.zeros(0, np.int64), np.zeros(0)))
+            scores[ids] = values + cost
+        scores[list(self.vocabulary.eos_token_ids)] = self.end_score(node)
+        return ScoreRow.of(scores.astype(np.float32))
+
+    def _unknown(self, node: int) -> float:
+        return self.model.log_prob(node, UNKNOWN)

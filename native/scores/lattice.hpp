@@ -1,0 +1,73 @@
+// Sums over the paths of an acyclic graph in the log semiring, and what each arc has of them.
+//
+// States are numbered in topological order; paths begin at `start`. forward() finds for each state the log-sum of all paths to it;
+// backward() from each state to an end, and the gradient of the total by every weight: the arc's posterior, the share of the total that
+// goes through it. Cost: O(arcs) exponentials each. Sums are made in double, whatever the weights are.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "scores/weighted_bytes.hpp"
+
+namespace tokenfst {
+
+struct Lattice {
+  std::span<const int64_t> sources, targets;   // of each arc
+  std::span<const int64_t> entering, leaving;  // arcs by target; by source
+  std::span<const int64_t> enters, leaves;     // of each state, where its arcs begin there
+  size_t start;
+  size_t states() const { return enters.size() - 1; }
+  size_t arcs() const { return sources.size(); }
+};
+
+// log of the sum of e^value(k) for k from 0 to count; `rest` is one more value.
+template <class Value>
+double log_sum_of(size_t count, double rest, Value&& value) {
+  double most = rest;
+  for (size_t k = 0; k < count; ++k) most = std::max(most, value(k));
+  if (most == kMinusInfinity) return most;
+  double sum = 0;
+  if (count == 1 && rest == kMinusInfinity) return most;
+  for (size_t k = 0; k < count; ++k) sum += std::exp(value(k) - most);
+  if (rest != kMinusInfinity) sum += std::exp(rest - most);
+  return most + std::log(sum);
+}
+
+// One row: writes the sums `alpha` to every state, and returns the total.
+template <class T>
+double lattice_forward(const Lattice& lattice, const T* weights, const T* finals, double* alpha) {
+  const size_t states = lattice.states();
+  for (size_t s = 0; s < states; ++s) {
+    const auto begin = static_cast<size_t>(lattice.enters[s]), end = static_cast<size_t>(lattice.enters[s + 1]);
+    alpha[s] = log_sum_of(end - begin, s == lattice.start ? 0.0 : kMinusInfinity, [&](size_t k) {
+      const auto arc = static_cast<size_t>(lattice.entering[begin + k]);
+      return alpha[lattice.sources[arc]] + static_cast<double>(weights[arc]);
+    });
+  }
+  return log_sum_of(states, kMinusInfinity, [&](size_t s) { return alpha[s] + static_cast<double>(finals[s]); });
+}
+
+// One row: writes the gradients of `scale` times the total. Where no path has a weight, they are 0.
+template <class T>
+void lattice_backward(const Lattice& lattice, const T* weights, const T* finals, const double* alpha, double total, double scale,
+                      double* beta, T* of_weights, T* of_finals) {
+  const bool some = total > kMinusInfinity;
+  for (size_t s = lattice.states(); s-- > 0;) {
+    const auto begin = static_cast<size_t>(lattice.leaves[s]), end = static_cast<size_t>(lattice.leaves[s + 1]);
+    const auto onward = [&](size_t k) {
+      const auto arc = static_cast<size_t>(lattice.leaving[begin + k]);
+      return static_cast<double>(weights[arc]) + beta[lattice.targets[arc]];
+    };
+    beta[s] = log_sum_of(end - begin, static_cast<double>(finals[s]), onward);
+    for (size_t k = 0; k < end - begin; ++k) {
+      const double share = some ? scale * std::exp(alpha[s] + onward(k) - total) : 0;
+      of_weights[lattice.leaving[begin + k]] = static_cast<T>(share);
+    }
+    of_finals[s] = static_cast<T>(some ? scale * std::exp(alpha[s] + static_cast<double>(finals[s]) - total) : 0);
+  }
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,183 @@
+// A weighted automaton over bytes: log weights on arcs and final states, several arcs of one byte where it is ambiguous, and failure
+// arcs: where a state has no arc for a byte, its failure state is asked instead, and the failure's weight is paid.
+//
+// A position is a set of states, each with the log-sum of the weights of all paths to it (log semiring). What is added up is kept as
+// logarithms, so nothing overflows, however long a text is.
+//
+// Invariant: arcs of a state are sorted by byte; weights are not NaN and less than infinity; failures lead to no circle. Cost: a step is
+// a bit test for each failure and O(arcs taken); a state costs 40 bytes, an arc 12 and a different byte of a state 4.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calls/budget.hpp"
+
+namespace tokenfst {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+// log(e^a + e^b)
+inline double log_add(double a, double b) {
+  if (a < b) std::swap(a, b);
+  return b == kMinusInfinity ? a : a + std::log1p(std::exp(b - a));
+}
+
+struct Weighted {
+  uint32_t state;
+  double weight;
+};
+
+inline double log_sum(std::span<const Weighted> position) {
+  if (position.size() == 1) return position[0].weight;
+  double most = kMinusInfinity, sum = 0;
+  for (const Weighted& at : position) most = std::max(most, at.weight);
+  if (most == kMinusInfinity) return most;
+  for (const Weighted& at : position) sum += std::exp(at.weight - most);
+  return most + std::log(sum);
+}
+
+class WeightedBytes {
+ public:
+  struct Tables {
+    std::span<const double> finals;
+    std::span<const uint32_t> offsets;  // of the arcs of each state; one more than there are states
+    std::span<const uint8_t> labels;
+    std::span<const double> weights;
+    std::span<const uint32_t> targets;
+    std::span<const int32_t> failures;  // -1: none
+    std::span<const double> failure_weights;
+  };
+
+  explicit WeightedBytes(const Tables& given) {
+    const size_t count = given.finals.size();
+    require(count > 0 && count < INT32_MAX && given.offsets.size() == count + 1 && given.failures.size() == count &&
+                given.failure_weights.size() == count && given.offsets[0] == 0 && given.offsets[count] == given.labels.size() &&
+                given.weights.size() == given.labels.size() && given.targets.size() == given.labels.size(),
+            "arrays whose sizes do not fit");
+    for (const auto& weights : {given.finals, given.weights, given.failure_weights}) {
+      for (const double w : weights) require(w < std::numeric_limits<double>::infinity(), "a weight that is NaN or infinite");
+    }
+    states_.resize(count);
+    finals_.assign(given.finals.begin(), given.finals.end());
+    arcs_.reserve(given.labels.size());
+    for (size_t s = 0; s < count; ++s) {
+      State& state = states_[s];
+      state.first_group = static_cast<uint32_t>(groups_.size());
+      state.failure = given.failures[s];
+      state.failure_weight = given.failure_weights[s];
+      require(state.failure >= -1 && state.failure < static_cast<int64_t>(count), "a failure to no state");
+      require(given.offsets[s] <= given.offsets[s + 1] && given.offsets[s + 1] <= given.labels.size(), "offsets that descend");
+      bool rests = given.offsets[s + 1] - given.offsets[s] == 256;
+      for (uint32_t k = given.offsets[s]; k < given.offsets[s + 1]; ++k) {
+        const uint8_t byte = given.labels[k];
+        require(given.targets[k] < count, "an arc to no state");
+        const bool first = k == given.offsets[s];
+        require(first || given.labels[k - 1] <= byte, "arcs that are not sorted");
+        if (first || given.labels[k - 1] != byte) {
+          state.bytes[byte >> 6] |= uint64_t{1} << (byte & 63);
+          groups_.push_back(static_cast<uint32_t>(arcs_.size()));
+        }
+        arcs_.push_back({given.targets[k], given.weights[k]});
+        rests = rests && given.targets[k] == s && given.weights[k] == 0;
+      }
+      state.rests = rests && groups_.size() - state.first_group == 256;
+    }
+    groups_.push_back(static_cast<uint32_t>(arcs_.size()));
+    check_failures();
+  }
+
+  size_t num_states() const { return states_.size(); }
+  double final(uint32_t state) const { return finals_[state]; }
+  // Whether every byte leads back to the state, at no cost.
+  bool rests(uint32_t state) const { return states_[state].rests; }
+  size_t memory() const {
+    return states_.capacity() * sizeof(State) + finals_.capacity() * 8 + arcs_.capacity() * sizeof(Weighted) + groups_.capacity() * 4;
+  }
+
+  // The arcs that a state takes for a byte, and what its failures cost.
+  std::span<const Weighted> arcs(uint32_t state, uint8_t byte, double& cost) const {
+    const State* at = &states_[state];
+    while (!((at->bytes[byte >> 6] >> (byte & 63)) & 1)) {
+      if (at->failure < 0) return {};
+      cost += at->failure_weight;
+      at = &states_[static_cast<size_t>(at->failure)];
+    }
+    size_t group = at->first_group + static_cast<size_t>(std::popcount(at->bytes[byte >> 6] & ((uint64_t{1} << (byte & 63)) - 1)));
+    for (int word = 0; word < byte >> 6; ++word) group += static_cast<size_t>(std::popcount(at->bytes[static_cast<size_t>(word)]));
+    return {arcs_.data() + groups_[group], arcs_.data() + groups_[group + 1]};
+  }
+
+ private:
+  struct State {
+    std::array<uint64_t, 4> bytes{};
+    double failure_weight = 0;
+    int32_t failure = -1;
+    uint32_t first_group = 0;
+    bool rests = false;
+  };
+
+  static void require(bool holds, const char* what) {
+    if (!holds) throw Error(Fault::Constraint, std::string("a weighted automaton has ") + what);
+  }
+  void check_failures() const {
+    std::vector<uint32_t> seen(states_.size(), 0);
+    for (uint32_t s = 0; s < states_.size(); ++s) {
+      for (int64_t at = s; at >= 0 && seen[static_cast<size_t>(at)] == 0; at = states_[static_cast<size_t>(at)].failure) {
+        seen[static_cast<size_t>(at)] = s + 1;
+        const int64_t next = states_[static_cast<size_t>(at)].failure;
+        require(next < 0 || seen[static_cast<size_t>(next)] != s + 1, "failures that lead in a circle");
+      }
+    }
+  }
+
+  std::vector<State> states_;
+  std::vector<double> finals_;
+  std::vector<Weighted> arcs_;
+  std::vector<uint32_t> groups_;  // where the arcs of each different byte of each state begin
+};
+
+// Steps from position to position, each written behind the other in one vector. Not for several threads at once.
+class WeightedSteps {
+ public:
+  explicit WeightedSteps(const WeightedBytes& machine) : machine_(machine), places_(machine.num_states(), UINT32_MAX) {}
+
+  // Appends to `all` where `byte` leads from the position all[begin, end). States are in the order in which they were found.
+  void step(std::vector<Weighted>& all, size_t begin, size_t end, uint8_t byte) {
+    const size_t first = all.size();
+    for (size_t k = begin; k < end; ++k) {
+      const Weighted from = all[k];
+      double cost = from.weight;
+      const auto arcs = machine_.arcs(from.state, byte, cost);
+      if (end - begin == 1 && arcs.size() == 1) {
+        if (arcs[0].weight + cost > kMinusInfinity) all.push_back({arcs[0].state, arcs[0].weight + cost});
+        return;
+      }
+      for (const Weighted& arc : arcs) {
+        const double weight = cost + arc.weight;
+        if (weight == kMinusInfinity) continue;
+        uint32_t& place = places_[arc.state];
+        if (place >= first && place < all.size() && all[place].state == arc.state) {
+          all[place].weight = log_add(all[place].weight, weight);
+        } else {
+          place = static_cast<uint32_t>(all.size());
+          all.push_back({arc.state, weight});
+        }
+      }
+    }
+  }
+
+ private:
+  const WeightedBytes& machine_;
+  std::vector<uint32_t> places_;  // where a state stands in the position that is being made, if it does
+};
+
+}  // namespace tokenfst
