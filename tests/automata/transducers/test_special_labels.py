@@ -8,8 +8,8 @@ import pytest
 from support.transducer_worlds import TOLERANCE, ours, same
 
 import tokenfst.fst as fst
-from reference.special_labels import written_out
 from reference.transducers import Plain, random_plain
+from reference.transducers.special_labels import written_out
 from tokenfst.errors import FstArgError, FstOpError
 
 KINDS = ("sigma", "rho", "phi")

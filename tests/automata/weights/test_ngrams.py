@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from reference.random_arpa import arpa
-from reference.weighted import ngram_weight, texts
+from reference.transducers.random_arpa import arpa
+from reference.transducers.weighted import ngram_weight, texts
 from tokenfst import Budget, NGramModel
 from tokenfst.automata.weights.arpa import read_arpa
 from tokenfst.errors import ArpaError, BudgetExceeded

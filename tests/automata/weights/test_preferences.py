@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.weighted import occurrences, texts
+from reference.transducers.weighted import occurrences, texts
 from tokenfst import Budget, boost, prefer, regex
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

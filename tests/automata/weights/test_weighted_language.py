@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst.fst as fst
-from reference.weighted import prefix_weight, sums, text_weight, texts
+from reference.transducers.weighted import prefix_weight, sums, text_weight, texts
 from tokenfst import Budget, WeightedLanguage, maximum_entropy, regex
 from tokenfst.automata.weights.machine import without_failures
 from tokenfst.errors import (

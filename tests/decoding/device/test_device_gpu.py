@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reference.token_sampling import distribution
+from reference.decoding.token_sampling import distribution
 from tests.decoding.device import test_device_automaton as flat
 from tests.decoding.device import test_device_stacks as stacks
 from tokenfst import Vocabulary

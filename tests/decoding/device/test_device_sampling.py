@@ -1,5 +1,5 @@
-"""Tokens drawn on a device: the distribution is the one of tests/reference/token_sampling.py, draws are reproducible
-whatever the batch, and rows without any weight are counted."""
+"""Tokens drawn on a device: the distribution is the one of tests/reference/decoding/token_sampling.py, draws are
+reproducible whatever the batch, and rows without any weight are counted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reference.token_sampling import distribution
+from reference.decoding.token_sampling import distribution
 from tests.decoding.device.test_device_tracing import NoWaiting
 from tokenfst import Vocabulary, compile, gbnf, regex
 from tokenfst.errors import ArgumentValueError, ConstraintError, MaskBufferError, StateError, TokenIdError

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import tokenfst.fst as fst
-from reference.weighted import lattice_total
+from reference.transducers.weighted import lattice_total
 from tokenfst import WeightedLanguage
 from tokenfst.decoding.lattices.lattice import Lattice
 from tokenfst.decoding.lattices.texts import TextLattice

@@ -13,8 +13,8 @@ import torch
 
 import tokenfst
 import tokenfst.fst as fst
-from reference.random_arpa import arpa
-from reference.weighted import text_weight, token_scores
+from reference.transducers.random_arpa import arpa
+from reference.transducers.weighted import text_weight, token_scores
 from tokenfst import Budget, NGramModel, Vocabulary, WeightedLanguage, boost, compile, prefer, regex
 from tokenfst.errors import (
     BudgetExceeded,
