@@ -12,6 +12,7 @@ import pytest
 
 from reference.expressions import expressions
 from reference.grammars import grammars as slow
+from reference.grammars.random_grammars import random_body
 from tokenfst import Language, regex
 from tokenfst.automata.characters.utf8 import single_characters, utf8_dfa
 from tokenfst.automata.expressions.expression import (
@@ -72,22 +73,10 @@ def step(label: Expr, word: bytes, place: int, ends: dict[tuple[str, int], set[i
     return {end for end in range(place, len(word) + 1) if expressions.matches(label, word[place:end])}
 
 
-def random_body(rng: random.Random, names: list[str], depth: int) -> Expr:
-    if depth == 0:
-        return rng.choice([*LEAVES, *map(call, names), *map(call, names)])
-    parts = [random_body(rng, names, depth - 1) for _ in range(rng.randint(2, 3))]
-    kind = rng.randrange(8)
-    if kind < 3:
-        return concat(*parts)
-    if kind < 5:
-        return union(*parts)
-    return optional(parts[0]) if kind == 5 else repeat(parts[0], rng.randint(0, 2), rng.choice([None, 2, 3]))
-
-
 def check(seed: int, words: list[bytes]) -> int:
     rng = random.Random(seed)
     names = ["s", "t"][: rng.randint(1, 2)]
-    rules = {name: random_body(rng, names, rng.randint(1, 3)) for name in names}
+    rules = {name: random_body(rng, names, rng.randint(1, 3), LEAVES) for name in names}
     networks = {name: network(name, body) for name, body in rules.items()}
     wanted = [slow.accepts(rules, "s", word) for word in words]
     assert [accepts(networks, "s", word) for word in words] == wanted, seed

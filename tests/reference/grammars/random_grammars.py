@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 
 from tokenfst.automata.expressions.expression import (
     EPSILON,
@@ -17,17 +18,19 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.grammars.grammar import Grammar
 
+_LEAVES = literal(b"a"), literal(b"b"), literal(b"ab"), EPSILON
+
 
 def all_words(longest: int) -> list[bytes]:
     """Every word of a and b of at most so many bytes, shorter ones first."""
     return [bytes(word) for n in range(longest + 1) for word in itertools.product(b"ab", repeat=n)]
 
 
-def random_body(rng: random.Random, names: list[str], depth: int) -> Expr:
+def random_body(rng: random.Random, names: list[str], depth: int, leaves: Sequence[Expr] = _LEAVES) -> Expr:
+    """A body that calls ``names``; what stands at its ends beside calls is one of ``leaves``."""
     if depth == 0:
-        leaves = [literal(b"a"), literal(b"b"), literal(b"ab"), EPSILON, *map(call, names), *map(call, names)]
-        return rng.choice(leaves)
-    parts = [random_body(rng, names, depth - 1) for _ in range(rng.randint(2, 3))]
+        return rng.choice([*leaves, *map(call, names), *map(call, names)])
+    parts = [random_body(rng, names, depth - 1, leaves) for _ in range(rng.randint(2, 3))]
     kind = rng.randrange(8)
     if kind < 3:
         return concat(*parts)
