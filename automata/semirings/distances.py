@@ -1,8 +1,8 @@
 """Sums over all paths, for any semiring.
 
 Without cycles: one pass in topological order. With them, where the semiring has ``star``: elimination of the states
-that are reached (Kleene; cubic, exact up to what the semiring computes). Else the sums are relaxed until they change by less
-than ``delta`` (Mohri 2002), which ends for semirings in which cycles add nothing after some rounds; the budget
+that are reached (Kleene; cubic, exact up to what the semiring computes). Else the sums are relaxed until they change by
+less than ``delta`` (Mohri 2002), which ends for semirings in which cycles add nothing after some rounds; the budget
 ends it for others.
 Products are not exchanged, so what stands left and right is kept apart.
 """

@@ -249,7 +249,8 @@ def push(fst: SemiringFst, delta: float = 1e-6, *, budget: Budget | None = None)
 @checked
 def determinize(fst: SemiringFst, delta: float = 1e-6, *, budget: Budget | None = None) -> SemiringFst:
     """At most one arc for each input label of a state. Acceptors only (``FstOpError``): an output belongs into the
-    weight (``Gallic``). Epsilon counts as a label. Exponential at worst, and endless for some machines: ``BudgetExceeded``."""
+    weight (``Gallic``). Epsilon counts as a label. Exponential at worst, and endless for some machines:
+    ``BudgetExceeded``."""
     semiring, fst = fst.semiring, connect(fst)
     if not semiring.left_semiring:
         raise FstOpError(
