@@ -313,8 +313,10 @@ def native_arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
     try:
         with deadline.part() as budget:
             machine = _native.Fst_boolean.from_arrays(arcs.start, *given, whole)
-            plain = machine.rmepsilon(True, _DELTA, (_INT32_MAX, budget.bytes, budget.seconds))
-            found = plain.determinize(0, 0, _DELTA, (budget.states, budget.bytes, budget.seconds))
+            plain = machine.rmepsilon(True, 0.0, -1, _DELTA, (_INT32_MAX, budget.bytes, budget.seconds))
+            found = plain.determinize(
+                0, 0, False, 0.0, -1, _DELTA, (budget.states, budget.bytes, budget.seconds)
+            )
     except BudgetExceeded as error:
         raise BudgetExceeded(error.resource, error.limit, deadline.where) from None
     accepting, counts, labels, _, _, targets = found.arrays()

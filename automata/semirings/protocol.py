@@ -1,8 +1,8 @@
 """What a semiring says of itself.
 
 Subclass ``Semiring`` and write ``zero``, ``one``, ``plus`` and ``times``; all else has a default that says "not known",
-and an operation that needs it ends with ``FstOpError``. Values are compared by ``==`` and must be hashable. ``checked``
-is asked about every weight that comes in, so it is the place to refuse what is no value.
+and an operation that needs it ends with ``FstOpError``. Values are compared by ``==`` and must be hashable.
+``checked`` is asked about every weight that comes in, so it is the place to refuse what is no value.
 """
 
 from __future__ import annotations

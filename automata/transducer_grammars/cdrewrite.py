@@ -54,8 +54,10 @@ def cdrewrite(
         raise FstOpError("cdrewrite: sigma_star has the labels of [BOS] or [EOS], which only contexts have")
     alphabet = sorted(labels | ({BOS, EOS} if bounds else set()))
     if direction == "rtl":
-        turned = [_turned(each, budget) for each in (tau, right, left)]
-        rule = _turned(_Rule(*turned, alphabet, False, mode == "opt", budget).machine(), budget)
+        mirrored, before, behind = (_turned(each, budget) for each in (tau, right, left))
+        rule = _turned(
+            _Rule(mirrored, before, behind, alphabet, False, mode == "opt", budget).machine(), budget
+        )
     else:
         rule = _Rule(tau, left, right, alphabet, direction == "sim", mode == "opt", budget).machine()
     if bounds:

@@ -69,7 +69,7 @@ class Fst(VectorFst):
     def __rsub__(self, other: str) -> Fst:
         return difference(_of(other, self.arc_type()), self)
 
-    def __pow__(self, times: int | tuple[int, ...]) -> Fst:
+    def __pow__(self, times: int | tuple[Any, ...]) -> Fst:
         lower, upper = (
             (times, times) if isinstance(times, int) else (times[0], times[1] if len(times) > 1 else 0)
         )
@@ -90,17 +90,17 @@ class Fst(VectorFst):
         """Once or not at all."""
         return closure(self, 0, 1)
 
-    def closure(self, lower: int | str = 0, upper: int = 0, *, budget: Budget | None = None) -> Fst:  # type: ignore[override]
+    def closure(self, lower: int | str = 0, upper: int = 0, *, budget: Budget | None = None) -> Fst:
         """From ``lower`` to ``upper`` times (0: without end), in place."""
         self.core = _closed(self, lower, upper, budget).core
         return self
 
-    def concat(self, fst2: FstLike, *, budget: Budget | None = None) -> Fst:  # type: ignore[override]
+    def concat(self, fst2: FstLike, *, budget: Budget | None = None) -> Fst:
         """This one, then the other, in place."""
         super().concat(_of(fst2, self.arc_type()), budget=budget)
         return self
 
-    def union(self, *fsts2: FstLike, budget: Budget | None = None) -> Fst:  # type: ignore[override]
+    def union(self, *fsts2: FstLike, budget: Budget | None = None) -> Fst:
         """This one or one of the others, in place."""
         super().union(*(_of(each, self.arc_type()) for each in fsts2), budget=budget)
         return self
@@ -352,8 +352,8 @@ def cdrewrite(
 ) -> Fst:  # fmt: skip
     """What rewrites by ``tau`` wherever it stands behind ``l`` and before ``r`` (``tokenfst.fst.cdrewrite``)."""
     kind = next((each.arc_type() for each in (tau, sigma_star) if isinstance(each, VectorFst)), "standard")
-    parts = [_of(each, kind) for each in (tau, l, r, sigma_star)]
-    return Fst.around(rules.cdrewrite(*parts, direction, mode, budget=budget))
+    rule, left, right, words = (_of(each, kind) for each in (tau, l, r, sigma_star))
+    return Fst.around(rules.cdrewrite(rule, left, right, words, direction, mode, budget=budget))
 
 
 # --- pynutil ------------------------------------------------------------------------------------------

@@ -49,9 +49,18 @@ class Fst_boolean:  # noqa: N801  # named after OpenFst's arc types
         nexts: npt.NDArray[np.int32],
         limits: tuple[int, int, float],
     ) -> Fst_boolean: ...
-    def rmepsilon(self, connect: bool, delta: float, limits: tuple[int, int, float]) -> Fst_boolean: ...
+    def rmepsilon(
+        self, connect: bool, threshold: float, nstate: int, delta: float, limits: tuple[int, int, float]
+    ) -> Fst_boolean: ...
     def determinize(
-        self, outputs: int, subsequential: int, delta: float, limits: tuple[int, int, float]
+        self,
+        outputs: int,
+        subsequential: int,
+        increment: bool,
+        threshold: float,
+        nstate: int,
+        delta: float,
+        limits: tuple[int, int, float],
     ) -> Fst_boolean: ...
 
 def plain_parts(value: object) -> int: ...
