@@ -8,11 +8,11 @@ import random
 from typing import Any
 
 import pytest
-from support.transducer_worlds import ours, same, sums
+from support.worlds.transducer_worlds import ours, same, sums
 
 import tokenfst.fst as fst
 import tokenfst.semirings as sr
-from reference.transducers import diverges, random_plain
+from reference.transducers.transducers import diverges, random_plain
 from tokenfst import Budget
 from tokenfst.errors import BudgetExceeded, FstArgError, FstBadWeightError, FstIndexError, FstOpError
 

@@ -7,7 +7,7 @@ import random
 
 import pynini
 import pytest
-from support.transducer_worlds import adopted
+from support.worlds.transducer_worlds import adopted
 
 import tokenfst.fst as fst
 import tokenfst.grm as grm

@@ -9,7 +9,7 @@ from typing import Any
 import pynini
 import pytest
 from pynini.lib import pynutil, rewrite
-from support.transducer_worlds import adopted, same
+from support.worlds.transducer_worlds import adopted, same
 
 import tokenfst.grm as grm
 from tokenfst.errors import FstArgError, FstIOError, FstOpError
@@ -61,7 +61,7 @@ def test_an_expression_means_the_same(at: int) -> None:
 
 
 def meanings(machine: Any, labels: tuple[int, ...]) -> dict[Any, float]:
-    from reference.transducers import plain, relation
+    from reference.transducers.transducers import plain, relation
 
     found = relation(plain(machine), 2, False, labels)
     return {key: round(weight, 4) for key, weight in found.items()}

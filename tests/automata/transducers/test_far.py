@@ -9,10 +9,10 @@ from pathlib import Path
 import pynini
 import pytest
 import pywrapfst
-from support.transducer_worlds import adopted, ours, theirs
+from support.worlds.transducer_worlds import adopted, ours, theirs
 
 import tokenfst.fst as fst
-from reference.transducers import random_plain
+from reference.transducers.transducers import random_plain
 from tokenfst.automata.transducers.weights import ARC_TYPES
 from tokenfst.errors import FstArgError, FstIOError, FstOpError
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.transducer_worlds import TOLERANCE, ours, same, sums
+from support.worlds.transducer_worlds import TOLERANCE, ours, same, sums
 
 import tokenfst.fst as fst
-from reference.transducers import Diverges, diverges, random_plain
+from reference.transducers.transducers import Diverges, diverges, random_plain
 from tokenfst import Budget
 from tokenfst.automata.transducers.weights import ARC_TYPES
 from tokenfst.errors import BudgetExceeded, FstArgError, FstIndexError, FstOpError

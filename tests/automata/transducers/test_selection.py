@@ -6,10 +6,10 @@ import random
 
 import pytest
 import pywrapfst
-from support.transducer_worlds import TOLERANCE, adopted, meaning, ours, same, sums, theirs
+from support.worlds.transducer_worlds import TOLERANCE, adopted, meaning, ours, same, sums, theirs
 
 import tokenfst.fst as fst
-from reference.transducers import diverges, random_plain
+from reference.transducers.transducers import diverges, random_plain
 from tokenfst import Budget
 from tokenfst.errors import BudgetExceeded, FstArgError, FstOpError
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from support.transducer_worlds import TOLERANCE, ours, same
+from support.worlds.transducer_worlds import TOLERANCE, ours, same
 
 import tokenfst.fst as fst
-from reference.transducers import Plain, random_plain
 from reference.transducers.special_labels import written_out
+from reference.transducers.transducers import Plain, random_plain
 from tokenfst.errors import FstArgError, FstOpError
 
 KINDS = ("sigma", "rho", "phi")

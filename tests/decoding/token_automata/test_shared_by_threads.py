@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reference.random_grammars import random_grammar
-from reference.small_automata import small_automaton, small_vocabulary
+from reference.grammars.random_grammars import random_grammar
+from reference.tokens.small_automata import small_automaton, small_vocabulary
 from tests.decoding.token_automata.test_program_artifacts import CLASSES, CONSTRAINTS, SMALL
 from tokenfst import (
     Budget,

@@ -3,7 +3,7 @@ for, over all labels there are."""
 
 from __future__ import annotations
 
-from reference.transducers import Plain
+from reference.transducers.transducers import Plain
 
 
 def written_out(
