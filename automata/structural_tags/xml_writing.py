@@ -148,17 +148,8 @@ class Elements(Writer):
             found = self._level.members[key] = EMPTY if barred else self.element(lead, written, formula)
         return found
 
-    def bracketed(
-        self,
-        left: bytes,
-        filled: Expr,
-        right: bytes,
-        *,
-        empty: bool,
-        distinct: bool = False,
-        differs: bool = False,
-    ) -> Expr:
-        assert not distinct and not differs  # a writer without ``distinct`` has refused them
+    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool) -> Expr:
+        assert not any(marks.values())  # a writer without ``distinct`` has refused what needs them
         return union(self.gap if empty else EMPTY, concat(self.gap, filled, self.gap))
 
     # --- elements -------------------------------------------------------------------------------------

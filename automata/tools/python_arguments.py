@@ -131,17 +131,8 @@ class _Keywords(Writer):
             )
         return concat(literal(f"{name}=".encode()), self.values.value(formula))
 
-    def bracketed(
-        self,
-        left: bytes,
-        filled: Expr,
-        right: bytes,
-        *,
-        empty: bool,
-        distinct: bool = False,
-        differs: bool = False,
-    ) -> Expr:
-        assert not distinct and not differs  # a writer without ``distinct`` has refused them
+    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool) -> Expr:
+        assert not any(marks.values())  # a writer without ``distinct`` has refused what needs them
         return union(EPSILON, filled) if empty else filled
 
 
