@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tokenfst.decoding.engines.onnx_genai import genai, genai_generate
+from tokenfst.decoding.engines.onnx_genai import genai_generate
 from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat, pieces
 from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.errors import ModelError
@@ -18,7 +18,9 @@ class GenAIHost(LocalHost):
 
     def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
         if tokenizer is None:
-            tokenizer = genai.Tokenizer(model)
+            import onnxruntime_genai  # which the model is of
+
+            tokenizer = onnxruntime_genai.Tokenizer(model)
         if vocabulary is None:
             raise ModelError(
                 "Generator: a model of onnxruntime_genai does not tell its folder: give "
