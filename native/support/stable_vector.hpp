@@ -54,7 +54,7 @@ class StableVector {
   }
 
  private:
-  static constexpr size_t kFirst = 64;
+  static constexpr size_t kFirst = 16;
   static int chunk_of(size_t index) { return static_cast<int>(std::bit_width(index / kFirst + 1)) - 1; }
   T* locate(size_t index) const {
     int k = chunk_of(index);
