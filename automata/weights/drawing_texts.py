@@ -15,14 +15,16 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
 
 
-def drawn(machine: Machine, count: int, seed: int) -> list[bytes]:
+def drawn(machine: Machine, count: int, seed: int, budget: Budget) -> list[bytes]:
     """Texts of a normalized machine."""
+    deadline = Deadline(budget, "drawing texts")
     generator = np.random.default_rng(seed)
     shares: dict[int, Floats] = {}
     texts = []
     for _ in range(count):
         state, text = machine.start, bytearray()
         while True:
+            deadline.tick(20)
             if state not in shares:
                 shares[state] = np.append(machine.weights[_arcs(machine, state)], machine.finals[state])
             choice = _choice(shares[state], generator)
@@ -50,6 +52,7 @@ def of_length(machine: Machine, count: int, length: int, seed: int, budget: Budg
     generator = np.random.default_rng(seed)
     texts = []
     for _ in range(count):
+        deadline.tick(20)
         state, text = machine.start, bytearray()
         for left in range(length - 1, -1, -1):
             deadline.tick(20)

@@ -104,7 +104,7 @@ class WeightedLanguage:
             np.bincount(states, minlength=len(counts)).astype(np.int64), ilabels[some], olabels[some],
             np.ones(len(some), np.uint8), targets[some], limits(limit),
         )  # fmt: skip
-        named = VectorFst.of_core(boolean, core, plain.tables)
+        named: Any = VectorFst.of_core(boolean, core, plain.tables)
         arcs = byte_arcs(named, byte_zero=byte_zero, token_type=token_type, budget=limit, acceptor=True)
         # Arcs of several bytes begin with one that leaves the arc's own state, in the order of the arcs.
         logs = np.zeros(len(arcs.source))
@@ -319,7 +319,7 @@ class WeightedLanguage:
         if length is not None:
             whole("WeightedLanguage.sample", "length", length, 0)
             return drawing_texts.of_length(self._some(), count, length, seed, self.budget)
-        return drawing_texts.drawn(self.normalized().machine, count, seed)
+        return drawing_texts.drawn(self.normalized().machine, count, seed, self.budget)
 
     # --- out ------------------------------------------------------------------------------------------
 

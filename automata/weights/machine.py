@@ -164,7 +164,8 @@ def by_failure(failures: npt.NDArray[np.int32]) -> list[int]:
             state = int(failures[state])
         for above, each in enumerate(reversed(chain), int(depth[state]) + 1):
             depth[each] = above
-    return np.argsort(depth, kind="stable").tolist()
+    order: list[int] = np.argsort(depth, kind="stable").tolist()
+    return order
 
 
 def is_deterministic(machine: Machine) -> bool:

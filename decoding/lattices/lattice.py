@@ -80,14 +80,14 @@ class Lattice:
         shape = rows.shape[:-1]
         count = int(np.prod(shape, dtype=np.int64))
         flat = rows.reshape(count, len(self.arcs)), ends.reshape(count, self.states)
-        total: torch.Tensor = _Sum.apply(*flat, self._graph, self._begin)  # type: ignore[no-untyped-call]
+        total: torch.Tensor = _Sum.apply(*flat, self._graph, self._begin)
         return total.reshape(shape)
 
     @checked
     def posteriors(self, weights: torch.Tensor, finals: torch.Tensor | None = None) -> torch.Tensor:
         """How probable it is that a path uses an arc, for each: the gradients of ``log_partition``."""
         given = weights.detach().requires_grad_()
-        self.log_partition(given, None if finals is None else finals.detach()).sum().backward()  # type: ignore[no-untyped-call]
+        self.log_partition(given, None if finals is None else finals.detach()).sum().backward()
         assert given.grad is not None
         return given.grad
 
@@ -138,27 +138,30 @@ def _topological(arcs: npt.NDArray[np.int64], states: int) -> npt.NDArray[np.int
     return place
 
 
-class _Sum(torch.autograd.Function):
+def _array(values: torch.Tensor) -> npt.NDArray[Any]:
+    """A tensor's numbers as the core reads them."""
+    found: npt.NDArray[Any] = values.detach().cpu().contiguous().numpy()
+    return found
+
+
+class _Sum(torch.autograd.Function):  # type: ignore[misc]
     """The total, and its gradients by the backward algorithm."""
 
     @staticmethod
     def forward(
         ctx: Any, weights: torch.Tensor, finals: torch.Tensor, graph: Any, begin: int
     ) -> torch.Tensor:
-        arrays = [each.detach().cpu().contiguous().numpy() for each in (weights, finals)]
-        totals, alpha = _native.lattice_forward(graph, begin, *arrays)
+        totals, alpha = _native.lattice_forward(graph, begin, _array(weights), _array(finals))
         ctx.save_for_backward(weights, finals)
         ctx.sums = graph, totals, alpha
         return torch.from_numpy(totals.copy()).to(weights)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, scale: torch.Tensor) -> Any:
         weights, finals = ctx.saved_tensors
         graph, totals, alpha = ctx.sums
-        arrays = [each.detach().cpu().contiguous().numpy() for each in (weights, finals)]
-        found = _native.lattice_backward(
-            graph, *arrays, alpha, totals, scale.detach().cpu().double().contiguous().numpy()
-        )
+        scales = scale.detach().cpu().double().contiguous().numpy()
+        found = _native.lattice_backward(graph, _array(weights), _array(finals), alpha, totals, scales)
         of_weights, of_finals = (torch.from_numpy(each.copy()).to(weights) for each in found)
         return of_weights, of_finals, None, None

@@ -7,11 +7,12 @@ gathered into those of the lattice, so their gradients add up to how often each 
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from tokenfst.arguments import checked
 from tokenfst.automata.languages.constraint import encode
 from tokenfst.automata.weights.language import WeightedLanguage
-from tokenfst.decoding.lattices.lattice import Lattice, torch
+from tokenfst.decoding.lattices.lattice import Lattice
 from tokenfst.errors import ConstraintError
 
 

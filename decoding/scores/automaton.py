@@ -62,7 +62,7 @@ class ScoreAutomaton:
         return {"language": self.language, "vocabulary": self.vocabulary, "budget": self.budget}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.__init__(state["language"], state["vocabulary"], state["budget"])  # type: ignore[misc,arg-type]
+        self.__init__(state["language"], state["vocabulary"], state["budget"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<ScoreAutomaton {self.language.source!r}: {len(self._kept)} rows kept>"

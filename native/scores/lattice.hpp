@@ -26,11 +26,11 @@ struct Lattice {
 // log of the sum of e^value(k) for k from 0 to count; `rest` is one more value.
 template <class Value>
 double log_sum_of(size_t count, double rest, Value&& value) {
+  if (count == 1 && rest == kMinusInfinity) return value(0);
   double most = rest;
   for (size_t k = 0; k < count; ++k) most = std::max(most, value(k));
   if (most == kMinusInfinity) return most;
   double sum = 0;
-  if (count == 1 && rest == kMinusInfinity) return most;
   for (size_t k = 0; k < count; ++k) sum += std::exp(value(k) - most);
   if (rest != kMinusInfinity) sum += std::exp(rest - most);
   return most + std::log(sum);
@@ -50,23 +50,29 @@ double lattice_forward(const Lattice& lattice, const T* weights, const T* finals
   return log_sum_of(states, kMinusInfinity, [&](size_t s) { return alpha[s] + static_cast<double>(finals[s]); });
 }
 
-// One row: writes the gradients of `scale` times the total. Where no path has a weight, they are 0.
+// One row: writes the gradients of `scale` times the total. Where no path has a weight, they are 0. The exponentials whose sum is
+// beta(s) are, but for a factor of the state's, the posteriors of its arcs.
 template <class T>
 void lattice_backward(const Lattice& lattice, const T* weights, const T* finals, const double* alpha, double total, double scale,
                       double* beta, T* of_weights, T* of_finals) {
-  const bool some = total > kMinusInfinity;
+  std::vector<double> onward;
   for (size_t s = lattice.states(); s-- > 0;) {
     const auto begin = static_cast<size_t>(lattice.leaves[s]), end = static_cast<size_t>(lattice.leaves[s + 1]);
-    const auto onward = [&](size_t k) {
-      const auto arc = static_cast<size_t>(lattice.leaving[begin + k]);
-      return static_cast<double>(weights[arc]) + beta[lattice.targets[arc]];
-    };
-    beta[s] = log_sum_of(end - begin, static_cast<double>(finals[s]), onward);
-    for (size_t k = 0; k < end - begin; ++k) {
-      const double share = some ? scale * std::exp(alpha[s] + onward(k) - total) : 0;
-      of_weights[lattice.leaving[begin + k]] = static_cast<T>(share);
+    onward.assign(1, static_cast<double>(finals[s]));
+    double most = onward[0], sum = 0;
+    for (size_t k = begin; k < end; ++k) {
+      const auto arc = static_cast<size_t>(lattice.leaving[k]);
+      onward.push_back(static_cast<double>(weights[arc]) + beta[lattice.targets[arc]]);
+      most = std::max(most, onward.back());
     }
-    of_finals[s] = static_cast<T>(some ? scale * std::exp(alpha[s] + static_cast<double>(finals[s]) - total) : 0);
+    const bool some = most > kMinusInfinity && total > kMinusInfinity;
+    if (most > kMinusInfinity) {
+      for (double& each : onward) sum += each = std::exp(each - most);
+    }
+    beta[s] = most > kMinusInfinity ? most + std::log(sum) : most;
+    const double factor = some ? scale * std::exp(alpha[s] + most - total) : 0;
+    of_finals[s] = static_cast<T>(some ? factor * onward[0] : 0);
+    for (size_t k = begin; k < end; ++k) of_weights[lattice.leaving[k]] = static_cast<T>(some ? factor * onward[k - begin + 1] : 0);
   }
 }
 

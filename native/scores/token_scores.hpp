@@ -18,30 +18,50 @@ namespace tokenfst {
 // Writes the scores of the tokens in `trie`; those of others stay.
 inline void token_scores(const WeightedBytes& machine, const Trie& trie, std::span<const Weighted> start, std::span<float> scores,
                          Pace& pace) {
+  // The position at a depth: all[begin, end), or, where that is empty, the one state `only`. What is deeper stands behind `end`.
+  struct Place {
+    Weighted only;
+    size_t begin, end;
+    bool is_single() const { return begin == end; }
+  };
   const double before = log_sum(start);
   WeightedSteps steps(machine);
   std::vector<Weighted> all(start.begin(), start.end());
-  std::vector<std::pair<size_t, size_t>> places(trie.max_depth() + 1);  // of the position at each depth
-  places[0] = {0, all.size()};
+  std::vector<Place> places(trie.max_depth() + 1);
+  places[0] = {{0, 0}, 0, all.size()};
   const uint32_t count = static_cast<uint32_t>(trie.num_nodes());
   for (uint32_t i = 1; i < count;) {
     const TrieNode& node = trie.node(i);
-    const auto [begin, end] = places[node.depth - 1u];
-    all.resize(end);
-    steps.step(all, begin, end, node.byte);
-    pace.step(1 + static_cast<uint32_t>(end - begin));
-    if (all.size() == end) {
+    const Place& from = places[node.depth - 1u];
+    Place& to = places[node.depth];
+    pace.step(1 + static_cast<uint32_t>(from.end - from.begin));
+    bool alive = true;
+    double cost = from.only.weight;
+    const auto arcs = from.is_single() ? machine.arcs(from.only.state, node.byte, cost) : std::span<const Weighted>();
+    if (from.is_single() && arcs.size() <= 1) {
+      alive = arcs.size() == 1;
+      if (alive) to = {{arcs[0].state, cost + arcs[0].weight}, from.end, from.end};
+    } else {
+      all.resize(from.end);
+      if (from.is_single()) all.push_back(from.only);
+      const size_t end = all.size();
+      steps.step(all, from.is_single() ? from.end : from.begin, end, node.byte);
+      alive = all.size() > end;
+      if (all.size() == end + 1) to = {all[end], end, end};
+      else to = {{0, 0}, end, all.size()};
+    }
+    if (!alive) {
       i = node.end;
       continue;
     }
-    places[node.depth] = {end, all.size()};
-    const bool rests = all.size() == end + 1 && machine.rests(all[end].state);
-    const uint32_t first = node.first, last = trie.node(rests ? node.end : i + 1).first;
+    const bool rests = to.is_single() && machine.rests(to.only.state);
+    const uint32_t next = rests ? node.end : i + 1;
+    const uint32_t first = node.first, last = trie.node(next).first;
     if (last > first) {
-      const float score = static_cast<float>(log_sum({all.data() + end, all.size() - end}) - before);
-      for (uint32_t k = first; k < last; ++k) scores[trie.string_at(k)] = score;
+      const double sum = to.is_single() ? to.only.weight : log_sum({all.data() + to.begin, to.end - to.begin});
+      for (uint32_t k = first; k < last; ++k) scores[trie.string_at(k)] = static_cast<float>(sum - before);
     }
-    i = rests ? node.end : i + 1;
+    i = next;
   }
 }
 

@@ -28,8 +28,17 @@ def texts(notebook: dict[str, Any]) -> list[str]:
     return shown
 
 
-def test_there_are_three() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["constraints", "decoding", "transducers"]
+def test_all_are_there() -> None:
+    assert [path.stem for path in NOTEBOOKS] == [
+        "composition",
+        "constraints",
+        "decoding",
+        "detokenizer",
+        "lattices",
+        "noisy_channel",
+        "shallow_fusion",
+        "transducers",
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

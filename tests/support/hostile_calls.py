@@ -100,6 +100,7 @@ def values() -> dict[str, Any]:
     }
 
 
+ARPA = "\\data\\\nngram 1=2\n\\1-grams:\n-0.3 a\n-0.3 </s>\n\\end\\\n"
 TOOLS = [{"type": "function", "name": "f"}]
 
 
@@ -184,6 +185,8 @@ class World:
             ("TokenAutomaton.learn", "other"): self.automaton,
             ("HmmProduct", "automaton"): self.automaton,
             ("Store", "url"): str(FOLDER / "store"),
+            ("NGramModel.from_arpa", "text"): ARPA,
+            ("WeightedLanguage.from_fst", "fst"): self.language.to_native_fst(),
         }
         if (owner, name) in special:
             return special[owner, name]
@@ -198,6 +201,8 @@ class World:
             "bitmask": t.allocate_token_bitmask(1, WIDTH),
             "boundaries": True,
             "budget": self.budget,
+            "by": 0.5,
+            "choices": {"ab": 1.0},
             "client": SimpleNamespace(chat=None, models=None),
             "constraint": self.language,
             "count": 1,
@@ -243,6 +248,7 @@ class World:
             "matcher": self.automaton.matcher(),
             "max_length": 4,
             "max_new_tokens": 4,
+            "mean_length": 2.0,
             "model": self.model,
             "name": "a",
             "num_beams": 2,
@@ -254,6 +260,7 @@ class World:
             "parts": [b"ab"],
             "path": FOLDER / "new.bin",
             "pattern": "a",
+            "phrases": ["ab"],
             "prefix": b"a",
             "prompt": [0],
             "prompts": [[0]],
@@ -283,6 +290,7 @@ class World:
             "transition": self.hmm.transition,
             "transitions": [(0, "a", 1)],
             "tree": {"a": ["b"]},
+            "unit": "character",
             "vocab_size": WIDTH,
             "vocabulary": self.vocabulary,
             "width": WIDTH,
@@ -317,6 +325,10 @@ class World:
             "CanonicalMatcher": t.compile(
                 self.language, self.vocabulary, self.budget, tokenization="canonical"
             ).matcher(),
+            "WeightedLanguage": t.WeightedLanguage.of(self.language, self.budget),
+            "ScoreMatcher": t.compile(
+                t.WeightedLanguage.of(self.language, self.budget), self.vocabulary
+            ).matcher(),
             "Drawing": self.language.draw(),
             "LabelScores": t.label_probabilities(self.model, [[0]], ["a", "b"], self.vocabulary, width=WIDTH),
         }
@@ -332,6 +344,10 @@ EXEMPT = {
     "ToolCall": "is what a parser gives",
     "ToolReply": "is what a parser gives",
     "CanonicalAutomaton.of_artifact": "takes what the reader of artifacts has checked",
+    "WeightedLanguage": "holds the arrays that from_fst, of and alternatives make",
+    "NGramModel": "is made by from_arpa",
+    "ScoreAutomaton": "is made by compile, and walks nodes that it gives out itself",
+    "ScoreMatcher": "is made by the matcher() of an automaton",
     "Concepts.product": "takes the clock of the question that it is a part of",
 }
 """Public calls that are left out, and why."""
