@@ -6,7 +6,8 @@
 For machines that others use as well: the first mask (compiling, from the schema as a dict) is CPU time of the process,
 and a mask with its advance the smaller one of the clock and the thread's CPU time. What a busy neighbour takes of the
 caches is in both, so that libraries are compared in runs at the same time only. Schemas are refused, or judged by all
-of their documents, end token included. A line a schema goes to ``--out``.
+of their documents, end token included. A line a schema goes to ``--out``. Also the memory that the process has before
+the first schema (vocabulary, schemas and documents) and after the last, and the pauses of Python's full collections.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter_ns, process_time_ns, thread_time_ns
@@ -28,6 +30,8 @@ import tokenfst
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "maskbench" / "all.jsonl.gz"
+LONG = 2_000_000
+"""Nanoseconds that a collection should not take."""
 PARTS = (0.5, 0.9, 0.99, 0.999, 1.0)
 
 
@@ -51,6 +55,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # the schemas and documents are no part of what is measured
     given.out.parent.mkdir(parents=True, exist_ok=True)
+    pauses, memory = full_collections(), resident()
     with given.out.open("w") as file:
         records = [judged(library, row, encode, vocabulary.eos_token_ids[0], file) for row in rows]
     passed = sum(not each["wrong"] and "refused" not in each for each in records)
@@ -60,6 +65,33 @@ def main() -> None:
     print("first mask, CPU ms:", shown(firsts, 1e6), f"sum {sum(firsts) / 1e9:.1f} s")
     steps = [step for each in records for step in each["steps"]]
     print(f"mask + advance, µs: mean {fmean(steps) / 1e3:.2f},", shown(steps, 1e3), f"of {len(steps):,}")
+    print(f"memory, MB: {memory / 1e6:.0f} before, {resident() / 1e6:.0f} after")
+    longer = sum(pause > LONG for pause in pauses)
+    print(f"full collections: {len(pauses)}, {longer} of them over {LONG / 1e6:g} ms,", end=" ")
+    print(f"CPU ms: sum {sum(pauses) / 1e6:.0f}, longest {max(pauses, default=0) / 1e6:.3g}")
+
+
+def full_collections() -> list[int]:
+    """The CPU time of each full collection of Python's from now on, as they come."""
+    pauses: list[int] = []
+    begin = 0
+
+    def note(phase: str, about: dict[str, int]) -> None:
+        nonlocal begin
+        if about["generation"] == 2:
+            if phase == "start":
+                begin = thread_time_ns()
+            else:
+                pauses.append(thread_time_ns() - begin)
+
+    gc.callbacks.append(note)
+    return pauses
+
+
+def resident() -> int:
+    """The bytes of memory that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def judged(library: Any, row: dict[str, Any], encode: Any, end: int, file: Any) -> dict[str, Any]:

@@ -21,9 +21,10 @@ from tokenfst.automata.characters.case import cased_characters, with_other_case
 from tokenfst.automata.characters.utf8 import ASCII, MULTIBYTE, Characters, Ranges
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.images.coding import Code
 from tokenfst.automata.images.equivalence import equivalent_texts, full_case_folding
 from tokenfst.automata.images.letters import by_characters, crawl, require_language, write_letters
-from tokenfst.automata.images.spellings import Code, inverse_image
+from tokenfst.automata.images.spellings import inverse_image
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 

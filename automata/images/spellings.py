@@ -20,168 +20,39 @@ Cost: linear in the expression, plus one small automaton for each set of charact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import takewhile
-from operator import eq
 from typing import Final
 
-import numpy as np
-
 from tokenfst._native import Lexicon
-from tokenfst.automata.characters.codes import Form, spell
 from tokenfst.automata.characters.utf8 import (
-    MAX_CODE_POINT,
     Characters,
-    Ranges,
     characters,
     normalize,
     single_characters,
-    without_surrogates,
 )
 from tokenfst.automata.expressions.expression import (
     ALL_BYTES,
     EMPTY,
-    EPSILON,
     Dfa,
     Expr,
     Op,
     Unordered,
     behind,
+    below,
     bounds_of,
-    byte_set,
     complement,
     concat,
     intersect,
-    literal,
-    machine,
     repeat,
     scope,
-    union,
 )
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.rebuilding import rebuilt
-from tokenfst.automata.expressions.tables import trim
+from tokenfst.automata.images.coding import ASCII_BYTES, BETWEEN_LOOKS, Code, decoded, text_of
 from tokenfst.automata.languages.engine import make_automaton, make_tables
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
-
-_ASCII = (1 << 0x80) - 1
-_MOST_LETTERS = 4096
-_BETWEEN_LOOKS = 0xFF
-"""Nodes between two looks at the clock, as a mask."""
-
-
-class Code:
-    """A code for all characters; ``forms`` must spell every one, and all spellings must be a prefix code.
-
-    Compared by identity: make each code once.
-    """
-
-    functional = True
-    """Whether a spelling is that of one text only. If not, images do not commute with intersection and complement."""
-
-    def __init__(self, forms: Sequence[Form], write: Callable[[str], bytes] | None = None) -> None:
-        """``write``, where every character has one spelling: it spells a text."""
-        self.forms = tuple(forms)
-        self._write = write
-        self._letters: dict[str, Expr] = {}
-        """Of characters that stood in words; those beyond ``_MOST_LETTERS`` are not kept."""
-        self._spelled_once = False
-        """Whether some letter is a LITERAL."""
-
-    @cached_property
-    def any_character(self) -> Expr:
-        """One character."""
-        return self.character(((0, MAX_CODE_POINT),))
-
-    @cached_property
-    def any_text(self) -> Expr:
-        """Any number of characters."""
-        return repeat(self.any_character)
-
-    def character(self, ranges: Ranges) -> Expr:
-        """One character out of ``ranges``. Surrogates are none. The same object for equal ranges."""
-        return _character(self, without_surrogates(ranges))
-
-    def word(self, text: str) -> Expr:
-        """All spellings of ``text``."""
-        if self._write is not None:
-            return literal(self._write(text)) if text else EPSILON
-        known = self._letters.get
-        letters = [known(each) or self._letter(each) for each in text]
-        if not self._spelled_once:
-            return concat(*letters)
-        parts: list[Expr] = []
-        for part in letters:
-            if part.op is Op.MACHINE:
-                parts.append(part)
-                continue
-            last = parts[-1].value if parts else None
-            if isinstance(last, bytes) and isinstance(part.value, bytes):
-                parts[-1] = literal(last + part.value)
-            else:
-                parts.append(part)
-        return concat(*parts)
-
-    def _letter(self, character: str) -> Expr:
-        found = self.character(((ord(character), ord(character)),))
-        if found.op is Op.LITERAL:
-            self._spelled_once = True
-        if len(self._letters) < _MOST_LETTERS:
-            self._letters[character] = found
-        return found
-
-    def words(self, texts: Iterable[str], deadline: Deadline | None = None) -> Expr:
-        """All spellings of all of ``texts``, as a prefix tree: a step looks at the branches of one place only."""
-        open_nodes: list[tuple[int, list[Expr]]] = [(0, [])]
-        previous: str | None = None
-        for text in (*sorted(set(texts)), None):
-            if previous is not None:
-                if deadline is not None:
-                    deadline.tick(10 + len(previous))
-                shared = sum(takewhile(bool, map(eq, previous, text or "")))
-                branch, end = EPSILON, len(previous)
-                while open_nodes[-1][0] > shared:
-                    depth, branches = open_nodes.pop()
-                    branch, end = union(*branches, concat(self.word(previous[depth:end]), branch)), depth
-                if open_nodes[-1][0] < shared:
-                    open_nodes.append((shared, []))
-                open_nodes[-1][1].append(concat(self.word(previous[shared:end]), branch))
-            previous = text
-        return union(*open_nodes[0][1])
-
-    def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
-        """All spellings of what an automaton over characters accepts."""
-        with deadline.part() as budget:
-            dfa = spell(read.steps, read.accepting, self.forms, budget.states, budget.seconds)
-        dfa = dfa if read.whole else trim(dfa, deadline)
-        return machine(dfa, source) if dfa.start else EMPTY
-
-
-@lru_cache(maxsize=4096)
-def _character(code: Code, ranges: Ranges) -> Expr:
-    if not ranges:
-        return EMPTY
-    steps = tuple((low, high, 2) for low, high in ranges)
-    dfa = spell((steps, ()), (False, True), code.forms)
-    following = dfa.table[:, dfa.classes]
-    if np.count_nonzero(following) == dfa.num_states - 2:
-        return literal(_only_word(dfa))
-    if dfa.num_states == 3:
-        return byte_set(sum(1 << int(byte) for byte in np.flatnonzero(following[dfa.start])))
-    return machine(dfa)
-
-
-def _only_word(dfa: Dfa) -> bytes:
-    """The word of an automaton that has no other."""
-    word, state = bytearray(), dfa.start
-    while not dfa.accepting[state]:
-        following = dfa.table[state, dfa.classes]
-        word.append(int(np.flatnonzero(following)[0]))
-        state = int(following[word[-1]])
-    return bytes(word)
 
 
 def inverse_image(expr: Expr, code: Code, budget: Budget) -> Expr:
@@ -245,6 +116,8 @@ class _Mapper:
         self.read: dict[int, Characters] = {}
         self.partial: set[int] = set()
         """Variables found not to be whole."""
+        self.images = code.plain_images(root, deadline)
+        """Of parts that need no more than that."""
         self.facts = self._find_facts()
 
     # --- what can be mapped in place ------------------------------------------------------------------
@@ -254,9 +127,12 @@ class _Mapper:
         while True:
             facts: dict[int, _Facts] = {}
             found = len(self.partial)
-            for number, node in enumerate(self.root.walk()):
-                if not number & _BETWEEN_LOOKS:
+            for number, node in enumerate(below(self.root, inner=lambda each: each not in self.images)):
+                if not number & BETWEEN_LOOKS:
                     self.deadline.check()
+                if node in self.images:
+                    facts[id(node)] = _EMPTY_WORD if node.nullable else _LETTER
+                    continue
                 operands = [facts.get(id(arg)) or self._variable(arg) for arg in node.args]
                 facts[id(node)] = self._facts_of(node, operands) if operands else self._facts_of_leaf(node)
                 if node.op is _VARIABLE and not facts[id(node)].whole:
@@ -272,7 +148,7 @@ class _Mapper:
         value = node.value
         match node.op:
             case Op.LITERAL:
-                return _BROKEN if _decoded(node) is None else _LETTER
+                return _BROKEN if decoded(node) is None else _LETTER
             case Op.MACHINE:
                 assert isinstance(value, Dfa)
                 if single_characters(value) is not None:
@@ -281,14 +157,14 @@ class _Mapper:
                 return _Facts(read.whole, read.accepting[0], True, _NONE)
             case Op.BYTES:
                 assert isinstance(value, int)
-                return _LETTER if value <= _ASCII else _BROKEN
+                return _LETTER if value <= ASCII_BYTES else _BROKEN
             case Op.EPSILON:
                 return _EMPTY_WORD
             case Op.EMPTY:
                 return _LETTER
             case Op.WORDS:
                 assert isinstance(value, Lexicon)
-                return _BROKEN if None in map(_text, value.words()) else _LETTER
+                return _BROKEN if None in map(text_of, value.words()) else _LETTER
             case Op.CALL if self.calls:
                 return _EMPTY_WORD  # which it may be
         raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
@@ -371,7 +247,7 @@ class _Mapper:
             node, strict, ready = stack.pop()
             key = id(node), strict
             if ready:
-                if not len(done) & _BETWEEN_LOOKS:
+                if not len(done) & BETWEEN_LOOKS:
                     self.deadline.check()
                 args = [done[id(arg), how] for arg, how in self._operands(node, strict)]
                 if node.op is _VARIABLE:
@@ -380,7 +256,9 @@ class _Mapper:
                 else:
                     done[key] = self._composed(node, args, strict)
             elif key not in done:
-                if not self.facts[id(node)].exact:
+                if node in self.images:
+                    done[key] = self.images[node]
+                elif not self.facts[id(node)].exact:
                     done[key] = self.code.automaton(self._reading(node), self.deadline, node.source)
                 elif not node.args or _is_universal(node):
                     done[key] = self._leaf(node, strict)
@@ -419,7 +297,7 @@ class _Mapper:
             return concat(*args)
         match node.op:
             case Op.UNION:
-                return self._united(node, args)
+                return self.code.united(node.args, args, self.deadline)
             case Op.INTERSECT:
                 outside = strict and not self.facts[id(node)].whole
                 return intersect(*([self.code.any_text] if outside else []), *args)
@@ -433,15 +311,6 @@ class _Mapper:
             case _:
                 return scope(args[0])
 
-    def _united(self, node: Expr, args: list[Expr]) -> Expr:
-        """A union, its words together."""
-        words = [_decoded(arg) for arg in node.args]
-        texts = [word for word in words if word is not None]
-        if len(texts) < 2:
-            return union(*args)
-        others = [arg for arg, word in zip(args, words, strict=True) if word is None]
-        return union(self.code.words(texts, self.deadline), *others)
-
     def _leaf(self, node: Expr, strict: bool) -> Expr:
         match node.op:
             case Op.REPEAT:
@@ -451,11 +320,11 @@ class _Mapper:
                 ascii_bytes = ((code, code) for code in range(0x80) if node.value >> code & 1)
                 return self.code.character(normalize(ascii_bytes))
             case Op.LITERAL:
-                text = _decoded(node)
+                text = decoded(node)
                 return EMPTY if text is None else self.code.word(text)
             case Op.WORDS:
                 assert isinstance(node.value, Lexicon)
-                return self.code.words(filter(None, map(_text, node.value.words())), self.deadline)
+                return self.code.words(filter(None, map(text_of, node.value.words())), self.deadline)
             case Op.MACHINE:
                 assert isinstance(node.value, Dfa)
                 ranges = single_characters(node.value)
@@ -464,20 +333,3 @@ class _Mapper:
                 return self.code.automaton(self._reading(node), self.deadline, node.source)
             case _:
                 return node
-
-
-def _decoded(node: Expr) -> str | None:
-    """The text that a node spells, if it is one."""
-    if node.op is Op.EPSILON:
-        return ""
-    if node.op is not Op.LITERAL:
-        return None
-    assert isinstance(node.value, bytes)
-    return _text(node.value)
-
-
-def _text(word: bytes) -> str | None:
-    try:
-        return word.decode()
-    except UnicodeDecodeError:
-        return None

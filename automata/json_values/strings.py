@@ -23,8 +23,9 @@ from typing import Literal
 from tokenfst.automata.characters.codes import Form
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, MULTIBYTE
 from tokenfst.automata.expressions.expression import Expr, concat, literal, repeat
+from tokenfst.automata.images.coding import Code
 from tokenfst.automata.images.lengths import check_bounds
-from tokenfst.automata.images.spellings import Code, inverse_image
+from tokenfst.automata.images.spellings import inverse_image
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError

@@ -15,7 +15,8 @@ from functools import cache
 from tokenfst.automata.characters.codes import Form
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, MULTIBYTE
 from tokenfst.automata.expressions.expression import Expr, byte_set, concat, literal, repeat, union
-from tokenfst.automata.images.spellings import Code, inverse_image
+from tokenfst.automata.images.coding import Code
+from tokenfst.automata.images.spellings import inverse_image
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import expression
 from tokenfst.budget import Budget

@@ -12,7 +12,8 @@ from functools import partial
 
 from tokenfst.automata.expressions.expression import Expr, Op, concat, literal
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.images.spellings import Code, images_of_rules
+from tokenfst.automata.images.coding import Code
+from tokenfst.automata.images.spellings import images_of_rules
 from tokenfst.automata.json_schema.writing.layout import layout
 from tokenfst.automata.json_values.strings import json_code
 from tokenfst.automata.languages.constraint import Constraint

@@ -107,6 +107,15 @@ class Strings:
             and all(part.holds(text) for part in self.parts)
         )
 
+    def among(self, texts: frozenset[str]) -> frozenset[str]:
+        """Those of some texts that are in the cell, as ``holds`` says of each."""
+        if self.values is not None:
+            return texts & self.values
+        kept = texts - self.excluded if self.excluded else texts
+        if self.low or self.high is not None or self.parts:
+            return frozenset(filter(self.holds, kept))
+        return kept
+
     def is_universal(self) -> bool:
         """Whether the cell plainly has every text."""
         return self == _EVERY
@@ -145,7 +154,8 @@ class Strings:
     def json(self, spelling: Spelling, work: Work) -> Expr:
         """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
         expression. BudgetExceeded."""
-        return _texts.get((spelling, self), lambda: self._json(spelling, work))
+        known = _texts if self.parts else _listed_texts
+        return known.get((spelling, self), lambda: self._json(spelling, work))
 
     def _json(self, spelling: Spelling, work: Work) -> Expr:
         if self.values is not None:
@@ -203,6 +213,9 @@ def spelled(text: str, spelling: Spelling) -> Expr:
 
 
 _texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
+"""Of cells with parts. Formats take up to 20 ms: what every object has of its own must not drive them out."""
+_listed_texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
+"""Of listed words, and of all strings but some."""
 
 
 def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
@@ -251,6 +264,9 @@ def meet(left: StringSet, right: StringSet, work: Work) -> StringSet:
             cell = _meet(one, other, work)
             if not cell.is_empty(work):
                 found.append((cell,))
+    if len(found) == 1:
+        work.tick()
+        return found[0]
     return join(found, work)
 
 
@@ -262,8 +278,9 @@ def join(sets: Iterable[StringSet], work: Work) -> StringSet:
     listed: frozenset[str] = frozenset().union(*(cell.values for cell in cells if cell.values is not None))
     others = tuple(cell for cell in cells if cell.values is None)
     work.tick(1 + len(listed) * len(others) // _HOLDS)
-    rest = frozenset(word for word in listed if not any(cell.holds(word) for cell in others))
-    return (*((Strings(values=rest),) if rest else ()), *others)
+    for cell in others:
+        listed -= cell.among(listed)
+    return (*((Strings(values=listed),) if listed else ()), *others)
 
 
 def invert(cells: StringSet, work: Work, *, surely: bool = False) -> StringSet:
@@ -338,7 +355,7 @@ def _meet(left: Strings, right: Strings, work: Work) -> Strings:
         left, right = right, left
     if left.values is not None:
         work.tick(1 + len(left.values) * (1 + len(right.parts)) // _HOLDS)
-        kept = frozenset(filter(right.holds, left.values))
+        kept = right.among(left.values)
         reason = partial_reason((right,), known=True)
         return _with_left_out(left.values, kept, right, reason) if reason else Strings(values=kept)
     work.tick()

@@ -4,8 +4,11 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 namespace tokenfst {
 
@@ -86,8 +89,132 @@ inline bool are_members(nb::handle properties, nb::handle required) {
   return true;
 }
 
+// Whether keywords have values of their forms, where all is as `json.loads` makes it: what almost every schema is. Where this is
+// not certain, the front end looks again, and says what is wrong. Each object is looked at once, whatever document leads to it.
+// Linear.
+class PlainForms {
+ public:
+  // The forms, in the order of their numbers in reading/forms.py.
+  enum class Form : long { Anything, String, Boolean, Schema, Table, Schemas, Items, Types, Count, Names, List, Number, Positive };
+
+  // `forms`: of each keyword the number of its form; those of others are not certain if it is none of these.
+  bool hold(nb::handle document, const nb::dict& forms) {
+    open_.assign(1, document.ptr());
+    while (!open_.empty()) {
+      PyObject* const schema = open_.back();
+      open_.pop_back();
+      if (PyBool_Check(schema)) continue;
+      if (Py_TYPE(schema) != &PyDict_Type) return false;
+      if (!seen_.insert(schema).second) continue;
+      Py_ssize_t at = 0;
+      PyObject *name, *value;
+      while (PyDict_Next(schema, &at, &name, &value)) {
+        if (Py_TYPE(name) != &PyUnicode_Type) return false;
+        PyObject* const form = PyDict_GetItemWithError(forms.ptr(), name);
+        if (!form && PyErr_Occurred()) throw nb::python_error();
+        if (form && !has(static_cast<Form>(PyLong_AsLong(form)), value)) return false;
+        if (schema != document.ptr() && PyUnicode_CompareWithASCIIString(name, "$schema") == 0) return false;  // of another draft
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool has(Form form, PyObject* value) {
+    switch (form) {
+      case Form::Anything: return true;
+      case Form::String: return is_text(value);
+      case Form::Boolean: return PyBool_Check(value);
+      case Form::Schema: return is_schema(value);
+      case Form::Table: return is_table(value);
+      case Form::Schemas: return is_schemas(value);
+      case Form::Items: return is_schema(value) || is_schemas(value);
+      case Form::Types: return is_types(value);
+      case Form::Count: return is_count(value);
+      case Form::Names: return is_names(value);
+      case Form::List: return Py_TYPE(value) == &PyList_Type && PyList_Size(value) > 0;
+      case Form::Number: return is_number(value, false);
+      case Form::Positive: return is_number(value, true);
+    }
+    return false;
+  }
+  static bool is_text(PyObject* value) { return Py_TYPE(value) == &PyUnicode_Type; }
+  bool is_schema(PyObject* value) {
+    if (PyBool_Check(value)) return true;
+    if (Py_TYPE(value) != &PyDict_Type) return false;
+    open_.push_back(value);
+    return true;
+  }
+  bool is_table(PyObject* value) {
+    if (Py_TYPE(value) != &PyDict_Type) return false;
+    Py_ssize_t at = 0;
+    PyObject *name, *schema;
+    while (PyDict_Next(value, &at, &name, &schema)) {
+      if (!is_text(name) || !is_schema(schema)) return false;
+    }
+    return true;
+  }
+  bool is_schemas(PyObject* value) {
+    if (Py_TYPE(value) != &PyList_Type || PyList_Size(value) == 0) return false;
+    for (Py_ssize_t k = 0; k < PyList_Size(value); ++k) {
+      if (!is_schema(PyList_GetItem(value, k))) return false;
+    }
+    return true;
+  }
+  static bool is_type(PyObject* value) {
+    static constexpr const char* kTypes[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
+    return is_text(value) &&
+           std::ranges::any_of(kTypes, [&](const char* type) { return PyUnicode_CompareWithASCIIString(value, type) == 0; });
+  }
+  static bool is_types(PyObject* value) {
+    if (is_type(value)) return true;
+    if (Py_TYPE(value) != &PyList_Type) return false;
+    const Py_ssize_t count = PyList_Size(value);
+    for (Py_ssize_t k = 0; k < count; ++k) {
+      if (!is_type(PyList_GetItem(value, k))) return false;
+    }
+    return count == 1 || (count > 0 && count < 8 && all_differ(value));
+  }
+  static bool all_differ(PyObject* list) {
+    const nb::object set = nb::steal(PySet_New(list));
+    if (!set.is_valid()) throw nb::python_error();
+    return PySet_Size(set.ptr()) == PyList_Size(list);
+  }
+  static bool is_names(PyObject* value) {
+    if (Py_TYPE(value) != &PyList_Type || PyList_Size(value) == 0) return false;
+    for (Py_ssize_t k = 0; k < PyList_Size(value); ++k) {
+      if (!is_text(PyList_GetItem(value, k))) return false;
+    }
+    return all_differ(value);
+  }
+  static bool is_count(PyObject* value) {
+    if (Py_TYPE(value) != &PyLong_Type) return false;
+    int overflow = 0;
+    return PyLong_AsLongLongAndOverflow(value, &overflow) >= 0 && overflow == 0;
+  }
+  static bool is_number(PyObject* value, bool positive) {
+    double number = 0;
+    if (Py_TYPE(value) == &PyFloat_Type) {
+      number = PyFloat_AsDouble(value);
+    } else if (Py_TYPE(value) == &PyLong_Type) {
+      int overflow = 0;
+      number = static_cast<double>(PyLong_AsLongLongAndOverflow(value, &overflow));
+      if (overflow != 0) return false;
+    } else {
+      return false;
+    }
+    return std::isfinite(number) && (number > 0 || !positive);
+  }
+
+  std::unordered_set<PyObject*> seen_;
+  std::vector<PyObject*> open_;
+};
+
 inline void bind_schema(nb::module_& m) {
   using namespace nb::literals;
+  nb::class_<PlainForms>(m, "PlainForms", "Documents whose keywords have the forms that almost all have.")
+      .def(nb::init<>())
+      .def("hold", &PlainForms::hold, "document"_a, "forms"_a);
   m.def("only_keyword", &only_keyword, "schema"_a, "keywords"_a);
   m.def("are_members", &are_members, "properties"_a, "required"_a);
   m.def("plain_parts", [](nb::handle value) { return PlainParts().of(value.ptr()); }, "value"_a.none());
