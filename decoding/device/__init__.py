@@ -3,5 +3,5 @@
 ``tables`` packs automata, ``kernels`` computes the loop; here is what users of a device import.
 
 Read in this order: ``automaton``, ``masks``, ``matchers`` (masks paged in), ``pushdown`` (stacks of bounded depth),
-``composing`` (no masks kept), ``graphs`` (CUDA graphs), ``generate`` (transformers).
+``composing`` (no masks kept), ``sampling`` (tokens drawn), ``graphs`` (CUDA graphs), ``generate`` (transformers).
 """

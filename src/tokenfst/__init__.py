@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.device.graphs import GraphedStep
     from tokenfst.decoding.device.matchers import DeviceMatchers
     from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
+    from tokenfst.decoding.device.sampling import DeviceSampler
     from tokenfst.decoding.generation.endpoint import Endpoint
     from tokenfst.decoding.generation.generator import Generator
     from tokenfst.decoding.labels.check import verify_labels
@@ -122,6 +123,7 @@ __all__ = [
     "DeviceAutomaton",
     "DeviceGenerate",
     "DeviceMatchers",
+    "DeviceSampler",
     "EmptyLanguageError",
     "Endpoint",
     "Generation",
@@ -223,6 +225,7 @@ _PLACES = {
     "DeviceAutomaton": "decoding.device.automaton",
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
+    "DeviceSampler": "decoding.device.sampling",
     "EmptyLanguageError": "errors",
     "Endpoint": "decoding.generation.endpoint",
     "Generation": "decoding.rows.generations",

@@ -133,6 +133,9 @@ class World:
             ("fill_bitmasks", "matchers"): [self.automaton.matcher()],
             ("DeviceGenerate", "automaton"): self.device,
             ("GraphedStep", "automaton"): self.device,
+            ("DeviceSampler", "automaton"): self.device,
+            ("DeviceSampler.see", "tokens"): torch.tensor([[97]]),
+            ("DeviceSampler.select", "rows"): torch.tensor([0]),
             ("Grammar", "rules"): {"start": literal(b"a")},
             ("Grammar", "start"): "start",
             ("Grammar.from_rules", "start"): "start",
@@ -309,6 +312,7 @@ class World:
             "PushDownDeviceAutomaton": t.PushDownDeviceAutomaton(nested.expand()),
             "ConstraintLogitsProcessor": t.ConstraintLogitsProcessor(self.automaton),
             "DeviceMatchers": t.DeviceMatchers([self.automaton.matcher()], self.vocabulary),
+            "DeviceSampler": t.DeviceSampler(self.device, 1, presence_penalty=0.5),
             "PromptLookup": t.PromptLookup(),
             "CanonicalMatcher": t.compile(
                 self.language, self.vocabulary, self.budget, tokenization="canonical"

@@ -51,8 +51,8 @@ def mask_logits_(t: Tables, logits: Tensor, states: Tensor, left: Tensor | int |
     rows, width = logits.shape
     if rows:
         kernels.mask_kernel[rows, cdiv(width, BLOCK)](
-            logits, logits.stride(0), width, states, *_left(left, states), t.states, t.layers, t.masks, t.rows, t.flips,
-            len(t.states), len(t.tokens), t.rows.shape[1], **_budgeted(left, steps), most_flips=MOST_FLIPS, block=BLOCK,
+            logits, logits.stride(0), width, states, *left_of(left, states), t.states, t.layers, t.masks, t.rows,
+            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], **budgeted(left, steps), most_flips=MOST_FLIPS, block=BLOCK,
         )  # fmt: skip
     return logits
 
@@ -79,8 +79,8 @@ def greedy(
         integers, infinity, magnitude = _BITS[logits.dtype]
         keys, columns = torch.empty((2, rows, blocks), dtype=torch.int32, device=device)
         kernels.greatest_kernel[rows, blocks](
-            logits.view(integers), logits.stride(0), states, *_left(left, states), t.states, t.layers, t.masks, t.rows,
-            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns, **_budgeted(left, steps),
+            logits.view(integers), logits.stride(0), states, *left_of(left, states), t.states, t.layers, t.masks,
+            t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns, **budgeted(left, steps),
             most_flips=MOST_FLIPS, infinity=infinity, magnitude=magnitude, block=BLOCK,
         )  # fmt: skip
         kernels.choose_kernel[(rows,)](
@@ -140,11 +140,13 @@ def _walk(t: Tables) -> tuple[Any, ...]:
     return t.states, t.table, t.classes, t.bytes, t.tokens, len(t.states), len(t.tokens)
 
 
-def _left(left: Tensor | int | None, states: Tensor) -> tuple[Tensor, int]:
+def left_of(left: Tensor | int | None, states: Tensor) -> tuple[Tensor, int]:
+    """Tokens left as kernels take them: a tensor of one number a row, and a number for all."""
     return (states, -1 if left is None else left) if left is None or isinstance(left, int) else (left, 0)
 
 
-def _budgeted(left: Tensor | int | None, steps: int) -> dict[str, Any]:
+def budgeted(left: Tensor | int | None, steps: int) -> dict[str, Any]:
+    """What kernels are compiled for: whether there is a limit of tokens, and of what kind."""
     return {
         "has_left": left is not None,
         "has_each": left is not None and not isinstance(left, int),

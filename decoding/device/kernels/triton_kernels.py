@@ -15,7 +15,7 @@ NAN_KEY = tl.constexpr(2**31 - 1)
 
 
 @triton.jit
-def _mask_at(
+def mask_at(
     state, row, each, left, states, layers, masks, num_states, has_left: tl.constexpr, has_each: tl.constexpr,
     steps: tl.constexpr,
 ):  # fmt: skip
@@ -60,7 +60,7 @@ def state_behind(row, at, length, inside, table):
 
 
 @triton.jit
-def _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size):
+def walked(state, token, states, table, classes, text, tokens, num_states, vocab_size):
     """The states behind tokens: ``plain.advance``. Loops as long as the longest of them has bytes."""
     known = (state > 1) & (state < num_states) & (token >= 0) & (token < vocab_size)
     at = states + tl.where(known, state, 0).to(tl.int64) * 8
@@ -84,7 +84,7 @@ def mask_kernel(
 ):  # fmt: skip
     """Forbidden logits of one row and one block of tokens become -inf."""
     row = tl.program_id(0)
-    base, flips_begin, flips_end = _mask_at(
+    base, flips_begin, flips_end = mask_at(
         tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
     )  # fmt: skip
     at = logits + row.to(tl.int64) * stride
@@ -125,7 +125,7 @@ def greatest_kernel(
 ):  # fmt: skip
     """The greatest allowed logit of a block of columns, and its first column."""
     row = tl.program_id(0)
-    base, flips_begin, flips_end = _mask_at(
+    base, flips_begin, flips_end = mask_at(
         tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
     )  # fmt: skip
     at = bits + row.to(tl.int64) * stride
@@ -160,7 +160,7 @@ def choose_kernel(
     state = tl.load(batch + row)
     tl.store(chosen + row, token.to(tl.int64))
     tl.store(
-        reached + row, _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+        reached + row, walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
     )
 
 
@@ -172,7 +172,7 @@ def advance_kernel(
     row = tl.program_id(0) * block + tl.arange(0, block)
     state = tl.load(batch + row, mask=row < count, other=0)
     token = tl.load(taken + row, mask=row < count, other=0)
-    found = _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+    found = walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
     tl.store(reached + row, found, mask=row < count)
 
 
@@ -184,7 +184,7 @@ def compose_kernel(
     row = tl.program_id(0)
     token = tl.program_id(1) * block + tl.arange(0, block)
     state = tl.load(batch + row) + tl.zeros_like(token)
-    reached = _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+    reached = walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
     allowed = (state > 1) & (reached != 0)
     bits = tl.reshape(allowed.to(tl.int32) << (token % 32), (block // 32, 32))
     word = tl.program_id(1) * (block // 32) + tl.arange(0, block // 32)

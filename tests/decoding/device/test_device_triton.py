@@ -3,13 +3,15 @@ not be there. The interpreter is chosen when Triton is imported, so it runs in a
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.support.device_kernels import KERNELS
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
@@ -124,58 +126,72 @@ def test_stacks_of_any_rows() -> None:
     )
 
 
-TABLES = {
-    **dict.fromkeys(
-        ("states", "table", "tokens", "layers", "masks", "rows", "flips", "batch", "each"), "*i32"
-    ),
-    **dict.fromkeys(("keys", "columns", "reached", "bitmask"), "*i32"),
-    **dict.fromkeys(("controls", "actions", "pushes", "comb", "frames", "found", "lengths"), "*i32"),
-    **dict.fromkeys(
-        ("num_states", "vocab_size", "words", "left", "stride", "width", "count", "blocks"), "i32"
-    ),
-    **dict.fromkeys(("num_slots", "num_frames", "capacity"), "i32"),
-    "classes": "*u8",
-    "text": "*u8",
-    "chosen": "*i64",
-    "taken": "*i64",
-}
-MASKS = {"has_left": True, "has_each": True, "steps": 3, "most_flips": 512, "block": 4096}
-KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
-    *(("mask_kernel", {"logits": kind}, MASKS) for kind in ("*fp32", "*fp16", "*bf16")),
-    ("mask_kernel", {"logits": "*bf16"}, MASKS | {"has_each": False}),
-    ("mask_kernel", {"logits": "*bf16"}, MASKS | {"has_left": False, "has_each": False}),
-    ("greatest_kernel", {"bits": "*i32"}, MASKS | {"infinity": 0x7F800000, "magnitude": 0x7FFFFFFF}),
-    ("greatest_kernel", {"bits": "*i16"}, MASKS | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
-    ("choose_kernel", {}, {"padded": 64}),
-    ("advance_kernel", {}, {"block": 32}),
-    ("compose_kernel", {}, {"block": 1024}),
-    ("advance_stacks_kernel", {}, {"padded": 64}),
-    ("advance_stacks_kernel", {}, {"padded": 1, "capacity": 1, "num_slots": 1}),
-    ("resting_kernel", {}, {"has_left": True, "padded": 64}),
-    ("resting_kernel", {}, {"has_left": False, "padded": 64}),
-    ("resting_kernel", {}, {"has_left": True, "padded": 1, "capacity": 1, "num_slots": 1, "num_frames": 1}),
-]
+SAMPLED = """
+import numpy as np
+from tests.decoding.device.test_device_automaton import Plain
+from tests.support import sampled_worlds
+from tokenfst import Vocabulary
+sampled_worlds.numpys_exp2()
+rng = random.Random({seed})
 
+def worlds(vocabulary, count, made=Interpreted, other=Plain, **options):
+    patterns = (r'"([^"]|\\\\.)*"', "[0-9]{{2}}-[0-9]", "(yes|no) [a-z]{{2,4}}", "[^x]+")
+    automata = [automaton(pattern, vocabulary) for pattern in patterns]
+    ours, plain = made(automata, **options), other(automata, **options)
+    states = ours.start_states([3, 2, 1, 0])
+    quoted = ours.advance(states[3:], torch.tensor(vocabulary.ids(b'"')[:1]))
+    sampled_worlds.check(rng, ours, plain, torch.cat([states[:3], quoted]), count)
+    return ours
 
-def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
-    """Types and shapes that the interpreter does not look at; no GPU takes part."""
-    code = f"""
-from triton import compile
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from tokenfst.decoding.device.kernels import triton_kernels as device_kernels
-from tokenfst.decoding.device.kernels import triton_stack_kernels as device_stack_kernels
-for name, own, constants in {KERNELS!r}:
-    kernel = getattr(device_kernels, name, None) or getattr(device_stack_kernels, name)
-    types = {TABLES!r} | own | dict.fromkeys(constants, "constexpr")
-    source = ASTSource(kernel, {{name: types[name] for name in kernel.arg_names}}, constexprs=constants)
-    assert compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
+words = [bytes(rng.choices(b'abcdefgh 0123456789-yesno"', k=rng.randint(2, 5))) for _ in range({words})]
+vocabulary = Vocabulary([*(bytes([b]) for b in range(256)), *words, b""], 256 + {words})
 """
+
+
+def test_samplers_as_plain_torch() -> None:
+    """Rows and lists, several blocks, ties, all filters and penalties: equal draws, and log-probabilities."""
+    interpreted(
+        SAMPLED.format(seed=0, words=50) + "sampled_worlds.small_blocks(64)\n"
+        "device = worlds(vocabulary, 2)\n"
+        "empty = device.start_states([])\n"
+        "none = sampled_worlds.DeviceSampler(device, 0)\n"
+        "assert len(none.step(torch.zeros(0, len(vocabulary)), empty)[0]) == 0\n"
+    )
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_samplers_in_many_worlds(seed: int) -> None:
+    interpreted(
+        SAMPLED.format(seed=seed, words=50) + "sampled_worlds.small_blocks(64)\nworlds(vocabulary, 12)\n"
+    )
+
+
+@pytest.mark.soak
+def test_samplers_of_many_columns() -> None:
+    """Blocks as they are launched, two of them."""
+    interpreted(SAMPLED.format(seed=9, words=9000) + "worlds(vocabulary, 4)\n")
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["cuda:90", *(pytest.param(target, marks=pytest.mark.soak) for target in ("cuda:100", "hip:gfx942"))],
+)
+def test_kernels_compile_for_a_gpu(tmp_path: Path, target: str) -> None:
+    """Types and shapes that the interpreter does not look at; no GPU takes part. The kernels that read rows of logits
+    do so in 16 bytes a lane, and nothing spills but where all of sampling is asked for at once."""
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-m", "tests.support.device_kernels", target],
         env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"},
+        cwd=TESTS.parent,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(KERNELS)
+    for kernel in found:
+        assert "filtered" in kernel["with"] or not kernel.get("spills", 0) + kernel.get("stack", 0), kernel
+        if kernel["kernel"] == "mass_kernel":
+            assert kernel["loads"].get("16", 0) >= 2, kernel

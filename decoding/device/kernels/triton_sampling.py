@@ -1,0 +1,106 @@
+"""The sampled step by Triton: two launches, with nothing between them and the host (``triton_sampling_kernels``).
+
+No logit is written. What the kernels leave to each other lies in a workspace, which is kept for each size of batch and
+sampler: so a CUDA graph finds it where it was. Tables must be ``dense``, as for the other kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from triton import cdiv, next_power_of_2
+
+from tokenfst.decoding.device.kernels import triton_sampling_kernels as kernels
+from tokenfst.decoding.device.kernels.plain_sampling import BLOCK
+from tokenfst.decoding.device.kernels.triton import budgeted, left_of
+from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
+from tokenfst.decoding.device.tables.tables import MOST_FLIPS
+
+_SPARE_BITS = {torch.float32: 0, torch.float16: 13, torch.bfloat16: 16}
+"""The bits that are 0 in every logit of a type as a float32."""
+
+
+class Workspace(NamedTuple):
+    """Of each block: greatest score and mass, both again for all logits; of each group of 32 its greatest key; of each
+    row a list of groups. Parts that a sampler does not use have one element."""
+
+    tops: Tensor
+    masses: Tensor
+    model_tops: Tensor
+    model_masses: Tensor
+    keys: Tensor
+    listed: Tensor
+
+    @classmethod
+    def of(cls, rows: int, vocab_size: int, device: torch.device, *, filtered: bool, logs: bool) -> Workspace:
+        """For so many rows; O(rows * V / 32) numbers."""
+        blocks = cdiv(vocab_size, BLOCK)
+        size, groups = rows * blocks, blocks * (BLOCK // 32)
+
+        def empty(count: int, dtype: torch.dtype) -> Tensor:
+            return torch.empty(max(count, 1), dtype=dtype, device=device)
+
+        return cls(
+            empty(size, torch.float32),
+            empty(size, torch.int64),
+            empty(size * logs, torch.float32),
+            empty(size * logs, torch.int64),
+            empty(rows * groups * filtered, torch.int32),
+            empty(rows * max(groups, MOST_FLIPS) * filtered, torch.int32),
+        )
+
+
+class Rows(NamedTuple):
+    """Of each row: ``numbers`` float32 (B, 8), ``seeds``, ``draws`` and ``forced`` int64 (B,), ``seen`` int32 (B,
+    words) where there are penalties. ``draws``, ``forced`` and ``seen`` are brought up to date."""
+
+    numbers: Tensor
+    seeds: Tensor
+    draws: Tensor
+    forced: Tensor
+    seen: Tensor | None
+
+
+def sample(
+    t: Tables,
+    logits: Tensor,
+    states: Tensor,
+    left: Tensor | int | None,
+    steps: int,
+    rows: Rows,
+    workspace: Workspace,
+    *,
+    filtered: bool,
+    walks: bool,
+    logs: bool,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Tokens, the states behind them (with ``walks``; else ``states``), and with ``logs`` both log-probabilities."""
+    count, device = len(states), states.device
+    chosen = torch.empty(count, dtype=torch.int64, device=device)
+    reached = torch.empty_like(states) if walks else states
+    ours, models = torch.empty((2, count if logs else 1), dtype=torch.float32, device=device)
+    if count:
+        blocks, words = cdiv(len(t.tokens), BLOCK), t.rows.shape[1]
+        groups = blocks * (BLOCK // 32)
+        penalized = rows.seen is not None
+        shared: tuple[Any, ...] = (
+            logits, logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states, t.layers, t.masks,
+            t.rows, t.flips, len(t.states), len(t.tokens), words, rows.numbers,
+            rows.numbers if rows.seen is None else rows.seen,
+        )  # fmt: skip
+        options = {
+            **budgeted(left, steps),
+            "most_flips": MOST_FLIPS,
+            "penalized": penalized,
+            "filtered": filtered,
+            "logs": logs,
+            "shift": 0 if penalized else _SPARE_BITS[logits.dtype],
+            "block": BLOCK,
+        }
+        kernels.mass_kernel[count, blocks](*shared, *workspace[:5], **options, num_warps=8)
+        kernels.draw_kernel[(count,)](
+            *shared, *workspace, t.table, t.classes, t.bytes, t.tokens, rows.seeds, rows.draws, rows.forced, chosen,
+            reached, ours, models, blocks, max(groups, MOST_FLIPS), **options, walks=walks,
+            padded=next_power_of_2(blocks), groups=next_power_of_2(groups), num_warps=8,
+        )  # fmt: skip
+    return chosen, reached, ours[:count] if logs else None, models[:count] if logs else None

@@ -1,0 +1,256 @@
+"""Tokens drawn on a device: mask, penalties, temperature, filters, choice and advance as one step.
+
+A ``DeviceSampler`` holds for each row of a batch how its tokens are drawn, and what changes with each draw: how many
+draws there were, which tokens were seen, how often no allowed logit had any weight. All of it is tensors, so a step
+says no word to the host, and CUDA graphs can hold it: a replay goes on where the last one stopped.
+
+Invariants. What a row draws depends on its logits, its state, its numbers, its seed and the number of the draw; not on
+the other rows, nor on how a device orders its sums (``kernels.plain_sampling`` says how). The distribution is softmax
+over what is allowed and kept, renormalized. A token is an allowed one whatever the logits are.
+
+Cost: two launches by Triton, which read each row once where there are no filters; plain torch elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tokenfst.arguments import checked, shown, whole
+from tokenfst.decoding.device.automaton import DeviceAutomaton
+from tokenfst.decoding.device.kernels import plain_sampling as plain
+from tokenfst.decoding.device.masks import DeviceMasks, Left, first_row
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, TokenIdError
+
+_MOST_ROWS = 1 << 20
+_MOST_K = 1 << 24
+"""Integers up to here are floats."""
+_FINITE = 3e38
+"""No float32 is much greater."""
+
+
+class Drawn(NamedTuple):
+    """Of each row: the token, int64, the state behind it, and two log-probabilities, float32: of the token as it was
+    drawn (0 where it was forced), and by the logits alone, at temperature 1 over the whole vocabulary."""
+
+    tokens: Tensor
+    states: Tensor
+    log_probabilities: Tensor
+    model_log_probabilities: Tensor
+
+
+class DeviceSampler:
+    """How the tokens of ``rows`` rows are drawn from what ``automaton`` allows.
+
+    Each number is one for all rows or a list of one for each. ``temperature`` 0 takes the first greatest logit.
+    ``top_k`` (``None`` or 0: all) keeps so many, of equal ones those with the least numbers; then ``top_p`` the fewest
+    that have this part of their mass; then ``min_p`` those at least so likely as this part of the likeliest.
+    ``repetition_penalty`` divides the positive logits of seen tokens and multiplies negative ones;
+    ``presence_penalty`` is taken from them. Tokens are seen when they are drawn, or by ``see``. ``seeds``: a number for
+    each row, or one, and rows count up from it.
+
+    Equal seeds draw equal tokens, whatever the batch. ``draws`` counts a row's draws, ``forced`` those where every
+    allowed logit was NaN or -inf and the first allowed token was taken: int64 (B,), changed in place by each step.
+    """
+
+    @checked
+    def __init__(
+        self,
+        automaton: DeviceMasks,
+        rows: int,
+        *,
+        temperature: float | Sequence[float] = 1.0,
+        top_k: int | Sequence[int] | None = None,
+        top_p: float | Sequence[float] | None = None,
+        min_p: float | Sequence[float] | None = None,
+        repetition_penalty: float | Sequence[float] | None = None,
+        presence_penalty: float | Sequence[float] | None = None,
+        seeds: int | Sequence[int] = 0,
+    ) -> None:
+        self.automaton = automaton
+        rows = whole("DeviceSampler", "rows", rows, 0, _MOST_ROWS)
+        heat = _each("temperature", temperature, rows, 0.0, _FINITE)
+        kept = [int(k) for k in _each("top_k", 0 if top_k is None else top_k, rows, 0, _MOST_K)]
+        mass = _each("top_p", 1.0 if top_p is None else top_p, rows, 0.0, 1.0, above=True)
+        part = _each("min_p", 0.0 if min_p is None else min_p, rows, 0.0, 1.0)
+        has_penalties = repetition_penalty is not None or presence_penalty is not None
+        again = 1.0 if repetition_penalty is None else repetition_penalty
+        again = _each("repetition_penalty", again, rows, 0.0, _FINITE, above=True)
+        present = 0.0 if presence_penalty is None else presence_penalty
+        present = _each("presence_penalty", present, rows, -_FINITE, _FINITE)
+        table = [
+            [
+                plain.LOG2_E / t if t else plain.LOG2_E,
+                float(k) if t else 1.0,
+                p if t else 1.0,
+                math.log2(least) if least and t else -math.inf,
+                penalty,
+                1 / penalty,
+                presence,
+                0.0,
+            ]
+            for t, k, p, least, penalty, presence in zip(heat, kept, mass, part, again, present, strict=True)
+        ]
+        self._is_filtered = any(row[1] > 0 or row[2] < 1 or row[3] > -math.inf for row in table)
+        device = automaton.device
+        self._numbers = torch.tensor(table, dtype=torch.float32, device=device).reshape(rows, 8)
+        self._numbers[:, plain.SCALE].clamp_(max=_FINITE)
+        self.seeds = torch.tensor(_seeds(seeds, rows), dtype=torch.int64, device=device)
+        self.draws = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.forced = torch.zeros(rows, dtype=torch.int64, device=device)
+        words = -(-len(automaton.vocabulary) // 32)
+        self.seen = torch.zeros((rows, words), dtype=torch.int32, device=device) if has_penalties else None
+        """Bits of the tokens that penalties are for, int32 (B, words); ``None`` without penalties."""
+        self._workspaces: dict[bool, Any] = {}
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.seeds)
+
+    def __repr__(self) -> str:
+        return f"<DeviceSampler: {len(self)} rows on {self.automaton.device}>"
+
+    def choose(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> Tensor:
+        """A token for each row, int64 (B,); ``logits`` are not changed. See ``DeviceAutomaton.choose``."""
+        return self._drawn(logits, states, max_new_tokens, walks=False, logs=False)[0]
+
+    def step(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> tuple[Tensor, Tensor]:
+        """``choose`` and advance: ``(tokens, states)``. See ``DeviceAutomaton.step``."""
+        tokens, reached, _, _ = self._drawn(logits, states, max_new_tokens, walks=True, logs=False)
+        return tokens, reached
+
+    def step_with_logs(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> Drawn:
+        """``step``, and the log-probabilities of the tokens."""
+        return Drawn(*self._drawn(logits, states, max_new_tokens, walks=True, logs=True))
+
+    def see(self, tokens: Tensor) -> None:
+        """Mark tokens as seen, those of a prompt for instance: int64 (B, n); numbers that name no token, as of padding,
+        are left out. No effect without penalties."""
+        if (
+            not isinstance(tokens, torch.Tensor)
+            or tokens.dtype is not torch.int64
+            or tokens.dim() != 2
+            or len(tokens) != len(self)
+            or tokens.device != self.seeds.device
+        ):
+            raise TokenIdError(
+                f"DeviceSampler.see: tokens must be int64 ({len(self)}, n) on {self.seeds.device}, not {shown(tokens)}"
+            )
+        if self.seen is not None:
+            plain.see_(self.seen, tokens)
+
+    def select(self, rows: Tensor) -> DeviceSampler:
+        """A sampler of these rows, in this order, int64 (n,): copies, as of beams, or where texts have ended. Waits for
+        the device, to see that the rows exist."""
+        if (
+            not isinstance(rows, torch.Tensor)
+            or rows.dtype is not torch.int64
+            or rows.dim() != 1
+            or rows.device != self.seeds.device
+        ):
+            raise StateError(
+                f"DeviceSampler.select: rows must be int64 (n,) on {self.seeds.device}, not {shown(rows)}"
+            )
+        if (wrong := first_row((rows < 0) | (rows >= len(self)))) is not None:
+            raise StateError(
+                f"DeviceSampler.select: rows must be from 0 to {len(self) - 1}, not {int(rows[wrong])} (place {wrong})"
+            )
+        other = object.__new__(DeviceSampler)
+        other.automaton, other._is_filtered = self.automaton, self._is_filtered
+        other._numbers, other.seeds, other.draws, other.forced = (
+            part[rows].contiguous() for part in (self._numbers, self.seeds, self.draws, self.forced)
+        )
+        other.seen = None if self.seen is None else self.seen[rows].contiguous()
+        other._workspaces = {}
+        return other
+
+    def _drawn(
+        self, logits: Tensor, states: Tensor, max_new_tokens: Left, *, walks: bool, logs: bool
+    ) -> tuple[Tensor, Tensor, Any, Any]:
+        """Tokens, states behind them with ``walks``, log-probabilities with ``logs``."""
+        device = self.automaton
+        device.check(logits, states, max_new_tokens)
+        if len(states) != len(self):
+            raise StateError(f"this sampler draws for {len(self)} rows, not for {len(states)}: see select()")
+        if walks and not isinstance(device, DeviceAutomaton):
+            raise ConstraintError(
+                f"a {type(device).__name__} advances by itself: use choose(), then follow() with the tokens"
+            )
+        # The private members are of this room.
+        limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001
+        resting, left = device._resting(states, limit)  # noqa: SLF001
+        in_kernel = walks and not device._row  # noqa: SLF001
+        if device._triton(states, logits) is not None:  # noqa: SLF001
+            tokens, reached, ours, models = self._by_triton(logits, resting, left, in_kernel, logs)
+            if walks and not in_kernel:
+                reached = device.advance(states, tokens)
+            return tokens, reached, ours, models
+        drawn = plain.sample(
+            logits,
+            device._allowed(resting, left),  # noqa: SLF001
+            self._numbers,
+            self.seeds,
+            self.draws,
+            self.seen,
+            filtered=self._is_filtered,
+            logs=logs,
+        )
+        self.draws += 1
+        self.forced += drawn.forced
+        if self.seen is not None:
+            plain.see_(self.seen, drawn.tokens[:, None])
+        reached = device.advance(states, drawn.tokens) if walks else states
+        return drawn.tokens, reached, drawn.log_probabilities, drawn.model_log_probabilities
+
+    def _by_triton(
+        self, logits: Tensor, resting: Tensor, left: Left, walks: bool, logs: bool
+    ) -> tuple[Tensor, Tensor, Any, Any]:
+        from tokenfst.decoding.device.kernels import triton_sampling
+
+        device = self.automaton
+        if logs not in self._workspaces:
+            self._workspaces[logs] = triton_sampling.Workspace.of(
+                len(self), len(device.vocabulary), device.device, filtered=self._is_filtered, logs=logs
+            )
+        rows = triton_sampling.Rows(self._numbers, self.seeds, self.draws, self.forced, self.seen)
+        found: tuple[Tensor, Tensor, Any, Any] = triton_sampling.sample(
+            device.tables,
+            logits,
+            resting,
+            left,
+            device._steps,  # noqa: SLF001  # of this room
+            rows,
+            self._workspaces[logs],
+            filtered=self._is_filtered,
+            walks=walks,
+            logs=logs,
+        )
+        return found
+
+
+def _each(name: str, given: Any, rows: int, low: float, high: float, above: bool = False) -> list[float]:
+    """One number for each row, from ``low`` (``above``: more than that) to ``high``."""
+    values = [given] * rows if isinstance(given, int | float) else list(given)
+    if len(values) != rows:
+        raise ArgumentValueError(
+            f"DeviceSampler: {name} must be a number or {rows} of them, not {len(values)}"
+        )
+    for row, value in enumerate([given] if isinstance(given, int | float) else values):
+        if not (low < value if above else low <= value) or not value <= high:
+            where = "" if isinstance(given, int | float) else f" (row {row})"
+            least = "more than" if above else "at least"
+            most = "" if high in (_FINITE, _MOST_K) and value <= high else f" and at most {high:g}"
+            raise ArgumentValueError(
+                f"DeviceSampler: {name} must be {least} {low:g}{most}, not {value}{where}"
+            )
+    return [float(value) for value in values]
+
+
+def _seeds(given: int | Sequence[int], rows: int) -> list[int]:
+    """One for each row, as 64 bits with a sign."""
+    seeds = [given + row for row in range(rows)] if isinstance(given, int) else list(given)
+    if len(seeds) != rows:
+        raise ArgumentValueError(f"DeviceSampler: seeds must be a number or {rows} of them, not {len(seeds)}")
+    return [(seed + 2**63) % 2**64 - 2**63 for seed in seeds]
