@@ -174,18 +174,19 @@ class DeviceSampler:
         device.check(logits, states, max_new_tokens)
         if len(states) != len(self):
             raise StateError(f"this sampler draws for {len(self)} rows, not for {len(states)}: see select()")
-        if walks and not isinstance(device, DeviceAutomaton):
+        walker = device if walks and isinstance(device, DeviceAutomaton) else None
+        if walks and walker is None:
             raise ConstraintError(
                 f"a {type(device).__name__} advances by itself: use choose(), then follow() with the tokens"
             )
         # The private members are of this room.
         limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001
         resting, left = device._resting(states, limit)  # noqa: SLF001
-        in_kernel = walks and not device._row  # noqa: SLF001
+        in_kernel = walker is not None and not device._row  # noqa: SLF001
         if device._triton(states, logits) is not None:  # noqa: SLF001
             tokens, reached, ours, models = self._by_triton(logits, resting, left, in_kernel, logs)
-            if walks and not in_kernel:
-                reached = device.advance(states, tokens)
+            if walker is not None and not in_kernel:
+                reached = walker.advance(states, tokens)
             return tokens, reached, ours, models
         drawn = plain.sample(
             logits,
@@ -201,7 +202,7 @@ class DeviceSampler:
         self.forced += drawn.forced
         if self.seen is not None:
             plain.see_(self.seen, drawn.tokens[:, None])
-        reached = device.advance(states, drawn.tokens) if walks else states
+        reached = states if walker is None else walker.advance(states, drawn.tokens)
         return drawn.tokens, reached, drawn.log_probabilities, drawn.model_log_probabilities
 
     def _by_triton(

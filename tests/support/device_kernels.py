@@ -42,15 +42,16 @@ TYPES = {
 """Of the arguments of all kernels: equal names have equal types."""
 DIVISIBLE = {"stride", "width", "words", "vocab_size"}
 MASKS = {"has_left": True, "has_each": True, "steps": 3, "most_flips": 512, "block": 4096}
-SAMPLED = MASKS | {"block": 8192, "penalized": False, "filtered": False, "logs": False, "shift": 16}
+READ = MASKS | {"block": 8192}
+SAMPLED = READ | {"penalized": False, "filtered": False, "logs": False, "shift": 16}
 EVERYTHING = {"penalized": True, "filtered": True, "logs": True, "shift": 0}
 DRAWN = SAMPLED | {"walks": True, "padded": 16, "groups": 4096}
 KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     *(("mask_kernel", {"logits": kind}, MASKS) for kind in ("*fp32", "*fp16", "*bf16")),
     ("mask_kernel", {}, MASKS | {"has_each": False}),
     ("mask_kernel", {}, MASKS | {"has_left": False, "has_each": False}),
-    ("greatest_kernel", {"bits": "*i32"}, MASKS | {"infinity": 0x7F800000, "magnitude": 0x7FFFFFFF}),
-    ("greatest_kernel", {"bits": "*i16"}, MASKS | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
+    ("greatest_kernel", {"bits": "*i32"}, READ | {"infinity": 0x7F800000, "magnitude": 0x7FFFFFFF}),
+    ("greatest_kernel", {"bits": "*i16"}, READ | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
     ("choose_kernel", {}, {"padded": 64}),
     ("advance_kernel", {}, {"block": 32}),
     ("compose_kernel", {}, {"block": 1024}),

@@ -34,7 +34,9 @@ _BITS = {
 }
 """Of each type of logits: integers of its width, infinity, and the greatest magnitude."""
 BLOCK = 4096
-"""Columns of a row that one program takes."""
+"""Columns of a row that one program masks."""
+READ = 8192
+"""Columns of a row in which one program looks for the greatest."""
 ADVANCED = 32
 """Rows that one program advances."""
 COMPOSED = 1024
@@ -52,7 +54,8 @@ def mask_logits_(t: Tables, logits: Tensor, states: Tensor, left: Tensor | int |
     if rows:
         kernels.mask_kernel[rows, cdiv(width, BLOCK)](
             logits, logits.stride(0), width, states, *left_of(left, states), t.states, t.layers, t.masks, t.rows,
-            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], **budgeted(left, steps), most_flips=MOST_FLIPS, block=BLOCK,
+            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], **budgeted(left, steps), most_flips=MOST_FLIPS,
+            block=BLOCK,
         )  # fmt: skip
     return logits
 
@@ -72,16 +75,17 @@ def greedy(
 ) -> tuple[Tensor, Tensor]:
     """``DeviceAutomaton.step`` at temperature 0."""
     rows, device = len(states), states.device
-    blocks = cdiv(len(t.tokens), BLOCK)
+    blocks = cdiv(len(t.tokens), READ)
     chosen = torch.empty(rows, dtype=torch.int64, device=device)
     reached = torch.empty_like(states)
     if rows:
         integers, infinity, magnitude = _BITS[logits.dtype]
         keys, columns = torch.empty((2, rows, blocks), dtype=torch.int32, device=device)
         kernels.greatest_kernel[rows, blocks](
-            logits.view(integers), logits.stride(0), states, *left_of(left, states), t.states, t.layers, t.masks,
-            t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns, **budgeted(left, steps),
-            most_flips=MOST_FLIPS, infinity=infinity, magnitude=magnitude, block=BLOCK,
+            logits.view(integers), logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states, t.layers,
+            t.masks, t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns,
+            **budgeted(left, steps), most_flips=MOST_FLIPS, infinity=infinity, magnitude=magnitude, block=READ,
+            num_warps=8,
         )  # fmt: skip
         kernels.choose_kernel[(rows,)](
             keys,

@@ -106,40 +106,59 @@ def mask_kernel(
 
 
 @triton.jit
-def _greatest(at, column, allowed, vocab_size, infinity: tl.constexpr, magnitude: tl.constexpr):
-    """The greatest logit of some columns and the first of them that has it: as integers in the order of the
-    numbers, where equal zeros are equal and every NaN is above all others."""
-    bits = tl.load(at + column, mask=allowed, other=0).to(tl.int32)
+def columns_of(first, groups: tl.constexpr):
+    """So many groups of 32 columns, one beside each word of a mask."""
+    return first + 32 * tl.arange(0, groups)[:, None] + tl.arange(0, 32)[None, :]
+
+
+@triton.jit
+def _keys(at, column, loaded, allowed, infinity: tl.constexpr, magnitude: tl.constexpr):
+    """Logits as integers in the order of the numbers: equal zeros are equal and every NaN is above all others."""
+    bits = tl.load(at + column, mask=loaded, other=0).to(tl.int32)
     size = bits & magnitude
     key = tl.where(size > infinity, NAN_KEY, tl.where(bits < 0, -size, size))
-    key = tl.where(allowed, key, NO_KEY)
-    best = tl.max(key, 0)
-    return best, tl.min(tl.where(allowed & (key == best), column, vocab_size), 0)
+    return tl.where(allowed, key, NO_KEY)
 
 
 @triton.jit(do_not_specialize=["left"])
 def greatest_kernel(
-    bits, stride, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words, keys,
+    bits, stride, width, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words, keys,
     columns, has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
     infinity: tl.constexpr, magnitude: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """The greatest allowed logit of a block of columns, and its first column."""
+    """The greatest allowed logit of a block of columns, and its first column.
+
+    What is loaded depends on words of the mask, not on bits, so that a lane loads 16 bytes at once. The column is
+    looked for in the one group that has the greatest, which is read again: that is nearer than an index for each column.
+    """
     row = tl.program_id(0)
     base, flips_begin, flips_end = mask_at(
         tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
     )  # fmt: skip
     at = bits + row.to(tl.int64) * stride
     first = tl.program_id(1) * block
+    groups: tl.constexpr = block // 32
     if flips_begin < flips_end:
         place = flips_begin + tl.arange(0, most_flips)
         token = tl.load(flips + place, mask=place < flips_end, other=-1)
         listed = (token >= first) & (token < first + block)
-        best, found = _greatest(at, token, listed, vocab_size, infinity, magnitude)
+        key = _keys(at, token, listed, listed, infinity, magnitude)
+        best = tl.max(key, 0)
+        found = tl.min(tl.where(listed & (key == best), token, vocab_size), 0)
     else:
-        column = first + tl.arange(0, block)
-        word = tl.load(rows + base.to(tl.int64) * words + column // 32, mask=column < vocab_size, other=0)
+        mask = rows + base.to(tl.int64) * words + tl.program_id(1) * groups
+        group = tl.arange(0, groups)
+        inside = words - tl.program_id(1) * groups
+        word = tl.load(mask + group, mask=group < inside, other=0)[:, None]
+        column = columns_of(first, groups)
         allowed = ((word >> (column % 32)) & 1) != 0
-        best, found = _greatest(at, column, allowed, vocab_size, infinity, magnitude)
+        greatest = tl.max(_keys(at, column, (word != 0) & (column < width), allowed, infinity, magnitude), 1)
+        best = tl.max(greatest, 0)
+        nearest = tl.min(tl.where(greatest == best, group, groups - 1), 0)
+        near = first + 32 * nearest + tl.arange(0, 32)
+        bit = tl.load(mask + nearest, mask=nearest < inside, other=0) >> tl.arange(0, 32)
+        again = _keys(at, near, (bit & 1) != 0, (bit & 1) != 0, infinity, magnitude)
+        found = tl.min(tl.where(((bit & 1) != 0) & (again == best), near, vocab_size), 0)
     out = row * tl.num_programs(1) + tl.program_id(1)
     tl.store(keys + out, best)
     tl.store(columns + out, found)

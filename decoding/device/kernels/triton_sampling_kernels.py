@@ -20,7 +20,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tokenfst.decoding.device.kernels.triton_kernels import mask_at, walked
+from tokenfst.decoding.device.kernels.triton_kernels import columns_of, mask_at, walked
 
 NO_KEY = tl.constexpr(-(2**31))
 LOWEST = tl.constexpr(-(2**31) + 1)
@@ -58,11 +58,6 @@ def _key(score, shift: tl.constexpr):
     return tl.where(score > float("-inf"), tl.where(bits < 0, -size, size), NO_KEY)
 
 
-@triton.jit
-def _columns(first, groups: tl.constexpr):
-    return first + 32 * tl.arange(0, groups)[:, None] + tl.arange(0, 32)[None, :]
-
-
 @triton.jit(do_not_specialize=["left"])
 def mass_kernel(
     logits, stride, width, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words,
@@ -93,7 +88,7 @@ def mass_kernel(
     else:
         number = tl.program_id(1) * groups + tl.arange(0, groups)
         word = tl.load(rows + base.to(tl.int64) * words + number, mask=number < words, other=0)[:, None]
-        column = _columns(first, groups)
+        column = columns_of(first, groups)
         allowed = (((word >> (column % 32)) & 1) != 0) & (column < vocab_size)
         score = _score(at, seen, column, (word != 0) & (column < width), allowed, numbers, penalized)
         greatest = tl.max(score, 1)
@@ -105,7 +100,7 @@ def mass_kernel(
     tl.store(tops + out, top)
     tl.store(masses + out, mass)
     if logs:
-        column = _columns(first, groups)
+        column = columns_of(first, groups)
         inside = column < vocab_size
         score = _score(at, seen, column, inside, inside, numbers, False)
         top = tl.maximum(tl.max(tl.max(score, 1), 0), -LARGEST)
@@ -315,7 +310,7 @@ def _from_block(
     else:
         group = number * groups + tl.arange(0, groups)
         word = tl.load(row_words + group, mask=group < words, other=0)[:, None]
-        column = _columns(first, groups)
+        column = columns_of(first, groups)
         allowed = (((word >> (column % 32)) & 1) != 0) & (column < vocab_size)
         score = _score(at, seen, column, (word != 0) & (column < width), allowed, numbers, penalized)
         sums = tl.sum(_weight(score, base_top, scale).to(tl.int64), 1)
@@ -340,7 +335,7 @@ def _first_allowed(is_list, flips, num_flips, row_words, words, vocab_size, most
         while (begin < words) & (found == vocab_size):
             number = begin + tl.arange(0, 64)
             word = tl.load(row_words + number, mask=number < words, other=0)[:, None]
-            column = _columns(32 * begin, 64)
+            column = columns_of(32 * begin, 64)
             allowed = (((word >> (column % 32)) & 1) != 0) & (column < vocab_size)
             found = tl.min(tl.min(tl.where(allowed, column, vocab_size), 1), 0)
             begin += 64

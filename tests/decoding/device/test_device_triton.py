@@ -193,5 +193,5 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path, target: str) -> None:
     assert len(found) == len(KERNELS)
     for kernel in found:
         assert "filtered" in kernel["with"] or not kernel.get("spills", 0) + kernel.get("stack", 0), kernel
-        if kernel["kernel"] == "mass_kernel":
+        if kernel["kernel"] in ("mass_kernel", "greatest_kernel"):
             assert kernel["loads"].get("16", 0) >= 2, kernel
