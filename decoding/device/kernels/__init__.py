@@ -3,6 +3,6 @@
 The greedy kernel is in ``triton_kernels``; ``triton`` starts it. ``plain``, ``plain_stacks`` and ``plain_sampling`` say
 what the kernels give, bit for bit.
 
-Read in this order: ``plain``, ``plain_stacks``, ``triton``, ``triton_kernels``, ``triton_stack_kernels``,
-``plain_sampling``, ``triton_sampling``, ``triton_sampling_kernels``, ``compose``.
+Read in this order: ``plain``, ``plain_stacks``, ``launching``, ``triton``, ``triton_kernels``,
+``triton_stack_kernels``, ``plain_sampling``, ``triton_sampling``, ``triton_sampling_kernels``, ``compose``.
 """

@@ -15,6 +15,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.device.kernels.plain_stacks import SYMBOLS
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import MOST_FLIPS
@@ -52,11 +53,12 @@ def mask_logits_(t: Tables, logits: Tensor, states: Tensor, left: Tensor | int |
     """``DeviceAutomaton.mask_logits_``."""
     rows, width = logits.shape
     if rows:
-        kernels.mask_kernel[rows, cdiv(width, BLOCK)](
+        arguments = (
             logits, logits.stride(0), width, states, *left_of(left, states), t.states, t.layers, t.masks, t.rows,
-            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], **budgeted(left, steps), most_flips=MOST_FLIPS,
-            block=BLOCK,
+            t.flips, len(t.states), len(t.tokens), t.rows.shape[1],
         )  # fmt: skip
+        constants = {**budgeted(left, steps), "most_flips": MOST_FLIPS, "block": BLOCK}
+        launch(kernels.mask_kernel, (rows, cdiv(width, BLOCK)), arguments, constants, 4)
     return logits
 
 
@@ -64,9 +66,8 @@ def advance(t: Tables, states: Tensor, tokens: Tensor) -> Tensor:
     """``DeviceAutomaton.advance``."""
     reached = torch.empty_like(states)
     if len(states):
-        kernels.advance_kernel[(cdiv(len(states), ADVANCED),)](
-            states, tokens, len(states), *_walk(t), reached, block=ADVANCED, num_warps=1
-        )
+        arguments = (states, tokens, len(states), *_walk(t), reached)
+        launch(kernels.advance_kernel, (cdiv(len(states), ADVANCED),), arguments, {"block": ADVANCED}, 1)
     return reached
 
 
@@ -81,23 +82,20 @@ def greedy(
     if rows:
         integers, infinity, magnitude = _BITS[logits.dtype]
         keys, columns = torch.empty((2, rows, blocks), dtype=torch.int32, device=device)
-        kernels.greatest_kernel[rows, blocks](
-            logits.view(integers), logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states, t.layers,
-            t.masks, t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns,
-            **budgeted(left, steps), most_flips=MOST_FLIPS, infinity=infinity, magnitude=magnitude, block=READ,
-            num_warps=8,
+        arguments = (
+            logits.view(integers), logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states,
+            t.layers, t.masks, t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns,
         )  # fmt: skip
-        kernels.choose_kernel[(rows,)](
-            keys,
-            columns,
-            states,
-            *_walk(t),
-            chosen,
-            reached,
-            blocks,
-            padded=next_power_of_2(blocks),
-            num_warps=1,
-        )
+        constants = {
+            **budgeted(left, steps),
+            "most_flips": MOST_FLIPS,
+            "infinity": infinity,
+            "magnitude": magnitude,
+            "block": READ,
+        }
+        launch(kernels.greatest_kernel, (rows, blocks), arguments, constants, 8)
+        arguments = (keys, columns, states, *_walk(t), chosen, reached, blocks)
+        launch(kernels.choose_kernel, (rows,), arguments, {"padded": next_power_of_2(blocks)}, 1)
     return chosen, reached
 
 
@@ -106,9 +104,8 @@ def compose(t: Tables, states: Tensor, only_end: Tensor) -> Tensor:
     words = t.rows.shape[1]
     out = torch.empty((len(states), words), dtype=torch.int32, device=states.device)
     if len(states):
-        kernels.compose_kernel[len(states), cdiv(32 * words, COMPOSED)](
-            states, *_walk(t), words, out, block=COMPOSED
-        )
+        grid = len(states), cdiv(32 * words, COMPOSED)
+        launch(kernels.compose_kernel, grid, (states, *_walk(t), words, out), {"block": COMPOSED}, 4)
     return torch.where((out != 0).any(1, keepdim=True), out, only_end)
 
 
@@ -116,10 +113,12 @@ def advance_stacks(t: Tables, rows: Tensor, tokens: Tensor) -> Tensor:
     """``PushDownDeviceAutomaton.advance``."""
     reached, capacity = torch.empty_like(rows), rows.shape[1] - SYMBOLS
     if len(rows):
-        stack_kernels.advance_stacks_kernel[(len(rows),)](
+        arguments = (
             rows, tokens, t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb, _with_stacks(t),
-            len(t.tokens), len(t.comb), capacity, reached, padded=next_power_of_2(capacity), num_warps=1,
+            len(t.tokens), len(t.comb), capacity, reached,
         )  # fmt: skip
+        padded = next_power_of_2(capacity)
+        launch(stack_kernels.advance_stacks_kernel, (len(rows),), arguments, {"padded": padded}, 1)
     return reached
 
 
@@ -129,10 +128,12 @@ def resting(t: Tables, rows: Tensor, has_left: bool) -> tuple[Tensor, Tensor | N
     found, capacity = rows.new_empty(len(rows)), rows.shape[1] - SYMBOLS
     lengths = torch.empty_like(found) if has_left else None
     if len(rows):
-        stack_kernels.resting_kernel[(len(rows),)](
+        arguments = (
             rows, t.controls, t.comb, t.frames, _with_stacks(t), len(t.comb), len(t.frames), capacity, found,
-            found if lengths is None else lengths, has_left=has_left, padded=next_power_of_2(capacity), num_warps=1,
+            found if lengths is None else lengths,
         )  # fmt: skip
+        constants = {"has_left": has_left, "padded": next_power_of_2(capacity)}
+        launch(stack_kernels.resting_kernel, (len(rows),), arguments, constants, 1)
     return found, lengths
 
 

@@ -129,7 +129,7 @@ def greatest_kernel(
     """The greatest allowed logit of a block of columns, and its first column.
 
     What is loaded depends on words of the mask, not on bits, so that a lane loads 16 bytes at once. The column is
-    looked for in the one group that has the greatest, which is read again: that is nearer than an index for each column.
+    looked for in the one group that has the greatest, which is read again: nearer than an index for each column.
     """
     row = tl.program_id(0)
     base, flips_begin, flips_end = mask_at(

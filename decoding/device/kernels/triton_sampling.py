@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from triton import cdiv, next_power_of_2
 
 from tokenfst.decoding.device.kernels import triton_sampling_kernels as kernels
+from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.device.kernels.plain_sampling import BLOCK
 from tokenfst.decoding.device.kernels.triton import budgeted, left_of
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
@@ -97,10 +98,11 @@ def sample(
             "shift": 0 if penalized else _SPARE_BITS[logits.dtype],
             "block": BLOCK,
         }
-        kernels.mass_kernel[count, blocks](*shared, *workspace[:5], **options, num_warps=8)
-        kernels.draw_kernel[(count,)](
+        launch(kernels.mass_kernel, (count, blocks), (*shared, *workspace[:5]), options, 8)
+        arguments = (
             *shared, *workspace, t.table, t.classes, t.bytes, t.tokens, rows.seeds, rows.draws, rows.forced, chosen,
-            reached, ours, models, blocks, max(groups, MOST_FLIPS), **options, walks=walks,
-            padded=next_power_of_2(blocks), groups=next_power_of_2(groups), num_warps=8,
+            reached, ours, models, blocks, max(groups, MOST_FLIPS),
         )  # fmt: skip
+        padded = {"padded": next_power_of_2(blocks), "groups": next_power_of_2(groups)}
+        launch(kernels.draw_kernel, (count,), arguments, {**options, "walks": walks, **padded}, 8)
     return chosen, reached, ours[:count] if logs else None, models[:count] if logs else None
