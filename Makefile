@@ -9,7 +9,7 @@ NATIVE := CMakeLists.txt $(SOURCES)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-site test-explore soak sanitize fuzz lint format typecheck bench leaderboard docs site clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-gpu test-site test-explore soak sanitize fuzz lint format typecheck bench bench-gpu leaderboard docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,9 @@ test-ray: ## batches and decoding on a real local Ray, in an environment of its 
 	  build/engines/ray/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt -e ".[ray,transformers,grammars]"; \
 	  touch build/engines/ray/.installed'
 	build/engines/ray/bin/python -m pytest -q tests/ray_cluster $(ARGS)
+
+test-gpu: $(STAMP) ## the kernels on a GPU against matchers, native kernels and plain torch; skipped with a reason without one
+	$(BIN)/python -m pytest -v --durations=0 tests/decoding/device/test_device_gpu.py $(ARGS)
 
 test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance (installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1"
@@ -128,6 +131,10 @@ test-explore: $(STAMP) ## the page of `tokenfst explore` in Chromium (a system p
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt playwright axe-playwright-python
 	! command -v npx >/dev/null || npx --yes --package typescript tsc -p src/tokenfst/explore/page/jsconfig.json
 	$(BIN)/python -m pytest -q -m explore tests/explore $(ARGS)
+
+bench-gpu: $(STAMP) ## speed of the masking loop, on a GPU where there is one; registers, spills and loads of its kernels, where Triton is
+	$(BIN)/python benchmarks/run.py --only device $(ARGS)
+	! $(BIN)/python -c "import triton" 2>/dev/null || $(BIN)/python -m tests.support.device_kernels
 
 clean: ## remove everything that is built
 	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
