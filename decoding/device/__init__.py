@@ -2,6 +2,7 @@
 
 ``tables`` packs automata, ``kernels`` computes the loop; here is what users of a device import.
 
-Read in this order: ``automaton``, ``masks``, ``matchers`` (masks paged in), ``pushdown`` (stacks of bounded depth),
-``composing`` (no masks kept), ``sampling`` (tokens drawn), ``graphs`` (CUDA graphs), ``generate`` (transformers).
+Read in this order: ``automaton``, ``masks``, ``operators`` (for ``torch.compile``), ``matchers`` (masks paged in),
+``pushdown`` (stacks of bounded depth), ``composing`` (no masks kept), ``sampling`` (tokens drawn), ``graphs`` (CUDA
+graphs), ``generate`` (transformers).
 """

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from tokenfst.arguments import checked, checked_but, whole
 from tokenfst.budget import Budget
+from tokenfst.decoding.device import operators
 from tokenfst.decoding.device.kernels import plain
 from tokenfst.decoding.device.kernels.compose import Levels, compose
 from tokenfst.decoding.device.masks import DeviceMasks, Left, check_sampling, first_row
@@ -149,6 +150,8 @@ class DeviceAutomaton(DeviceMasks):
         ENDED for an end token where the text is complete. O(bytes of the token) a row."""
         self._check_states(states)
         self._check_tokens(tokens, states)
+        if torch.compiler.is_compiling():
+            return operators.advance(states, tokens, self.handle)
         if self._is_native():
             out = torch.empty_like(states)
             self._kernels.advance(states.data_ptr(), tokens.data_ptr(), out.data_ptr(), len(states))
@@ -220,7 +223,7 @@ class DeviceAutomaton(DeviceMasks):
         caller counts ``max_new_tokens`` down by one a step."""
         check_sampling(temperature, top_k, top_p)
         if temperature == 0:
-            return self._greedy(logits, states, max_new_tokens)
+            return self._greedily(logits, states, max_new_tokens)
         tokens = self.choose(
             logits,
             states,

@@ -9,8 +9,9 @@ whatever the logits are. A number out of range counts as DEAD and is never read 
 instead.
 
 One dispatch: tensors in host memory go to the native kernels (native/device/kernels.hpp), CUDA tensors to Triton's
-where it is installed (device_triton.py), all others, and calls that ``torch.compile`` traces, to plain torch
-(device_torch.py), which is the specification of the other two, bit for bit.
+where it is installed (device_triton.py), all others to plain torch (device_torch.py), which is the specification of the
+other two, bit for bit. Calls that ``torch.compile`` traces become operators of torch (operators.py), which do the same
+when the compiled code runs; those that have none are traced through plain torch.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 import tokenfst._native as _native
 from tokenfst.arguments import real, refuse, whole
+from tokenfst.decoding.device import operators
 from tokenfst.decoding.device.kernels import plain
 from tokenfst.decoding.device.tables.pool import Pool, Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, ENDED, FAR, MOST_FLIPS, ground
@@ -81,6 +83,8 @@ class DeviceMasks:
         debug: bool,
     ) -> None:
         self.vocabulary, self.debug = vocabulary, debug
+        self.handle = operators.handle_of(self)
+        """The number that operators of torch know this by."""
         self._pool = Pool(torch.empty(0, device=device).device, capacity)
         self._dense = self.device.type != "cpu" if dense is None else dense
         self._rows: dict[bytes, int] = {}
@@ -143,7 +147,11 @@ class DeviceMasks:
         """
         self._check_states(states)
         view = self._check_logits(logits, states)
-        states, left = self._resting(states, self._check_limit(max_new_tokens, states))
+        limit = self._check_limit(max_new_tokens, states)
+        if torch.compiler.is_compiling():
+            operators.mask_logits_(logits, states, *operators.limits(limit), self.handle)
+            return logits
+        states, left = self._resting(states, limit)
         if view is not None:
             each, all_rows = _left(left)
             self._kernels.mask(states.data_ptr(), each, all_rows, *view, _threads(view))
@@ -157,7 +165,11 @@ class DeviceMasks:
     def bitmask(self, states: Tensor, max_new_tokens: Left = None) -> Tensor:
         """The masks as int32 (B, ceil(V / 32)), convention 6, on the device."""
         self._check_states(states)
-        states, left = self._resting(states, self._check_limit(max_new_tokens, states))
+        limit = self._check_limit(max_new_tokens, states)
+        if torch.compiler.is_compiling():
+            words = self._tables.rows.shape[1]
+            return operators.bitmask(states, *operators.limits(limit), self.handle, words)
+        states, left = self._resting(states, limit)
         if self._is_native():
             out = torch.empty((len(states), self._tables.rows.shape[1]), dtype=torch.int32)
             self._kernels.fill(states.data_ptr(), *_left(left), out.data_ptr(), len(states))
@@ -184,11 +196,20 @@ class DeviceMasks:
         """
         check_sampling(temperature, top_k, top_p)
         if temperature == 0:
-            return self._greedy(logits, states, max_new_tokens)[0]
+            return self._greedily(logits, states, max_new_tokens)[0]
         self._check_states(states)
         self._check_logits(logits, states)
         permitted = self._allowed(*self._resting(states, self._check_limit(max_new_tokens, states)))
         return plain.sample(logits, permitted, temperature, top_k, top_p, generator)
+
+    def _greedily(self, logits: Tensor, states: Tensor, max_new_tokens: Left) -> tuple[Tensor, Tensor]:
+        """``_greedy``, as an operator where it is traced."""
+        if not torch.compiler.is_compiling():
+            return self._greedy(logits, states, max_new_tokens)
+        self.check(logits, states, max_new_tokens)
+        limit = self._check_limit(max_new_tokens, states)
+        found: tuple[Tensor, Tensor] = operators.greedy(logits, states, *operators.limits(limit), self.handle)
+        return found
 
     def _greedy(self, logits: Tensor, states: Tensor, max_new_tokens: Left) -> tuple[Tensor, Tensor]:
         """The first greatest allowed logit of each row, and the state behind it."""

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 import tokenfst._native as _native
 from tokenfst.arguments import checked, checked_but
 from tokenfst.budget import Budget
+from tokenfst.decoding.device import operators
 from tokenfst.decoding.device.automaton import DeviceAutomaton, Source
 from tokenfst.decoding.device.kernels import plain_stacks as plain
 from tokenfst.decoding.device.kernels.plain_stacks import DEPTH, OVERFLOWN, STATE, SYMBOLS
@@ -109,6 +110,8 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         """The rows behind one token each; see ``DeviceAutomaton.advance``. O(bytes of the token + depth) a row."""
         self._check_states(states)
         self._check_tokens(tokens, states)
+        if torch.compiler.is_compiling():
+            return operators.advance(states, tokens, self.handle)
         if self._is_native():
             out = torch.empty_like(states)
             self._stacks.advance(states.data_ptr(), tokens.data_ptr(), out.data_ptr(), len(states))

@@ -1,0 +1,103 @@
+"""The masking loop as operators of torch, so that ``torch.compile(fullgraph=True)`` keeps the kernels it has.
+
+What is traced cannot call a native or a Triton kernel. Here each call of the loop is an operator of ``torch.library``,
+with the shapes of its results (*fake* kernels) for the tracer: compiled code calls the operator, which calls the same
+method, untraced. So compiled and other calls give the same, by the same kernels.
+
+An operator takes tensors and numbers only: an automaton is named by its ``handle``, a number that is never used again.
+Automata are held weakly; code that was compiled for one holds it itself.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
+
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.errors import StateError
+
+_OWNERS: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_HANDLES = count(1)
+_LIMIT = "Tensor? each, int? limit, int handle"
+"""Tokens left, a number for each row or one for all; and whose loop it is."""
+
+
+def handle_of(owner: Any) -> int:
+    """A number for an automaton."""
+    handle = next(_HANDLES)
+    _OWNERS[handle] = owner
+    return handle
+
+
+def limits(max_new_tokens: Tensor | int | None) -> tuple[Tensor | None, int | None]:
+    """``max_new_tokens`` as operators take it."""
+    if isinstance(max_new_tokens, torch.Tensor):
+        return max_new_tokens, None
+    return None, max_new_tokens
+
+
+def _owner(handle: int) -> Any:
+    owner = _OWNERS.get(handle)
+    if owner is None:
+        raise StateError(f"no device automaton has the handle {handle}: it is gone, or of another process")
+    return owner
+
+
+@torch.library.custom_op(
+    "tokenfst::mask_logits_",
+    mutates_args={"logits"},
+    schema=f"(Tensor(a!) logits, Tensor states, {_LIMIT}) -> ()",
+)
+def mask_logits_(logits: Tensor, states: Tensor, each: Tensor | None, limit: int | None, handle: int) -> None:
+    """``DeviceMasks.mask_logits_``."""
+    _owner(handle).mask_logits_(logits, states, limit if each is None else each)
+
+
+@torch.library.custom_op(
+    "tokenfst::greedy",
+    mutates_args=(),
+    schema=f"(Tensor logits, Tensor states, {_LIMIT}) -> (Tensor, Tensor)",
+)
+def greedy(
+    logits: Tensor, states: Tensor, each: Tensor | None, limit: int | None, handle: int
+) -> tuple[Tensor, Tensor]:
+    """``DeviceAutomaton.step`` at temperature 0."""
+    left = limit if each is None else each
+    found: tuple[Tensor, Tensor] = _owner(handle)._greedy(logits, states, left)  # noqa: SLF001  # of this room
+    return found
+
+
+@greedy.register_fake
+def _(
+    logits: Tensor, states: Tensor, each: Tensor | None, limit: int | None, handle: int
+) -> tuple[Tensor, Tensor]:
+    return states.new_empty(states.shape[0], dtype=torch.int64), torch.empty_like(states)
+
+
+@torch.library.custom_op(
+    "tokenfst::advance", mutates_args=(), schema="(Tensor states, Tensor tokens, int handle) -> Tensor"
+)
+def advance(states: Tensor, tokens: Tensor, handle: int) -> Tensor:
+    """``DeviceAutomaton.advance``."""
+    reached: Tensor = _owner(handle).advance(states, tokens)
+    return reached
+
+
+@advance.register_fake
+def _(states: Tensor, tokens: Tensor, handle: int) -> Tensor:
+    return torch.empty_like(states)
+
+
+@torch.library.custom_op(
+    "tokenfst::bitmask", mutates_args=(), schema=f"(Tensor states, {_LIMIT}, int words) -> Tensor"
+)
+def bitmask(states: Tensor, each: Tensor | None, limit: int | None, handle: int, words: int) -> Tensor:
+    """``DeviceMasks.bitmask``; ``words``: of a row, for the tracer."""
+    found: Tensor = _owner(handle).bitmask(states, limit if each is None else each)
+    return found
+
+
+@bitmask.register_fake
+def _(states: Tensor, each: Tensor | None, limit: int | None, handle: int, words: int) -> Tensor:
+    return states.new_empty((states.shape[0], words), dtype=torch.int32)
