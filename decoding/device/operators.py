@@ -1,3 +1,4 @@
+# mypy: disable-error-code="untyped-decorator"
 """The masking loop as operators of torch, so that ``torch.compile(fullgraph=True)`` keeps the kernels it has.
 
 What is traced cannot call a native or a Triton kernel. Here each call of the loop is an operator of ``torch.library``,
