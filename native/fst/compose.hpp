@@ -82,7 +82,8 @@ class FilterState {
   const bool all1_, none1_, all2_, none2_;
 };
 
-// What leaves one pair of states. `Sink` numbers pairs, takes the arcs, and counts the work.
+// What leaves one pair of states. `Sink` numbers pairs, takes the arcs, and counts the work. All is inlined by order: left to itself, GCC
+// calls what the composition in one class had inlined, at 5% of its instructions.
 template <class S, class Sink>
 class PairStep {
  public:
@@ -120,7 +121,7 @@ class PairStep {
       search(arcs2_, arcs1_, false, epsilon);
     }
   }
-  void meet(const ArcType& one, const ArcType& other) {
+  [[gnu::always_inline]] void meet(const ArcType& one, const ArcType& other) {
     sink_.add({one.ilabel, other.olabel, S::times(one.weight, other.weight), sink_.number(one.nextstate, other.nextstate, 0)});
   }
 
@@ -141,7 +142,7 @@ class PairStep {
   }
 
   // Goes through `few` and looks up its labels in `many`; `first`: `few` are those of the first machine.
-  void search(Arcs few, Arcs many, bool first, bool both) {
+  [[gnu::always_inline]] void search(Arcs few, Arcs many, bool first, bool both) {
     const auto mine = first ? &ArcType::olabel : &ArcType::ilabel;
     const auto other = first ? &ArcType::ilabel : &ArcType::olabel;
     for (const ArcType& arc : few) {
@@ -155,7 +156,7 @@ class PairStep {
     }
     sink_.step(few.size());
   }
-  void merge(Arcs arcs1, Arcs arcs2) {
+  [[gnu::always_inline]] void merge(Arcs arcs1, Arcs arcs2) {
     auto at1 = arcs1.begin(), at2 = arcs2.begin();
     while (at1 != arcs1.end() && at2 != arcs2.end()) {
       if (at1->olabel < at2->ilabel) {
@@ -197,14 +198,16 @@ class Composition {
   }
 
   // For PairStep.
-  void add(const ArcType& arc) {
+  [[gnu::always_inline]] void add(const ArcType& arc) {
     out_.add_arc(here_, arc);
     if (out_.num_arcs() % kEach == 0) {  // one pair alone may have the product of all arcs
       meter_.step(kEach);
       meter_.made(out_, pairs_.memory());
     }
   }
-  Id number(Id s1, Id s2, uint8_t part) { return pairs_.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), part); }
+  [[gnu::always_inline]] Id number(Id s1, Id s2, uint8_t part) {
+    return pairs_.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), part);
+  }
   void step(size_t effort) { meter_.step(effort); }
 
  private:
