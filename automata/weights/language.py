@@ -327,11 +327,17 @@ class WeightedLanguage:
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> VectorFst:
         """An acceptor of ``tokenfst.fst`` over "log64" without failure arcs, with tables that say which byte a
         label is; the start's weight stands on the final ones."""
+        if byte_zero not in (0, 1):
+            raise FstError(
+                f"byte_zero is the label of byte 0: 1, or 0 as in pynini's strings; not {byte_zero!r}"
+            )
         machine, kind = self.plain, ARC_TYPES["log64"]
         table = filled_with_bytes(SymbolTable("bytes"), byte_zero)
         if self.is_empty():
             return VectorFst("log64").set_tables((table, table))
         labels = machine.labels.astype(np.int32) + byte_zero
+        if not labels.all():
+            raise FstError("the byte 0 is read, whose label would be epsilon's with byte_zero=0")
         core = kind.core.from_arrays(
             machine.start, -(machine.finals + machine.initial), np.diff(machine.offsets.astype(np.int64)),
             labels, labels, -machine.weights, machine.targets.astype(np.int32), limits(Budget.unlimited()),

@@ -74,11 +74,6 @@ class NGramModel:
             words[0] for words in self._log_probs if len(words) == 1 and words[0] not in (BEGIN, END, UNKNOWN)
         )
 
-    @property
-    def unknown(self) -> float:
-        """The log-probability of an unknown symbol behind no context; -inf where the model has none."""
-        return self._log_probs.get((UNKNOWN,), -np.inf)
-
     # --- one symbol at a time -------------------------------------------------------------------------
 
     @property

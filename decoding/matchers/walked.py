@@ -151,17 +151,7 @@ class NodeMatcher(Generic[N]):
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
         """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
-        mask = self._mask()
-        if type(index) is not int:
-            index = whole("fill_next_token_bitmask", "index", index)
-        rows = _rows(bitmask)
-        if rows.dtype != np.int32 or rows.shape[1] != len(mask) or not 0 <= index < len(rows):
-            raise MaskBufferError(
-                f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and type "
-                f"{rows.dtype}; make one by allocate_token_bitmask()"
-            )
-        rows[index] = mask
-        return True
+        return write_mask(self._mask(), bitmask, index)
 
     def forced_tokens(self) -> list[int]:
         """The tokens that have no alternative, up to the next choice or the end."""
@@ -305,6 +295,20 @@ class NodeMatcher(Generic[N]):
         if not 0 <= token < size:
             raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
         return token
+
+
+def write_mask(mask: Bits, bitmask: Any, index: int) -> bool:
+    """Write a mask into row ``index`` of a bitmask; True. Raises ``MaskBufferError``."""
+    if type(index) is not int:
+        index = whole("fill_next_token_bitmask", "index", index)
+    rows = _rows(bitmask)
+    if rows.dtype != np.int32 or rows.shape[1] != len(mask) or not 0 <= index < len(rows):
+        raise MaskBufferError(
+            f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and type "
+            f"{rows.dtype}; make one by allocate_token_bitmask()"
+        )
+    rows[index] = mask
+    return True
 
 
 def _rows(bitmask: Any) -> npt.NDArray[Any]:

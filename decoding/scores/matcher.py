@@ -13,7 +13,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from tokenfst.arguments import checked, refuse
-from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace, is_tensor
+from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
+from tokenfst.decoding.matchers.walked import write_mask
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import ArgumentValueError, MaskBufferError, RollbackError, TerminatedError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -101,23 +102,7 @@ class ScoreMatcher(Generic[N]):
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
         """Write the tokens with a score into row ``index`` of an int32 bitmask; True."""
-        if not isinstance(bitmask, np.ndarray) and not is_tensor(bitmask):
-            raise MaskBufferError(
-                f"the bitmask must be a numpy array or a torch tensor, not {type(bitmask).__name__}"
-            )
-        rows, mask = np.atleast_2d(np.asarray(bitmask)), self._row().allowed
-        if (
-            rows.dtype != np.int32
-            or rows.ndim != 2
-            or rows.shape[1] != len(mask)
-            or not 0 <= index < len(rows)
-        ):
-            raise MaskBufferError(
-                f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and "
-                f"type {rows.dtype}"
-            )
-        rows[index] = mask
-        return True
+        return write_mask(self._row().allowed, bitmask, index)
 
     def accept_token(self, token_id: int) -> bool:
         """Go on by one token; False, and nothing changes, where it has no score. Raises ``TokenIdError`` and

@@ -92,12 +92,9 @@ class TokenNGrams:
             shorter, back = self.model.shorter(chain[-1])
             chain.append(shorter)
             costs.append(costs[-1] + back)
-        scores = np.full(len(self.vocabulary), self._unknown(node))
+        scores = np.full(len(self.vocabulary), self.model.log_prob(node, UNKNOWN))
         for context, cost in zip(reversed(chain), reversed(costs), strict=True):
             ids, values = self._listed.get(context, (np.zeros(0, np.int64), np.zeros(0)))
             scores[ids] = values + cost
         scores[list(self.vocabulary.eos_token_ids)] = self.end_score(node)
         return ScoreRow.of(scores.astype(np.float32))
-
-    def _unknown(self, node: int) -> float:
-        return self.model.log_prob(node, UNKNOWN)
