@@ -34,10 +34,10 @@ class Making {
   ForkGate::Thread& take() {
     for (;;) {
       ForkGate::Thread& thread = ForkGate::instance().enter();
-      uint32_t other = 0;
-      if (by_.compare_exchange_strong(other, ForkGate::generation(), std::memory_order_acquire)) return thread;
+      uint8_t other = 0;
+      if (by_.compare_exchange_strong(other, own(), std::memory_order_acquire)) return thread;
       ForkGate::leave(thread);
-      if (other != ForkGate::generation()) {
+      if (other != own()) {
         throw Error(Fault::Constraint,
                     "another thread was making this when the process was forked, and took too long for the fork to wait: make it again in "
                     "this process");
@@ -47,7 +47,10 @@ class Making {
     }
   }
 
-  std::atomic<uint32_t> by_{0};  // the generation of the process; 0: nobody
+  // The generation of the process, in a byte, since states have one each: it tells a process from those that it was forked from.
+  static uint8_t own() { return static_cast<uint8_t>(1 + ForkGate::generation() % 255); }
+
+  std::atomic<uint8_t> by_{0};  // 0: nobody
 };
 
 }  // namespace tokenfst
