@@ -1,4 +1,4 @@
-"""Arrays with an item that comes twice (the complement of ``uniqueItems``), against ``jsonschema`` on all small arrays."""
+"""Arrays with an item that comes twice (not ``uniqueItems``), against ``jsonschema`` on all small arrays."""
 
 from __future__ import annotations
 
