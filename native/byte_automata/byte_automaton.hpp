@@ -160,7 +160,8 @@ class ByteAutomaton {
   template <class F>
   auto with_arena(F&& f) {
     auto lock = enter();
-    return f(arena_);
+    if constexpr (requires { f(arena_, derivatives_.unordered()); }) return f(arena_, derivatives_.unordered());
+    else return f(arena_);
   }
   // What an expression is, in every process that read the same program.
   Digest digest(NodeId node);

@@ -58,6 +58,7 @@ class Leaps {
       const bool more = arena_[id].kind == Kind::Concat;
       const NodeId first = more ? arena_[id].a : id, rest = more ? arena_[id].b : kEpsilon;
       if (arena_[first].kind == Kind::Or) return behind_choice(first, rest, text);
+      if (arena_[first].kind == Kind::Unordered) return behind_members(arena_[first], rest, text);
       const NodeId left = behind_part(first, text);
       if (left == kNone || left == kEmpty) return left;
       if (left != kEpsilon || text.empty()) return arena_.concat(left, rest);
@@ -86,6 +87,18 @@ class Leaps {
       id = derivatives_.after(id, ByteDerivatives::Letter::byte(static_cast<uint8_t>(text[0]))).node;
     }
     return id;
+  }
+  // Of members in any order: behind the text within one of them. Of wide choices among them the derivative is known from before,
+  // since all sets of used ones share it.
+  NodeId behind_members(const Node members, NodeId rest, std::string_view text) {
+    NodeId left = members.a;
+    for (; !text.empty() && arena_[left].kind == Kind::Or && !arena_[left].nullable && !arena_[left].has(kApart & ~kHasCall);
+         text.remove_prefix(1))
+      left = derivatives_.after(left, ByteDerivatives::Letter::byte(static_cast<uint8_t>(text[0]))).node;
+    if (!text.empty()) left = behind(left, text);
+    if (left == kNone || left == kEmpty) return left;
+    if (arena_[left].has(kHasMark)) return kNone;
+    return arena_.concat(derivatives_.unordered().resolved(left, members.b, members.low, members.high), rest);
   }
   // What follows the choice stays behind it as a whole, as it does where one steps, unless a member ends within the text.
   NodeId behind_choice(NodeId choice, NodeId rest, std::string_view text) {

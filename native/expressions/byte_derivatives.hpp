@@ -4,7 +4,8 @@
 // bytes that nothing on the way tells apart from this one. What it leaves is the same expression as the target of the move that
 // holds the byte (derivatives.hpp). Moves are taken where they are known, and found where one part serves many places: of
 // loops, as a string's interior, which stands before hundreds of rests; of machines and sets of words; of wide unions,
-// through which each byte would be a way of its own.
+// through which each byte would be a way of its own. Members in any order are derived as what they are options of, which all
+// sets of used ones share, and only what the byte leaves is told of the set.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +45,8 @@ class ByteDerivatives {
   }
 
   size_t memory() const { return known_.capacity() * sizeof(Known) + read_.size() * (sizeof(ByteSet) + 24); }
+
+  Unordered& unordered() { return derivatives_.unordered(); }
 
   // The letters behind which anything is left; more, where nothing but a derivative can tell.
   ByteSet readable(NodeId id) {
@@ -117,6 +120,11 @@ class ByteDerivatives {
         const Left left = left_of(arena_.rule(node.a), letter);
         return {arena_.concat(left.node, arena_.returning()), left.same};
       }
+      case Kind::Unordered: {
+        const Left left = left_of(node.a, letter);
+        if (left.node == kEmpty) return left;
+        return {unordered().resolved(left.node, node.b, node.low, node.high), left.same};
+      }
       default: {  // Not
         const Left left = left_of(node.a, letter);
         return {arena_.negate(left.node), left.same};
@@ -164,6 +172,13 @@ class ByteDerivatives {
           return read_by(arena_.rule(node.a));
         }
         return arena_.everything();
+      case Kind::Unordered:
+        if (arena_[node.a].kind != Kind::Or) return read_by(node.a);
+        for (uint32_t k = 0; k < arena_[node.a].b; ++k) {
+          const NodeId option = arena_.list(node.a)[k];
+          if (unordered().leads_on(option, node).first) found = found | read_by(option);
+        }
+        return found;
       default: return arena_.everything();  // Not
     }
   }
@@ -174,6 +189,7 @@ class ByteDerivatives {
       case Kind::Concat:
       case Kind::And:
       case Kind::Call:
+      case Kind::Unordered:
       case Kind::Not: return false;
       case Kind::Or: return node.b > kWide;
       default: return true;

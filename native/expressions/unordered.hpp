@@ -102,6 +102,13 @@ class Unordered {
     return made;
   }
 
+  // Of a place within the options of a node Unordered: whether a member that may come leads on from there, and whether one
+  // surely has a word.
+  std::pair<bool, bool> leads_on(NodeId rest, const Node& within) {
+    const auto [found, certain] = ways(rest, within.b, within.low, within.high);
+    return {found > 0, certain};
+  }
+
   Demand demand(NodeId id) const {
     const Node& node = arena_[id];
     const Left& left = left_[node.b];

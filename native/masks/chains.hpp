@@ -4,6 +4,9 @@
 // read beside the vocabulary: a place is a node of its trie, a letter and a state in it, and the expression behind. So no
 // state of the byte automaton, and no row, is made for a letter; they are made where a chain ends, if tokens go on there.
 // Everything within a chain has a word: what is not certain to ends the chain before.
+//
+// Of members in any order (expressions/unordered.hpp) a place is one within all options together, beside the node that says
+// which are left: what is left of them is told where a chain ends, and no node is made for a letter of a name.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "expressions/least_lengths.hpp"
+#include "expressions/unordered.hpp"
 #include "vocabulary/trie.hpp"
 
 namespace tokenfst {
@@ -23,14 +27,19 @@ class Chains {
     NodeId rest;
   };
 
-  // Whether an expression begins with a letter that a machine reads, and surely has a word; or offers one that does.
-  static bool begins(const Arena& arena, NodeId id) { return begins_with_letter(arena, id) || offers_letters(arena, id); }
+  // Whether an expression begins with a letter, and surely has a word; or offers one that does, or members in any order.
+  static bool begins(const Arena& arena, NodeId id) {
+    return begins_with_letter(arena, id) || offers_letters(arena, id) || begins_with_members(arena, id);
+  }
 
   // Reads chains from the node `top` of the trie on. Calls take(node) for each node that is reached within them or at their
   // ends, and lists the ends that nodes lie below. False where more than `limit` nodes are reached, or no letter is worth it.
   template <class Take>
-  bool read(Arena& arena, const Trie& trie, NodeId chains, uint32_t top, uint32_t limit, std::vector<Exit>& exits, Take&& take) {
+  bool read(Arena& arena, Unordered& unordered, const Trie& trie, NodeId chains, uint32_t top, uint32_t limit, std::vector<Exit>& exits,
+            Take&& take) {
     places_.clear();
+    members_.clear();
+    unordered_ = &unordered;
     enter(arena, top, chains, exits);
     if (places_.empty()) return false;
     while (!places_.empty()) {
@@ -49,15 +58,15 @@ class Chains {
       };
       if (at.machine == kNone) {
         if (limit == 0) return false;
-        if (const TrieChild* child = step(static_cast<uint8_t>(at.state))) enter(arena, child->node, at.rest, exits);
+        if (const TrieChild* child = step(static_cast<uint8_t>(at.state))) go_on(arena, child->node, at, exits);
         continue;
       }
       for (const Machine::Arc& arc : arena.machines()[at.machine]->arcs_from(at.state)) {
         if (limit == 0) return false;
         const TrieChild* child = step(arc.byte);
         if (!child) continue;
-        if (arc.ends) enter(arena, child->node, at.rest, exits);
-        else places_.push_back({child->node, at.machine, arc.target, at.rest});
+        if (arc.ends) go_on(arena, child->node, at, exits);
+        else places_.push_back({child->node, at.machine, arc.target, at.rest, at.within});
       }
     }
     return true;
@@ -71,12 +80,25 @@ class Chains {
     uint32_t machine;  // kNone: the letter is a byte
     uint32_t state;    // of the machine, or the byte
     NodeId rest;
+    uint32_t within = kNone;  // of `members_`, where it is one of their options
+  };
+  // A node of members in any order, and what follows it.
+  struct Members {
+    Node node;
+    NodeId rest;
   };
 
+  static bool begins_with_members(const Arena& arena, NodeId id) {
+    return arena[id].certain && arena[arena[id].kind == Kind::Concat ? arena[id].a : id].kind == Kind::Unordered;
+  }
   static bool begins_with_letter(const Arena& arena, NodeId id) {
     const Node& node = arena[id];
     const NodeId head = node.kind == Kind::Concat ? node.a : id;
-    return node.certain && arena[head].kind == Kind::Machine && arena.machine(head).is_letter();
+    return node.certain && is_letter(arena, head);
+  }
+  static bool is_letter(const Arena& arena, NodeId id) {
+    if (arena[id].kind == Kind::Machine) return arena.machine(id).is_letter();
+    return arena[id].kind == Kind::Set && arena.set(id).size() == 1 && !arena.set(id).has_symbols();
   }
   // Whether it is, or begins with, a choice that some such letter begins.
   static bool offers_letters(const Arena& arena, NodeId id) {
@@ -86,48 +108,72 @@ class Chains {
            std::ranges::any_of(arena.list(choice), [&](NodeId member) { return begins_with_letter(arena, member); });
   }
 
+  void go_on(Arena& arena, uint32_t node, const Place& from, std::vector<Exit>& exits) {
+    if (from.within == kNone) enter(arena, node, from.rest, exits);
+    else enter_option(arena, node, from.rest, from.within, exits);
+  }
   // What stands behind a node: letters, or the end of a chain.
   void enter(Arena& arena, uint32_t node, NodeId id, std::vector<Exit>& exits) {
-    if (enter_letter(arena, node, id)) return;
+    if (arena[id].certain && enter_letter(arena, node, id, kNone)) return;
     const bool more = arena[id].kind == Kind::Concat;
     const NodeId choice = more ? arena[id].a : id, rest = more ? arena[id].b : kEpsilon;
+    if (begins_with_members(arena, id)) {
+      members_.push_back({arena[choice], rest});
+      return enter_option(arena, node, arena[choice].a, static_cast<uint32_t>(members_.size() - 1), exits);
+    }
     if (!offers_letters(arena, id)) {
       exits.push_back({node, id});
       return;
     }
     const size_t before = places_.size();
-    members_.assign(arena.list(choice).begin(), arena.list(choice).end());
-    std::erase_if(members_, [&](NodeId& member) {
+    std::vector<NodeId> others(arena.list(choice).begin(), arena.list(choice).end());
+    std::erase_if(others, [&](NodeId& member) {
       member = arena.concat(member, rest);
-      return enter_letter(arena, node, member);
+      return arena[member].certain && enter_letter(arena, node, member, kNone);
     });
-    if (members_.empty()) return;
-    const NodeId others = arena.any_of(members_);
-    if (has_word(arena, others) || places_.size() - before > kFew) {
-      exits.push_back({node, others});
+    if (others.empty()) return;
+    const NodeId left = arena.any_of(others);
+    if (has_word(arena, left) || places_.size() - before > kFew) {
+      exits.push_back({node, left});
     } else {
       places_.resize(before);
       exits.push_back({node, id});
     }
   }
-  bool enter_letter(const Arena& arena, uint32_t node, NodeId id) {
+  // The same within the options of members: those that may come and surely have a word.
+  void enter_option(Arena& arena, uint32_t node, NodeId id, uint32_t within, std::vector<Exit>& exits) {
+    const Members members = members_[within];
+    auto resolved = [&](NodeId left) {
+      return arena.concat(unordered_->resolved(left, members.node.b, members.node.low, members.node.high), members.rest);
+    };
+    if (arena[id].kind == Kind::Tag) return enter(arena, node, resolved(id), exits);
+    const bool more = arena[id].kind == Kind::Concat;
+    const NodeId choice = more ? arena[id].a : id, rest = more ? arena[id].b : kEpsilon;
+    std::vector<NodeId> others{id};
+    if (arena[choice].kind == Kind::Or) others.assign(arena.list(choice).begin(), arena.list(choice).end());
+    std::erase_if(others, [&](NodeId& option) {
+      if (arena[choice].kind == Kind::Or) option = arena.concat(option, rest);
+      const auto [found, certain] = unordered_->leads_on(option, members.node);
+      return !found || (certain && !arena[option].has(kHasMark) && enter_letter(arena, node, option, within));
+    });
+    if (!others.empty()) exits.push_back({node, resolved(arena.any_of(others))});
+  }
+  // A place at the letter that an expression begins with, if it does.
+  bool enter_letter(const Arena& arena, uint32_t node, NodeId id, uint32_t within) {
     const Node& at = arena[id];
-    if (!at.certain) return false;
     const bool more = at.kind == Kind::Concat;
     const NodeId letter = more ? at.a : id;
+    if (!is_letter(arena, letter)) return false;
     const Node& first = arena[letter];
-    if (first.kind == Kind::Machine && arena.machine(letter).is_letter()) {
-      places_.push_back({node, first.a, first.b, more ? at.b : kEpsilon});
-    } else if (first.kind == Kind::Set && arena.set(letter).size() == 1 && !arena.set(letter).has_symbols()) {
-      places_.push_back({node, kNone, arena.set(letter).first(), more ? at.b : kEpsilon});
-    } else {
-      return false;
-    }
+    const NodeId rest = more ? at.b : kEpsilon;
+    if (first.kind == Kind::Machine) places_.push_back({node, first.a, first.b, rest, within});
+    else places_.push_back({node, kNone, arena.set(letter).first(), rest, within});
     return true;
   }
 
   std::vector<Place> places_;
-  std::vector<NodeId> members_;
+  std::vector<Members> members_;
+  Unordered* unordered_ = nullptr;  // of the arena that is read
 };
 
 }  // namespace tokenfst

@@ -40,7 +40,8 @@ class Composition {
  public:
   Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow)
       : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow),
-        unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))), fragments_(bytes, vocabulary),
+        unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))),
+        chained_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kChained} * narrow))), fragments_(bytes, vocabulary),
         splits_(bytes, vocabulary) {}
 
   // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
@@ -173,6 +174,7 @@ class Composition {
   using Place = std::pair<Config, uint32_t>;
 
   static constexpr uint32_t kUnsplit = 3;  // times as long may a walk be where there is no fragment to be had
+  static constexpr uint32_t kChained = 24;  // times as long chains may be: no state is made for a letter
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
 
@@ -252,28 +254,31 @@ class Composition {
       });
     }
   }
-  // Of what begins letter by letter: the chains beside the vocabulary, and what follows them by walks; what else there is, is put
-  // off. False, and nothing gathered, where these are wide, or there are none.
+  // Of what begins letter by letter: the chains beside the vocabulary, and what follows them by walks; what else there is, and what
+  // has very many tokens below it, is put off. False, and nothing gathered, where they are long, or there are none.
   template <class Walk>
   bool gather_chains(Walk& walk, const Place& place, NodeId node, Gathered& out, std::vector<Place>& pending) {
     if (bytes_.boundary() != kNone) return false;
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
-    const size_t before = out.tokens.size(), pending_before = pending.size();
+    const size_t before = out.tokens.size();
     exits_.clear();
-    bool whole = bytes_.with_arena([&](Arena& arena) {
-      return Chains::begins(arena, node) && chains_.read(arena, trie, node, top, unsplit_, exits_, [&](const TrieChild& at) {
+    const bool whole = bytes_.with_arena([&](Arena& arena, Unordered& unordered) {
+      return Chains::begins(arena, node) && chains_.read(arena, unordered, trie, node, top, chained_, exits_, [&](const TrieChild& at) {
         trie.each_string(at, [&](uint32_t token) { out.tokens.push_back(token); });
       });
     });
-    for (size_t i = 0; i < exits_.size() && whole; ++i) {
-      const auto [index, rest] = exits_[i];
-      const Config behind = walk.arrive(config, bytes_.intern(rest));
-      if (index == top) pending.emplace_back(behind, top);
-      else if (!is_dead(behind)) whole = gather_walk(walk, {behind, index}, unsplit_, out);
+    if (!whole) {
+      out.tokens.resize(before);
+      return false;
     }
-    if (!whole) out.tokens.resize(before), pending.resize(pending_before);
-    return whole;
+    for (const auto& [index, rest] : exits_) {
+      const Config behind = walk.arrive(config, bytes_.intern(rest));
+      if (is_dead(behind)) continue;
+      if (index == top || trie.below(index) >= kMany) pending.emplace_back(behind, index);
+      else if (!gather_walk(walk, {behind, index}, unsplit_, out)) gather_walk(walk, {behind, index}, UINT32_MAX, out);
+    }
+    return true;
   }
   // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
   template <class Walk>
@@ -440,7 +445,7 @@ class Composition {
 
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
-  const uint32_t narrow_, unsplit_;  // nodes that a walk may enter where there is, and is no fragment instead
+  const uint32_t narrow_, unsplit_, chained_;  // nodes that a walk may enter where there is, and is no fragment instead
   bool complete_ = false;
   KnownFragments fragments_;
   Chains chains_;
