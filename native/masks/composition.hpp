@@ -288,7 +288,7 @@ class Composition {
       out.tokens.resize(before);
       return false;
     }
-    for (const auto& [index, rest] : std::exchange(exits, {})) {
+    for (const auto& [index, rest] : exits) {
       const Config behind = walk.arrive(config, bytes_.intern(rest));
       if (is_dead(behind)) continue;
       if (index == top || trie.below(index) >= kMany) pending.emplace_back(behind, index);
