@@ -1,6 +1,7 @@
 """All schemas of MaskBench in one process: first masks by CPU time, and every mask of every document.
 
     python benchmarks/maskbench.py tokenfst --order any
+    python benchmarks/maskbench.py tokenfst --max-new-tokens 640
     python benchmarks/maskbench.py llguidance
 
 For machines that others use as well: the first mask (compiling, from the schema as a dict) is CPU time of the process,
@@ -16,6 +17,7 @@ import argparse
 import gc
 import json
 import os
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter_ns, process_time_ns, thread_time_ns
@@ -40,6 +42,7 @@ def main() -> None:
     parser.add_argument("library", choices=("tokenfst", "llguidance"))
     parser.add_argument("--order", choices=("schema", "any"), default="schema", help="of members; ours only")
     parser.add_argument("--schemas", type=int, help="so many of them, the same every time")
+    parser.add_argument("--max-new-tokens", type=int, help="ours are told; longer documents are left out")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmark-maskbench.jsonl")
     given = parser.parse_args()
     vocabulary, encode = tokenfst.load_vocabulary(TEKKEN), encoder(TEKKEN)
@@ -50,7 +53,11 @@ def main() -> None:
             return tokenfst.compile(tokenfst.json_schema(schema, property_order=given.order), vocabulary)
 
         library.compile_schema = compiled
+        if given.max_new_tokens is not None:
+            library.walk = lambda automaton: limited(automaton, len(vocabulary), given.max_new_tokens)
     rows = sample_of(DATA, given.schemas)
+    if given.max_new_tokens is not None:
+        rows = [{**row, "tests": fitting(row["tests"], encode, given.max_new_tokens)} for row in rows]
     library.walk(library.compile_schema(WARM_UP)).fill()
     gc.collect()
     gc.freeze()  # the schemas and documents are no part of what is measured
@@ -92,6 +99,23 @@ def resident() -> int:
     """The bytes of memory that this process has now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def fitting(tests: list[dict[str, Any]], encode: Any, most: int) -> list[dict[str, Any]]:
+    """The documents of at most so many tokens."""
+    return [test for test in tests if len(encode(json.dumps(test["data"], ensure_ascii=False))) < most]
+
+
+def limited(automaton: Any, size: int, most: int) -> Walk:
+    """A walk within a limit of new tokens, which each restart sets anew."""
+    matcher = automaton.matcher(max_new_tokens=most)
+    bitmask = tokenfst.allocate_token_bitmask(1, size)
+
+    def restart() -> None:
+        matcher.reset()
+        matcher.max_tokens_left = most
+
+    return Walk(partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask, restart)
 
 
 def judged(library: Any, row: dict[str, Any], encode: Any, end: int, file: Any) -> dict[str, Any]:

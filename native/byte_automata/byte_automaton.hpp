@@ -136,6 +136,12 @@ class ByteAutomaton {
   Digest digest(NodeId node);
   // Where an expression is all that a lexicon reads from one of its states on: the lexicon, and that state; else null.
   std::pair<const Lexicon*, uint32_t> words_of(NodeId id);
+  // What leads on from an expression without calls, dead ends among it.
+  std::vector<Move> moves(NodeId node) {
+    auto lock = enter();
+    const auto found = derivatives_.moves(node);
+    return {found.begin(), found.end()};
+  }
   // What may come of a node Unordered.
   Unordered::Demand demand(NodeId node);
   // The live state of an expression, or DEAD.

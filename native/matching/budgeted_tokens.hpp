@@ -26,7 +26,9 @@ class BudgetedTokens {
   // Whether all tokens of a configuration's mask surely fit, but for those that stop inside of a string that can become a known one.
   bool all_fit(Config from) {
     const uint32_t more = static_cast<uint32_t>(automaton_.vocabulary().most_quotes() / 2 + 1);
-    return completion_.enough(automaton_.worst_bytes(from, stacks_), exclusion_.reading().finished + more, left_);
+    const uint32_t finished = exclusion_.reading().finished + more;
+    return completion_.enough(automaton_.most_bytes_behind(from, stacks_), finished, left_) ||
+           completion_.enough(automaton_.worst_bytes(from, stacks_), finished, left_);
   }
 
   // Removes the others from the mask of a configuration where not all fit; whether there were any.

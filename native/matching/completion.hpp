@@ -34,7 +34,8 @@ class Completion {
   // Whether so many tokens are surely enough where the exclusion is `at` this reading.
   bool plenty(Config config, const Reading& at, uint32_t left) {
     if (bytes_.marks().room.values || (bytes_.marks().room.thin && Exclusion::matches(at))) return false;
-    return enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
+    return enough(automaton_.most_bytes_behind(config, stacks_), at.finished, left) ||  // of the text as it is, too
+           enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
   }
   // The same of a completion of so many bytes that knows nothing of what is excluded.
   bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const {

@@ -89,7 +89,8 @@ class Matcher {
     const bool plenty = excluding_ && completion().plenty(config(), excluding_->exclusion.reading(), most);
     std::optional<std::string> text;
     if (excluding_ && !plenty && !terminated_) text = completion().within(config(), most);
-    if (const uint32_t least = plenty || text ? 0 : distance(); least > most && !terminated_) {
+    const bool far = plenty || text || (!excluding_ && most > 0 && automaton_->is_far(config(), most - 1, stacks_));
+    if (const uint32_t least = far ? 0 : distance(); least > most && !terminated_) {
       const bool bound = automaton_->bounds_distances();  // Then a text may fit, and none is known that does.
       const std::string needed = least == kUnreachable
                                      ? "more are needed than are searched for"
@@ -139,9 +140,10 @@ class Matcher {
   std::optional<bool> fill_known(uint32_t* out) {
     const InUse::Scope use(in_use_);
     if (terminated_) return fill_end(out);
-    const MaskId known = limit_ == kNoLimit ? automaton_->known_mask(config(), stacks_) : 0;
+    const bool far = limit_ == kNoLimit || (!excluding_ && left() > 0 && automaton_->is_known_far(config(), left() - 1, stacks_));
+    const MaskId known = far ? automaton_->known_mask(config(), stacks_) : 0;
     if (known == 0) return std::nullopt;
-    const bool some = automaton_->write(known, out);
+    const bool some = automaton_->write(known, out) || limit_ != kNoLimit;
     if (!excluding_) return some;
     const Reread reread(*this);
     return exclude(out) || some;
@@ -366,7 +368,7 @@ class Matcher {
       if (!automaton_->accepting(next)) return false;
     } else {
       next = automaton_->advance(next, token, stacks_);
-      if (!automaton_->spellable(next, stacks_) || (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1)) return false;
+      if (!automaton_->spellable(next, stacks_) || !keeps_limit(config(), next)) return false;
     }
     make_room();
     trail_.push(next);
@@ -394,6 +396,10 @@ class Matcher {
     tokens_.push_back(token);
     terminated_ = ends;
     return true;
+  }
+  // Whether a text can be completed within the limit where a token leads `next`: as the mask says.
+  bool keeps_limit(Config from, Config next) {
+    return limit_ == kNoLimit || automaton_->is_far(from, left() - 1, stacks_) || automaton_->distance(next, stacks_) <= left() - 1;
   }
   // For one more token: what raises, raises here.
   void make_room() {

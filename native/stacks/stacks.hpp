@@ -171,8 +171,10 @@ class Stacks {
 
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
+    size_t sums = 0;
+    for (const std::vector<uint32_t>& each : least_) sums += each.capacity() * sizeof(uint32_t);
     return nodes_.capacity() * sizeof(Edge) + index_.memory() + lists_.capacity() * sizeof(Edge) + list_at_.capacity() * sizeof(List) +
-           (least_[0].capacity() + least_[1].capacity()) * 4;
+           sums;
   }
 
   void clear() {
@@ -202,9 +204,34 @@ class Stacks {
   }
 
   // The sum of `cost(frame)` down to the bottom, least over all ways; kept, of each kind. O(nodes not summed yet).
-  enum class Sum { Tokens, Bytes };
+  enum class Sum { Tokens, Bytes, Needed, Reserve };
   template <class Cost>
   uint32_t least(StackId id, Sum kind, Cost&& cost) {
+    return fold(id, kind, UINT32_MAX,
+                [&](uint32_t sum, const Edge& edge, uint32_t below) { return std::min(sum, plus(below, cost(edge.frame))); });
+  }
+  // The most, over all ways down and all frames on them, of `most(frame)` and the least sum of `cost` below it. Kept as Sum::Reserve
+  // and Sum::Needed.
+  template <class Cost, class Most>
+  uint32_t reserve(StackId id, Cost&& cost, Most&& most) {
+    least(id, Sum::Needed, cost);
+    return fold(id, Sum::Reserve, 0, [&](uint32_t sum, const Edge& edge, uint32_t below) {
+      return std::max({sum, below, plus(least_[static_cast<size_t>(Sum::Needed)][edge.below], most(edge.frame))});
+    });
+  }
+  // What is kept; kUnsummed: nothing is.
+  uint32_t known_sum(StackId id, Sum kind) const {
+    const std::vector<uint32_t>& sums = least_[static_cast<size_t>(kind)];
+    return id == kBottom ? 0 : id < sums.size() ? sums[id] : kUnsummed;
+  }
+  static constexpr uint32_t kUnsummed = UINT32_MAX - 1;
+
+ private:
+  static constexpr uint32_t kNoFrame = UINT32_MAX - 2, kTuple = UINT32_MAX - 1, kMany = UINT32_MAX;
+
+  // Of each node the sum over its edges, `sum = add(sum, edge, what is below it)`, from the bottom up, once.
+  template <class Add>
+  uint32_t fold(StackId id, Sum kind, uint32_t none, Add&& add) {
     std::vector<uint32_t>& sums = least_[static_cast<size_t>(kind)];
     sums.resize(nodes_.size(), kUnsummed);
     sums[kBottom] = 0;
@@ -212,7 +239,7 @@ class Stacks {
     while (!pending.empty()) {
       StackId top = pending.back();
       if (sums[top] == kUnsummed) {
-        uint32_t sum = UINT32_MAX;
+        uint32_t sum = none;
         bool ready = true;
         spend(edges(top).size());
         for (const Edge& edge : edges(top)) {
@@ -220,7 +247,7 @@ class Stacks {
             pending.push_back(edge.below);
             ready = false;
           } else if (ready) {
-            sum = std::min(sum, plus(sums[edge.below], cost(edge.frame)));
+            sum = add(sum, edge, sums[edge.below]);
           }
         }
         if (!ready) continue;
@@ -230,9 +257,6 @@ class Stacks {
     }
     return sums[id];
   }
-
- private:
-  static constexpr uint32_t kNoFrame = UINT32_MAX - 2, kTuple = UINT32_MAX - 1, kMany = UINT32_MAX, kUnsummed = UINT32_MAX - 1;
 
   [[gnu::noinline]] void look() {
     spent_ = 0;
@@ -299,7 +323,7 @@ class Stacks {
     StackId grouped = kBottom;  // the node of grouped(); kBottom: not known
   };
   std::vector<List> list_at_;
-  std::array<std::vector<uint32_t>, 2> least_;  // by Sum
+  std::array<std::vector<uint32_t>, 4> least_;  // by Sum
   double seconds_ = std::numeric_limits<double>::infinity();
   uint64_t bytes_ = UINT64_MAX;
   size_t spent_ = 0;

@@ -56,6 +56,11 @@ uint32_t TokenAutomaton::worst_bytes(Config config, Stacks& stacks) {
   return known->second;
 }
 
+uint32_t TokenAutomaton::find_most_behind(Config config, Stacks& stacks) {
+  const auto lock = locked(mutex_);
+  return most_behind(config, stacks);
+}
+
 uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
   distance(config, stacks);
   if (bytes_->num_stacks(config.state) == 0) return info(config.state).worst;
@@ -104,6 +109,7 @@ std::vector<std::pair<uint32_t, Config>> TokenAutomaton::arcs(Config config, Sta
 }
 
 bool TokenAutomaton::fill(Config config, uint32_t left, uint32_t* out, Stacks& stacks) {
+  if (left != kUnreachable && left > 0 && is_far(config, left - 1, stacks)) return write(mask(config, stacks), out);
   if (left != kUnreachable && (left == 0 || distance(config, stacks) == kUnreachable)) {
     std::memset(out, 0, masks_.words() * 4);
     return true;
@@ -155,7 +161,8 @@ size_t TokenAutomaton::bytes_held() const { return bytes_->memory() + held_besid
 size_t TokenAutomaton::held_beside() const {
   size_t learned = 0;
   for (const auto& each : learned_) learned += each->memory();
-  return learned + masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory();
+  return learned + masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory() +
+         reserves_.memory();
 }
 
 MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {

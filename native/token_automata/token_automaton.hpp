@@ -90,6 +90,15 @@ class TokenAutomaton : protected TokenDistances {
   using TokenDistances::bounds_distances;
   // Whether distances are known to be the least, and no bounds. Of finished artifacts it is not known.
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
+  // The most bytes that are missing behind any allowed token; kUnreachable where the form of the expression does not tell. O(1) once
+  // known.
+  uint32_t most_bytes_behind(Config config, Stacks& stacks) {
+    const uint32_t known = known_most_behind(config, stacks);
+    return known == kUnknown ? find_most_behind(config, stacks) : known;
+  }
+  // Whether so many tokens are surely enough behind any allowed token; and whether that is known without a look.
+  bool is_far(Config config, uint32_t left, Stacks& stacks) { return most_bytes_behind(config, stacks) <= left; }
+  bool is_known_far(Config config, uint32_t left, const Stacks& stacks) { return known_most_behind(config, stacks) <= left; }
   // An upper bound for the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks);
 
@@ -159,6 +168,7 @@ class TokenAutomaton : protected TokenDistances {
 
  private:
   uint32_t find_distance(Config config, Stacks& stacks);
+  uint32_t find_most_behind(Config config, Stacks& stacks);
 
   static constexpr uint32_t kAtAll = UINT32_MAX - 1;
   static constexpr uint64_t kFirstOfText = UINT64_MAX;  // no Kind

@@ -12,6 +12,7 @@
 #include "masks/composition.hpp"
 #include "byte_automata/lengths.hpp"
 #include "threads/making.hpp"
+#include "token_automata/reserves.hpp"
 
 namespace tokenfst {
 
@@ -19,7 +20,7 @@ class TokenDistances {
  protected:
   TokenDistances(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow)
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow),
-        complete_(composition_.tokens_lead_on()), lengths_(*bytes_) {}
+        complete_(composition_.tokens_lead_on()), lengths_(*bytes_), reserves_(*bytes_, *vocabulary_, lengths_) {}
 
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
   // States of an automaton without stacks; where each takes a walk of the vocabulary, fewer. What has more has bounds from
@@ -30,6 +31,7 @@ class TokenDistances {
   struct Info {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
+    std::atomic<uint32_t> reserve{kUnknown};  // of the state alone, see most_behind()
     uint32_t worst = 0;  // without stacks: the bound; with stacks: the root of its tree
     std::atomic<Life> life{Life::Unknown};
     Making making;  // its first mask
@@ -58,6 +60,44 @@ class TokenDistances {
 
   // Where there are too many states to find all distances, some are bounds.
   bool bounds_distances() const { return bytes_->is_pushdown() || ((bytes_->is_vast() || too_many_) && complete_); }
+
+  // Whether lengths in bytes bound distances: of expressions, where every byte is a token.
+  bool counts_bytes() const { return complete_ && bytes_->is_lazy(); }
+  // A bound for the distance behind any one token, as far as it is kept: kUnknown elsewhere. Takes no lock.
+  uint32_t known_most_behind(Config config, const Stacks& stacks) {
+    const uint32_t top = info(config.state).reserve.load(std::memory_order_acquire);
+    if (top >= kUnknown) return top;
+    uint32_t below = 0, beneath = 0;
+    for (uint32_t k = 0; k < bytes_->num_stacks(config.state); ++k) {
+      const StackId node = stacks.member(config.stack, k);
+      const uint32_t least = stacks.known_sum(node, Stacks::Sum::Needed), most = stacks.known_sum(node, Stacks::Sum::Reserve);
+      if (least == Stacks::kUnsummed || most == Stacks::kUnsummed) return kUnknown;
+      below = std::max(below, least);
+      beneath = std::max(beneath, most);
+    }
+    return std::max(plus(top, below), beneath);
+  }
+  // The same, found out where it is not kept: the bound of what is read now on what lies below, or of what lies below.
+  uint32_t most_behind(Config config, Stacks& stacks) {
+    if (const uint32_t known = known_most_behind(config, stacks); known != kUnknown) return known;
+    std::atomic<uint32_t>& kept = info(config.state).reserve;
+    const uint32_t count = bytes_->num_stacks(config.state);
+    if (kept.load() == kUnknown) {
+      uint32_t top = 0;
+      if (!counts_bytes()) top = kUnreachable;
+      else if (count == 0) top = reserves_.of(bytes_->node(config.state));
+      else
+        for (const Member& member : bytes_->shape(config.state).members) top = std::max(top, reserves_.of(member.top));
+      kept.store(top, std::memory_order_release);
+    }
+    if (kept.load() == kUnreachable) return kUnreachable;
+    for (uint32_t k = 0; k < count; ++k) {
+      stacks.reserve(
+          stacks.member(config.stack, k), [&](uint32_t frame) { return reserves_.needed(bytes_->frame(frame).body); },
+          [&](uint32_t frame) { return reserves_.of(bytes_->frame(frame).body); });
+    }
+    return known_most_behind(config, stacks);
+  }
 
   // The distance of a state without stacks; what is below it and not known yet is found with it.
   uint32_t solve(State state) {
@@ -299,6 +339,7 @@ class TokenDistances {
   const bool complete_;  // tokens lead on from wherever bytes do
   std::atomic<bool> too_many_ = false;  // states, for all distances to be found
   Lengths lengths_;
+  Reserves reserves_;
   StableVector<Info> infos_;
   AskTree worst_tree_;
   std::vector<std::vector<Rise>> worsts_;

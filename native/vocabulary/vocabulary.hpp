@@ -17,6 +17,7 @@
 #include "calls/budget.hpp"
 #include "vocabulary/coarse_trie.hpp"
 #include "vocabulary/fragments.hpp"
+#include "vocabulary/rare_bytes.hpp"
 #include "threads/once.hpp"
 
 namespace tokenfst {
@@ -127,6 +128,18 @@ class Vocabulary {
     });
     return std::span(separating_).first(quoting ? separating_quoting_ : separating_.size());
   }
+  // Bytes of which no token has more than a few, in either form. O(bytes of the tokens) the first time.
+  const RareBytes& rare() const {
+    rare_found_([this] {
+      rare_ = RareBytes::of([this](auto&& f) {
+        for (uint32_t token = 0; token < size(); ++token) {
+          f(tokens_[token]);
+          if (initial_) f((*initial_)[token]);
+        }
+      });
+    });
+    return rare_;
+  }
   // The most quotation marks in a token.
   size_t most_quotes() const { return quoting(1), most_quotes_; }
   // The tokens with more bytes than so many, which are at least kLong. O(tokens) the first time.
@@ -175,7 +188,8 @@ class Vocabulary {
   std::unique_ptr<TokenBytes> initial_;
   std::vector<uint32_t> eos_;
   bool start_absorbs_, complete_ = false;
-  mutable Once built_, initial_built_, quoting_found_, separating_found_, long_found_, coarse_made_;
+  mutable Once built_, initial_built_, quoting_found_, separating_found_, long_found_, coarse_made_, rare_found_;
+  mutable RareBytes rare_;
   mutable std::vector<uint32_t> quoting_, long_;
   mutable std::array<size_t, 4> quoting_ends_{};
   mutable std::vector<uint32_t> separating_;

@@ -1,0 +1,47 @@
+// Bytes of which no token of a vocabulary has more than a few: quotation marks, opening brackets, separators.
+//
+// One token can only lead as far into a structure as such bytes are read on the way. They are chosen once for a vocabulary: of the
+// candidates, in order, those with which no token has more than kMost of them all together. O(bytes of the tokens).
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "support/bytes.hpp"
+
+namespace tokenfst {
+
+struct RareBytes {
+  static constexpr uint32_t kMost = 7;
+
+  ByteSet set;
+  uint32_t most = 0;  // of these in one token
+
+  bool has(uint8_t byte) const { return set.has(byte); }
+
+  // `each(f)` calls f with the bytes of each token.
+  template <class Each>
+  static RareBytes of(Each&& each) {
+    constexpr std::string_view kCandidates = "\"{[(:,<;=";
+    std::vector<std::string_view> tokens;  // that have some of the candidates
+    each([&](std::string_view token) {
+      if (token.find_first_of(kCandidates) != token.npos) tokens.push_back(token);
+    });
+    RareBytes found;
+    for (const char candidate : kCandidates) {
+      RareBytes more = found;
+      more.set.add(static_cast<uint8_t>(candidate));
+      for (const std::string_view token : tokens) more.most = std::max(more.most, more.count(token));
+      if (more.most <= kMost) found = more;
+    }
+    return found;
+  }
+
+ private:
+  uint32_t count(std::string_view token) const {
+    return static_cast<uint32_t>(std::ranges::count_if(token, [&](char byte) { return has(static_cast<uint8_t>(byte)); }));
+  }
+};
+
+}  // namespace tokenfst

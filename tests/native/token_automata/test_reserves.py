@@ -1,0 +1,140 @@
+"""Limits of tokens: far off the mask is the plain one and nothing is explored; nearer, it is what brute force says."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from reference.random_expressions import random_expression
+from reference.random_grammars_wide import Patience
+from reference.token_automaton import INFINITE
+from tests.support.budget_worlds import follow, random_case
+from tests.support.pushdown_worlds import compose as compose_grammar
+from tests.support.token_worlds import EVERY_BYTE, allowed, brute_force, compose, random_vocabulary
+from tokenfst import Matcher, Vocabulary, compile, json_schema
+from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
+
+TOKENS = [
+    *EVERY_BYTE,
+    b'{"',
+    b'":',
+    b'": ',
+    b'", "',
+    b'"}',
+    b'[{"',
+    b"]}",
+    b"}}",
+    b"aa",
+    b"name",
+    b'":{"',
+    b"\\u00",
+    b"",
+]
+VOCABULARY = Vocabulary(TOKENS, len(TOKENS) - 1)
+SCHEMAS: list[dict[str, Any]] = [
+    {
+        "type": "object",
+        "properties": {"a": {"type": "string", "maxLength": 300, "pattern": "^(ab)*c$"}},
+        "required": ["a"],
+    },
+    {
+        "$ref": "#/$defs/t",
+        "$defs": {
+            "t": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "of": {"$ref": "#/$defs/t"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            }
+        },
+    },
+    {
+        "type": "object",
+        "properties": {"ab": {"type": "integer"}, "b": {"format": "date-time", "type": "string"}},
+        "required": ["b"],
+    },
+    {
+        "type": "object",
+        "properties": {
+            "a": {"enum": ["x", "yy"]},
+            "b": {"type": "array", "items": {"type": "integer"}, "minItems": 2},
+        },
+    },
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_limit_of_regular_languages(seed: int) -> None:
+    rng = random.Random(5000 + seed)
+    for _ in range(12):
+        expr, vocabulary = random_expression(rng, rng.randint(1, 4)), random_vocabulary(rng)
+        slow = brute_force(expr, vocabulary)
+        if slow is None or slow.distances[slow.start] == INFINITE:
+            continue
+        matcher, node, size = Matcher(compose(expr, vocabulary)), slow.start, len(slow.tokens)
+        for _ in range(5):
+            for left in range(slow.distances[node], slow.distances[node] + 12):
+                matcher.max_tokens_left = left
+                assert allowed(matcher, size) == slow.allowed(node, left)
+            matcher.max_tokens_left = None
+            choices = sorted(slow.allowed(node) - {slow.eos})
+            if not choices:
+                break
+            token = rng.choice(choices)
+            assert matcher.accept_token(token)
+            node = slow.arcs[node][token]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_limit_of_grammars(seed: int) -> None:
+    rng = random.Random(6000 + seed)
+    for _ in range(4):
+        with Patience(1)():
+            grammar, vocabulary, model = random_case(rng)
+            automaton = compose_grammar(grammar, vocabulary, 192)
+            least = Matcher(automaton).distance()
+            for extra in (0, 3, 8) if least != UNREACHABLE else ():
+                follow(rng, Matcher(automaton, least + extra), len(vocabulary), model)
+
+
+@pytest.mark.parametrize("number", range(len(SCHEMAS)))
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_schemas_end_within_any_limit(number: int, order: str) -> None:
+    rng, schema = random.Random(number), json_schema(SCHEMAS[number], property_order=order)
+    automaton = compile(schema, VOCABULARY)
+    least = automaton.distance()
+    for limit in (least, least + 2, least + 7, least + 25):
+        matcher = automaton.matcher(limit)
+        while matcher.max_tokens_left and not matcher.is_terminated():
+            mask = allowed(matcher, len(VOCABULARY))
+            assert mask
+            long = [token for token in mask if len(TOKENS[token]) > 1]
+            token = rng.choice(sorted(long if long and rng.random() < 0.5 else mask))
+            assert matcher.fork().accept_token(token)
+            assert matcher.accept_token(token)
+        assert matcher.is_accepting() or matcher.is_terminated()
+        json.loads(VOCABULARY.decode(matcher.tokens))
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_what_is_far_off_explores_nothing(number: int) -> None:
+    schema = json_schema(
+        SCHEMAS[number] if "$ref" in SCHEMAS[number] else {**SCHEMAS[number], "additionalProperties": False}
+    )
+    plain, limited = compile(schema, VOCABULARY), compile(schema, VOCABULARY)
+    texts = [
+        b'{"a": "ababc"}',
+        b'{"name": "aa", "of": {"name": ""}}',
+        b'{"b": "2020-01-01T00:00:00Z"}',
+        b'{"a": "x", "b": [1, 2]}',
+    ]
+    for automaton, limit in ((plain, None), (limited, 1500)):
+        matcher = automaton.matcher(limit)
+        for token in VOCABULARY.encode_greedy(texts[number]):
+            allowed(matcher, len(VOCABULARY))
+            assert matcher.accept_token(token)
+        assert matcher.is_accepting()
+    assert limited.native.stats["states"] == plain.native.stats["states"]
