@@ -13,7 +13,7 @@ from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.errors import UnsupportedSchemaError
 
 VALUES: list[Any] = [0, 1, True, None, "a", {}]
-ARRAYS = [list(items) for length in range(5) for items in itertools.product(VALUES, repeat=length)]
+ARRAYS = [list(items) for length in range(4) for items in itertools.product(VALUES, repeat=length)]
 UNIQUE = {"type": "array", "uniqueItems": True}
 FEW = {"enum": [0, 1, True, "a"]}
 NOT_UNIQUE = {"type": "array", "items": FEW, "not": {"uniqueItems": True}}
@@ -28,7 +28,7 @@ SCHEMAS: list[Any] = [
         "not": {"items": FEW, "uniqueItems": True, "minItems": 2},
         "items": {"enum": [0, True, None]},
     },
-    {"type": "array", "not": {"anyOf": [UNIQUE, {"maxItems": 3}]}, "items": FEW, "maxItems": 4},
+    {"type": "array", "not": {"anyOf": [UNIQUE, {"maxItems": 2}]}, "items": FEW, "maxItems": 3},
     {"not": {"not": UNIQUE}, "type": "array"},
     {"oneOf": [{**UNIQUE, "items": FEW}, {"type": "array", "minItems": 2, "items": FEW}]},
     # What needs no memory: both sides differ, or too few items to be equal.
