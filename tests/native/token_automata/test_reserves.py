@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from reference.random_expressions import random_expression
-from reference.random_grammars_wide import Patience
-from reference.token_automaton import INFINITE
-from tests.support.budget_worlds import follow, random_case
-from tests.support.pushdown_worlds import compose as compose_grammar
-from tests.support.token_worlds import EVERY_BYTE, allowed, brute_force, compose, random_vocabulary
+from reference.expressions.random_expressions import random_expression
+from reference.grammars.random_grammars_wide import Patience
+from reference.tokens.token_automaton import INFINITE
+from tests.support.worlds.budget_worlds import follow, random_case
+from tests.support.worlds.pushdown_worlds import compose as compose_grammar
+from tests.support.worlds.token_worlds import EVERY_BYTE, allowed, brute_force, compose, random_vocabulary
 from tokenfst import Matcher, Vocabulary, compile, json_schema
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 
