@@ -15,10 +15,9 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
 
 
-def drawn(machine: Machine, count: int, seed: int, budget: Budget) -> list[bytes]:
+def drawn(machine: Machine, count: int, generator: np.random.Generator, budget: Budget) -> list[bytes]:
     """Texts of a normalized machine."""
     deadline = Deadline(budget, "drawing texts")
-    generator = np.random.default_rng(seed)
     shares: dict[int, Floats] = {}
     texts = []
     for _ in range(count):
@@ -37,7 +36,9 @@ def drawn(machine: Machine, count: int, seed: int, budget: Budget) -> list[bytes
     return texts
 
 
-def of_length(machine: Machine, count: int, length: int, seed: int, budget: Budget) -> list[bytes]:
+def of_length(
+    machine: Machine, count: int, length: int, generator: np.random.Generator, budget: Budget
+) -> list[bytes]:
     """Texts of ``length`` bytes; ``EmptyLanguageError`` where there is none."""
     if 8 * (length + 1) * machine.num_states > budget.bytes:
         raise BudgetExceeded("bytes", budget.bytes, "the weights of texts by length")
@@ -49,7 +50,6 @@ def of_length(machine: Machine, count: int, length: int, seed: int, budget: Budg
         ways.append(sum_by_state(machine, machine.weights + ways[-1][target]))
     if ways[-1][machine.start] == -np.inf:
         raise EmptyLanguageError(f"no text of {length:,} bytes has a weight")
-    generator = np.random.default_rng(seed)
     texts = []
     for _ in range(count):
         deadline.tick(20)

@@ -311,15 +311,21 @@ class WeightedLanguage:
         return np.exp(arcs), np.exp(behind + machine.finals - total)
 
     @checked
-    def sample(self, count: int = 1, *, length: int | None = None, seed: int = 0) -> list[bytes]:
+    def sample(
+        self, count: int = 1, *, length: int | None = None, generator: np.random.Generator | None = None
+    ) -> list[bytes]:
         """Texts drawn independently, each as probable as its share of the mass; with ``length``, among those of so many
-        bytes. The same seed gives the same texts. ``EmptyLanguageError`` where there is none."""
+        bytes. ``generator``: a numpy ``Generator``, a fresh one without; the same state of it gives the same texts.
+        ``EmptyLanguageError`` where there is none."""
         whole("WeightedLanguage.sample", "count", count, 0)
-        whole("WeightedLanguage.sample", "seed", seed, 0)
+        if generator is None:
+            generator = np.random.default_rng()
+        if not isinstance(generator, np.random.Generator):
+            refuse("WeightedLanguage.sample", "generator", generator, "a numpy Generator")
         if length is not None:
             whole("WeightedLanguage.sample", "length", length, 0)
-            return drawing_texts.of_length(self._some(), count, length, seed, self.budget)
-        return drawing_texts.drawn(self.normalized().machine, count, seed, self.budget)
+            return drawing_texts.of_length(self._some(), count, length, generator, self.budget)
+        return drawing_texts.drawn(self.normalized().machine, count, generator, self.budget)
 
     # --- out ------------------------------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ State ByteAutomaton::state_of(NodeId node) {
   State& state = state_index_[node];
   if (state == 0) {
     if (states_.size() > std::min<uint64_t>(budget_.states, kPending - 1)) exceed("states", static_cast<double>(budget_.states));
-    if (states_.size() % 64 == 0) check_budget(states_.growth());
+    if (const size_t bytes = states_.growth(); bytes != 0 || states_.size() % 64 == 0) check_budget(bytes);
     state_index_[node] = new_state(node);
   }
   return state_index_[node];

@@ -279,7 +279,8 @@ NodeId Reserves::widened(NodeId id, uint32_t& turns) {
 std::optional<Reserves::Part> Reserves::without_few(NodeId id) {
   NodeId loop = kEmpty;
   uint64_t words = 0;
-  for (NodeId member : list(id)) {
+  const std::vector<NodeId> members = list(id);
+  for (const NodeId member : members) {
     const Node at = node(member);
     if (at.kind == Kind::Not) words += count(at.a);
     else if (loop != kEmpty) return std::nullopt;

@@ -10,17 +10,22 @@ Invariant: arguments of one key are all alike to Triton. It looks at types, at w
 whose compiled kernels take other arguments is noticed by the TypeError of the first direct start, and kept to its own
 launcher from then on. The interpreter compiles nothing, so nothing is kept.
 
+No GPU has run it yet, so it is taken only where ``TOKENFST_DIRECT_LAUNCH=1`` says so when this is imported; else
+kernels are started by Triton.
+
 Cost: a tuple of small tuples for each launch. Rejected: arguments packed once for the driver (they change with each
 call: logits and outputs lie elsewhere); a C++ extension (to be built for each torch).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from tokenfst.decoding.device.tables.pool import torch
 
+_DIRECT = os.environ.get("TOKENFST_DIRECT_LAUNCH") == "1"
 _KEPT: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
 """By key: the compiled kernel, and the constants behind its arguments."""
 _REFUSED: set[int] = set()
@@ -63,7 +68,7 @@ def _started(
         else:
             return
     compiled = kernel[grid](*arguments, **constants, num_warps=warps)
-    if compiled is not None and id(kernel) not in _REFUSED and hasattr(compiled, "__getitem__"):
+    if _DIRECT and compiled is not None and id(kernel) not in _REFUSED and hasattr(compiled, "__getitem__"):
         if len(_KEPT) >= _MOST:
             _KEPT.clear()
         _KEPT[key] = compiled, tuple(constants[name] for name in kernel.arg_names[len(arguments) :])

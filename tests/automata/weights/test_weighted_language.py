@@ -200,18 +200,18 @@ def test_extreme_weights_of_a_cycle_do_not_overflow() -> None:
 
 def test_samples_have_their_shares() -> None:
     language = WeightedLanguage.alternatives({"a": 3, "bb": 1, "ab": 4})
-    found = language.sample(4000, seed=3)
+    found = language.sample(4000, generator=np.random.default_rng(3))
     shares = {text: found.count(text) / len(found) for text in set(found)}
     assert shares[b"ab"] == pytest.approx(0.5, abs=0.05) and shares[b"a"] == pytest.approx(0.375, abs=0.05)
-    assert language.sample(5, seed=3) == found[:5]
-    assert set(language.sample(300, length=2, seed=1)) == {b"bb", b"ab"}
+    assert language.sample(5, generator=np.random.default_rng(3)) == found[:5]
+    assert set(language.sample(300, length=2, generator=np.random.default_rng(1))) == {b"bb", b"ab"}
     with pytest.raises(EmptyLanguageError, match="3 bytes"):
         language.sample(1, length=3)
 
 
 def test_uniform_samples_of_one_length() -> None:
     language = WeightedLanguage.of(regex("(ab|b)*"))
-    found = language.sample(3000, length=5, seed=0)
+    found = language.sample(3000, length=5, generator=np.random.default_rng(0))
     counts = {text: found.count(text) for text in set(found)}
     assert len(counts) == len(
         [text for text in texts(ALPHABET, 5) if len(text) == 5 and text.decode() in regex("(ab|b)*")]

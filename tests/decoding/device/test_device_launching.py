@@ -46,6 +46,7 @@ class Kernel:
 
 @pytest.fixture(autouse=True)
 def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launching, "_DIRECT", True)
     monkeypatch.setattr(launching, "_KEPT", {})
     monkeypatch.setattr(launching, "_REFUSED", set())
 
