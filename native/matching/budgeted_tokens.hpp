@@ -61,12 +61,28 @@ class BudgetedTokens {
   }
 
  private:
-  // One by one: where items of any kind must differ, what two tokens add to one makes two futures.
+  // One by one: where items of any kind must differ, what two tokens add to one makes two futures. Behind a token that leaves no
+  // such array open nothing is known, so there the place is all that the future depends on.
   bool remove_each(const uint32_t* row, uint32_t* mask) {
+    std::map<std::pair<Config, Reading>, bool> outside;
     bool some = false;
     each(row, [&](uint32_t token) {
-      pace_.step(256);
-      if (!automaton_.vocabulary().is_eos(token) && !fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
+      if (automaton_.vocabulary().is_eos(token)) return;
+      pace_.step(16);
+      const ExclusionTrial trial(exclusion_);
+      const Config end = automaton_.advance(from_, token, stacks_, &exclusion_);
+      Reading at = exclusion_.reading();
+      bool fitting = false;
+      if (is_dead(end) || at.scope != 0) {
+        pace_.step(256);
+        fitting = fits_behind(end);
+      } else {
+        at.begin = 0;
+        const auto [known, is_new] = outside.try_emplace({end, at}, false);
+        if (is_new) known->second = fits_behind(end);
+        fitting = known->second;
+      }
+      if (!fitting) some = true, mask[token >> 5] &= ~(1u << (token & 31));
     });
     return some;
   }
@@ -208,9 +224,10 @@ class BudgetedTokens {
   }
   bool fits(uint32_t token) {
     const ExclusionTrial reading(exclusion_);
-    const Config end = automaton_.advance(from_, token, stacks_, &exclusion_);
-    return !is_dead(end) && (completion_.plenty(end, exclusion_.reading(), left_) || look(end));
+    return fits_behind(automaton_.advance(from_, token, stacks_, &exclusion_));
   }
+  // Whether a completion fits from where the exclusion is.
+  bool fits_behind(Config end) { return !is_dead(end) && (completion_.plenty(end, exclusion_.reading(), left_) || look(end)); }
   // A completion that fits, from where the exclusion is.
   std::optional<std::string> look(Config end) {
     if (is_dead(end) || automaton_.distance(end, stacks_) > left_) return std::nullopt;

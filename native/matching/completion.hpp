@@ -46,7 +46,7 @@ class Completion {
     return known < room.fewest && bytes + strings * longer <= left;
   }
   // Whether a text completes a configuration in so many tokens.
-  bool fits(Config config, const std::string& text, uint32_t left) { return runs(config, text) && cut(text).size() <= left; }
+  bool fits(Config config, const std::string& text, uint32_t left) { return runs(config, text) && spelled_within(text, left); }
 
   // A completion, in at most so many tokens, from a configuration that the exclusion is at; none where none is found.
   std::optional<std::string> within(Config config, uint32_t left) {
@@ -55,14 +55,14 @@ class Completion {
     size_t longer = 0;
     for (const std::string& text : known) {
       if (!runs(config, text)) continue;
-      if (cut(text).size() <= left) return text;
+      if (spelled_within(text, left)) return text;
       if (++longer == kMostLonger) return std::nullopt;
     }
     std::optional<std::string> text = find(config);
     if (!text) return std::nullopt;
     if (known.size() >= kMostKnown) known.clear();
     known.push_back(*text);
-    return cut(*text).size() <= left ? text : std::nullopt;
+    return spelled_within(*text, left) ? text : std::nullopt;
   }
   // The tokens of a completion; kUnreachable where none is found.
   uint32_t length(Config config) {
@@ -70,6 +70,8 @@ class Completion {
     return text ? static_cast<uint32_t>(cut(*text).size()) : kUnreachable;
   }
 
+  // Whether a text, which the vocabulary can spell, is so many tokens: no token spells less than a byte.
+  bool spelled_within(std::string_view text, uint32_t left) const { return text.size() <= left || cut(text).size() <= left; }
   // The fewest tokens that spell a text, which the vocabulary can spell.
   std::vector<uint32_t> cut(std::string_view text) const {
     const Trie& trie = automaton_.vocabulary().trie();
