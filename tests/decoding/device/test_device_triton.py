@@ -181,7 +181,7 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path, target: str) -> None:
     """Types and shapes that the interpreter does not look at; no GPU takes part. The kernels that read rows of logits
     do so in 16 bytes a lane, and nothing spills but where all of sampling is asked for at once."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.device_kernels", target],
+        [sys.executable, "-m", "tests.support.worlds.device_kernels", target],
         env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"},
         cwd=TESTS.parent,
         capture_output=True,
