@@ -129,7 +129,7 @@ def test_stacks_of_any_rows() -> None:
 SAMPLED = """
 import numpy as np
 from tests.decoding.device.test_device_automaton import Plain
-from tests.support import sampled_worlds
+from tests.support.worlds import sampled_worlds
 from tokenfst import Vocabulary
 sampled_worlds.numpys_exp2()
 rng = random.Random({seed})
