@@ -13,6 +13,8 @@
 // Invariant: whatever one token leads to, its length by Lengths is at most the bound. O(1) for each part that is new.
 #pragma once
 
+#include <atomic>
+
 #include "byte_automata/lengths.hpp"
 #include "vocabulary/vocabulary.hpp"
 
@@ -26,7 +28,8 @@ class Reserves {
   // Of an expression; and the bytes of some completion of it. Under the owner's mutex.
   uint32_t of(NodeId id) { return found(id).most[vocabulary_.rare().most]; }
   uint32_t needed(NodeId id) { return found(id).least; }
-  size_t memory() const { return parts_.size() * (sizeof(Part) + 32) + rules_.size() * sizeof(Rule) + options_.size() * 128; }
+  // At any time, of any thread.
+  size_t memory() const { return held_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kColumns = RareBytes::kMost + 1, kMostExplored = 1024, kMostNested = 8, kMostRounds = 64;
@@ -65,11 +68,18 @@ class Reserves {
   const Part& found(NodeId id) {
     rare_ = &vocabulary_.rare();
     try {
-      return part(id);
+      const Part& made = part(id);
+      count_memory();
+      return made;
     } catch (...) {
       give_up();
+      count_memory();
       throw;
     }
+  }
+  void count_memory() {
+    const size_t held = parts_.size() * (sizeof(Part) + 32) + rules_.size() * sizeof(Rule) + options_.size() * 128;
+    held_.store(held, std::memory_order_relaxed);
   }
   void give_up();
   Node node(NodeId id);
@@ -125,6 +135,7 @@ class Reserves {
   std::unordered_map<uint32_t, uint32_t> words_;  // by lexicon: the most that is missing to the end of a word
   std::unordered_map<uint32_t, std::vector<Part>> machines_;  // by state
   size_t exploring_ = 0;
+  std::atomic<size_t> held_{0};
   std::vector<Rule> rules_;
   std::vector<uint32_t> open_;
   uint32_t met_ = 0;
