@@ -9,7 +9,7 @@ NATIVE := CMakeLists.txt $(SOURCES)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-gpu test-site test-explore soak sanitize fuzz lint format typecheck bench bench-gpu leaderboard docs site clean
+.PHONY: help install demo check test test-fast test-random test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-gpu test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ test-wheel: $(STAMP) ## build the source archive and the wheel, install it elsew
 test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
+test-random: $(STAMP) ## the test suite with examples that were not tried before
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=random $(ARGS)
+
 test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB); VLLM=0.33.0 for a later version
 	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/engines/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
 	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/decoding/engines/test_vllm.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py $(ARGS)
@@ -50,7 +53,7 @@ test-sglang: ## the grammar backend in SGLang itself, on the CPU, in an environm
 
 test-serve: $(STAMP) ## the server over HTTP, its processes killed, its signals, and a minute of load with bombs
 	$(BIN)/python -m pytest -q tests/server -m "soak or not soak" $(ARGS)
-	$(BIN)/python benchmarks/serve_load.py --seconds 60 --clients 50
+	$(BIN)/python -m benchmarks.serving.load --seconds 60 --clients 50
 
 test-ray: ## batches and decoding on a real local Ray, in an environment of its own (0.7 GB beside torch)
 	test -f build/engines/ray/.installed || sh -ec '$(PYTHON) -m venv build/engines/ray; \
@@ -62,8 +65,8 @@ test-ray: ## batches and decoding on a real local Ray, in an environment of its 
 test-gpu: $(STAMP) ## the kernels on a GPU against matchers, native kernels and plain torch; skipped with a reason without one
 	$(BIN)/python -m pytest -v --durations=0 tests/decoding/device/test_device_gpu.py $(ARGS)
 
-test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance (installs them)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1"
+test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance, and with MLX (installs them)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1" "mlx[cpu]"
 	$(BIN)/python -m pytest -q tests/compat $(ARGS)
 
 test-llama: ## llama.cpp through llama-cpp-python, which is built for it (16 CPU minutes at most), in an environment of its own
@@ -100,6 +103,10 @@ lint: $(STAMP) ## ruff: errors, imports, formatting; clang-format of the core
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(SOURCES)
 
+tidy: $(STAMP) ## clang-tidy over the core: faults and slow spots (.clang-tidy), where it is to be had
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "clang-tidy==23.1.4" nanobind || echo "clang-tidy is not to be had"
+	$(BIN)/python -m tests.support.running.tidy
+
 format: $(STAMP) ## ruff and clang-format: rewrite
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -114,20 +121,23 @@ bench: $(STAMP) ## speed beside the peers (installs them)
 
 leaderboard: $(STAMP) ## all libraries over all cases (installs them; hours; goes on where it stopped); a sample: make leaderboard ARGS="--number 50"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt outlines-core xgrammar llguidance glrmask lm-format-enforcer
-	$(BIN)/python benchmarks/leaderboard.py $(ARGS)
+	$(BIN)/python -m benchmarks.leaderboard.run $(ARGS)
 
 docs: $(STAMP) ## run every snippet of README.md and docs/
 	$(BIN)/python -m pytest -q tests/test_docs.py
 
-site: $(STAMP) ## the documentation as a site, strict, in build/site
+site: $(STAMP) ## the documentation as a site, strict, in build/site; with the explorer, where make explorer-page has built it
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt mkdocs-material "mkdocstrings[python]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+explorer-page: $(STAMP) ## the explorer without a server, in build/explorer; skipped with a reason where clang for wasm32, node or npm are missing
+	$(BIN)/python tools/explorer_page/build.py $(ARGS)
 
 test-site: site ## look at the built site in Chromium (a system package) by Playwright
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt playwright axe-playwright-python
 	$(BIN)/python -m pytest -q -m site tests/test_site.py $(ARGS)
 
-test-explore: $(STAMP) ## the page of `tokenfst explore` in Chromium (a system package) by Playwright; types, where npx can get TypeScript
+test-explore: $(STAMP) ## the page of `tokenfst explore`, and the one without a server where it is built, in Chromium (a system package) by Playwright; types, where npx can get TypeScript
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt playwright axe-playwright-python
 	! command -v npx >/dev/null || npx --yes --package typescript tsc -p src/tokenfst/explore/page/jsconfig.json
 	$(BIN)/python -m pytest -q -m explore tests/explore $(ARGS)

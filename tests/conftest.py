@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from support.programs.chromium import browser, page
 from support.running import fast, shards
 from support.running.shards import (
@@ -24,6 +25,13 @@ __all__ = [
     "pytest_terminal_summary",
     "pytest_testnodedown",
 ]
+
+
+# A commit passes or fails wherever and whenever it is tested: property tests take the same examples each time.
+# `--hypothesis-profile=random` (`make test-random`) takes others.
+settings.register_profile("random")
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -205,7 +205,13 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_files_stay_small_enough_to_hold_in_the_head() -> None:
-    kept = [*FILES, *ROOT.glob("*/*.py"), *ROOT.glob("src/**/*.py"), *ROOT.glob("native/**/*.[hc]pp")]
+    kept = [
+        *FILES,
+        *ROOT.glob("*/*.py"),
+        *ROOT.glob("src/**/*.py"),
+        *ROOT.glob("benchmarks/*/*.py"),
+        *ROOT.glob("native/**/*.[hc]pp"),
+    ]
     large = {path.name: count for path in kept if (count := len(path.read_text().splitlines())) > 520}
     assert not large, large
 

@@ -5,16 +5,14 @@ What looks at the built pages (marked ``site``) wants ``make site`` before, Play
 
 from __future__ import annotations
 
-import functools
-import http.server
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.programs.chromium import serious
+from support.programs.static_files import served
 
 import tokenfst
 
@@ -58,14 +56,8 @@ def test_no_page_loads_anything_from_elsewhere() -> None:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """A server of the built pages on this machine."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None: ...
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with served(SITE) as found:
+        yield found.rstrip("/")
 
 
 @built
@@ -100,3 +92,12 @@ def test_no_serious_finding_of_accessibility(page: Any, address: str, name: str,
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{address}/{name}")
     assert not (found := serious(page)), "\n".join(found)
+
+
+@built
+def test_the_explorer_answers_there_without_a_server(page: Any, address: str) -> None:
+    if not (SITE / "explorer" / "index.html").is_file():
+        pytest.skip("the site was built without the explorer: make explorer-page, then make site")
+    page.goto(f"{address}/explorer.html")
+    page.locator("a", has_text="Open it here").click()
+    page.locator("#tokens button", has_text='"yes"').wait_for()

@@ -20,6 +20,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 TREE = ROOT / "build" / "reference"
+EXPLORER = ROOT / "build" / "explorer"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 PICTURE = re.compile(r'<picture>.*?src="([^"]*)-light\.svg" alt="([^"]*)".*?</picture>', re.DOTALL)
 NOTEBOOKS = "docs/notebooks/"
@@ -90,6 +91,11 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links out of docs/ lead to the pages that stand for them; pictures follow the colours of the page."""
     uri = page.file.src_uri
+    if uri == "explorer.md" and (EXPLORER / "index.html").is_file():
+        title, _, rest = markdown.partition("\n")
+        markdown = (
+            f'{title}\n\n<a href="explorer/index.html">Open it here</a>: it runs in this browser.\n{rest}'
+        )
     place = _places.get(uri)
     if place is None or uri.startswith("source/"):
         return markdown
@@ -118,6 +124,12 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
         'data-md-component="search" role="dialog"',
         'data-md-component="search" role="dialog" aria-label="Search"',
     )
+
+
+def on_post_build(config: Any) -> None:
+    """Put the explorer without a server beside the pages, where ``make explorer-page`` has built it."""
+    if (EXPLORER / "index.html").is_file():
+        shutil.copytree(EXPLORER, Path(config["site_dir"]) / "explorer", dirs_exist_ok=True)
 
 
 def public_names() -> dict[str, str]:

@@ -4,5 +4,6 @@ The hot walk knows nothing of them. A constraint that has names brings a *readin
 beside its expression; a text is read by it when somebody asks.
 
 Read in this order: ``trees`` (readings), ``code`` (readings as instructions), ``run`` (texts read by them), ``values``
-(what was captured), ``reader`` (the door), ``captured`` (the part of all constraints).
+(what was captured), ``reader`` (the door), ``heat`` (which temperature the rules that are open say), ``captured`` (the
+part of all constraints).
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenfst.arguments import checked_but
 from tokenfst.automata.captures.reader import Part, Reader
-from tokenfst.automata.captures.trees import Reading
+from tokenfst.automata.captures.trees import Reading, is_heated
 from tokenfst.automata.captures.values import Captures
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
@@ -38,9 +38,22 @@ class Captured(ABC):
         return self._reading
 
     @property
+    def is_heated(self) -> bool:
+        """Whether a rule says a temperature (``matcher.temperature``)."""
+        reading = self.reading
+        return reading is not None and (reading.heated or is_heated(reading.start, reading.rules))
+
+    @property
     def capture_names(self) -> tuple[str, ...]:
         """The names of what is captured in texts, in the order of the constraint."""
         return () if self.reading is None else self.reading.names
+
+    @property
+    def reader(self) -> Reader | None:
+        """What reads the texts; ``None`` if the constraint has no reading. Raises ConstraintError, BudgetExceeded."""
+        if self._capture_reader is None and self.reading is not None:
+            self._capture_reader = Reader(self.reading, self.budget)
+        return self._capture_reader
 
     @checked_but("text")
     def captures(self, text: str | bytes, *, prefix: bool = False) -> Captures:
@@ -63,11 +76,9 @@ class Captured(ABC):
     def captured(self, parts: Sequence[Part], *, whole: bool | None) -> Captures:
         """``captures`` of what is known to be a text (``whole``), the beginning of one (False), or either: bytes, and
         tokens that have none."""
-        reader = self._capture_reader
-        if reader is None:
-            if self.reading is None:
-                return {}
-            reader = self._capture_reader = Reader(self.reading, self.budget)
+        reader = self.reader
+        if reader is None or not reader.names:
+            return {}
         found = reader.captures(parts, whole=whole)
         if found is None:
             raise ConstraintError("captures: this is no text of the constraint, nor the beginning of one")

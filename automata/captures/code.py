@@ -17,11 +17,13 @@ from tokenfst.automata.captures.trees import (
     Choice,
     Group,
     HasProgram,
+    Heat,
     Leaf,
     Reading,
     Repeat,
     Sequence,
     Tree,
+    is_heated,
 )
 from tokenfst.automata.expressions.expression import Expr, TokenName
 from tokenfst.automata.expressions.metering import Deadline
@@ -54,7 +56,7 @@ class Split(NamedTuple):
 class Mark(NamedTuple):
     """A group, or a leaf that is read once more (by its number), begins or ends here."""
 
-    name: str | int
+    name: str | int | Heat
     begins: bool
     then: int
 
@@ -96,15 +98,18 @@ _WHERE = "the repetitions around named groups"
 
 class Code:
     """The instructions of a reading. ``leaves``: the automaton of each; ``inner``: what reads a leaf once more, by the
-    number of its marks; ``entry`` of each rule, and ``start``. Shared by threads once made."""
+    number of its marks; ``entry`` of each rule, and ``start``; ``counting``: leaves that count tokens. Shared by
+    threads once made."""
 
     def __init__(self, reading: Reading, budget: Budget) -> None:
         self.budget, self.reading = budget, reading
+        self.is_heated = is_heated(reading.start, reading.rules)
         self.instructions: list[Instruction] = [Accept(), Leave()]
         self.leaves: list[_native.ByteAutomaton] = []
         self.inner: list[list[Code]] = []
         self.entry: dict[str, int] = {}
         self.ignored: dict[str, int] = {}
+        self.counting: set[int] = set()
         self._bits = 0
         self._numbers: dict[int, int] = {}
         self._empty: dict[int, bool] = {}
@@ -136,7 +141,7 @@ class Code:
             case Choice():
                 return self._add(Split(tuple(self._emit(part, then) for part in tree.parts)))
             case Group():
-                if tree.ignored is not None:
+                if tree.ignored is not None and isinstance(tree.name, str):
                     self.ignored[tree.name] = self._number(tree.ignored)
                 end = self._add(Mark(tree.name, False, then))
                 return self._add(Mark(tree.name, True, self._emit(tree.part, end)))
@@ -162,14 +167,18 @@ class Code:
         if number is None:
             words: Expr | HasProgram = leaf.words
             program = linearize(words) if isinstance(words, Expr) else words.program()
-            if program.speaks_of_tokens:
+            if program.speaks_of_tokens and not program.only_counts_tokens:
                 raise ConstraintError(
                     "captures beside tokens are told where special tokens stand by themselves, and not inside of "
                     "intersections, repetitions without a name that hold them, or beside one_token()"
                 )
             bounds = self.budget.states, self.budget.bytes, self.budget.seconds
-            self.leaves.append(_native.ByteAutomaton(program.native(), *bounds))
+            self.leaves.append(
+                _native.ByteAutomaton(program.native([] if program.speaks_of_tokens else None), *bounds)
+            )
             number = self._numbers[id(words)] = len(self.leaves) - 1
+            if program.speaks_of_tokens:
+                self.counting.add(number)
         return number
 
     def _repeat(self, tree: Repeat, then: int) -> int:

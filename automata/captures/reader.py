@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 import tokenfst._native as _native
 from tokenfst.automata.captures.code import Code
 from tokenfst.automata.captures.run import Marks, Run, listed
-from tokenfst.automata.captures.trees import Reading
+from tokenfst.automata.captures.trees import Heat, Reading
 from tokenfst.automata.captures.values import Capture, Captures
 from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
-Part = bytes | Callable[[TokenName], bool]
-"""A part of a text: bytes, or a token without bytes, as what says whether it is one of a name."""
+Part = bytes | Callable[[TokenName], bool] | None
+"""A part of a text: bytes, or a token without bytes, as what says whether it is one of a name; ``None`` where a token
+of text ends."""
 
 
 class Reader:
@@ -54,14 +55,21 @@ class Reader:
         return _of_span(self.code, name, begin, end, data, 0)
 
 
-def _best(code: Code, parts: Sequence[Part], whole: bool | None) -> Marks | tuple[()]:
-    """What the best reading of a text has marked; ``()`` if there is none."""
-    run = Run(code)
+def feed_parts(run: Run, parts: Iterable[Part]) -> None:
+    """Read on. Raises BudgetExceeded."""
     for part in parts:
         if isinstance(part, bytes):
             run.feed(part)
+        elif part is None:
+            run.boundary()
         else:
             run.token(part)
+
+
+def _best(code: Code, parts: Sequence[Part], whole: bool | None) -> Marks | tuple[()]:
+    """What the best reading of a text has marked; ``()`` if there is none."""
+    run = Run(code)
+    feed_parts(run, parts)
     if whole or (whole is None and run.ended != ()):
         return run.ended
     ways = run.all_marks()
@@ -74,6 +82,8 @@ def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Ca
     ends: list[int | None] = []
     open_: dict[str | int, list[int]] = {}
     for name, begins, place in listed(marks) or ():
+        if isinstance(name, Heat):
+            continue
         if begins:
             open_.setdefault(name, []).append(len(begun))
             begun.append((name, place))

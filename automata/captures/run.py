@@ -30,11 +30,12 @@ from tokenfst.automata.captures.code import (
     ReadToken,
     Split,
 )
+from tokenfst.automata.captures.trees import Heat
 from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded
 
-Marks = tuple[str | int, bool, int, "Marks"] | None
+Marks = tuple[str | int | Heat, bool, int, "Marks"] | None
 """What a way has marked, the last first: a name, whether it begins, and where; then what was marked before."""
 
 _WHERE = "the ways to read a text with captures"
@@ -100,10 +101,31 @@ class Run:
             if isinstance(instruction, ReadToken) and is_one(instruction.name):
                 self._follow(instruction.then, stack, marks)
 
+    def boundary(self) -> None:
+        """A token ends here and the next begins, which matters where tokens are counted."""
+        counting = self.code.counting
+        if not counting or not self._ways:
+            return
+        ways, self._ways = self._ways, []
+        self._waiting.clear()
+        for at, place, stack, marks in ways:
+            instruction = self.code.instructions[at]
+            if isinstance(instruction, Read) and instruction.leaf in counting:
+                walk = self._walks[instruction.leaf]
+                place = walk.boundary(place)
+                if place < 0 or not walk.arcs(place):
+                    continue
+            self._wait(at, place, stack, marks)
+
+    @property
+    def going_on(self) -> list[Marks]:
+        """What each way has marked that reads something more."""
+        return [way[3] for way in self._ways]
+
     def all_marks(self) -> list[Marks]:
         """What each way has marked, the best one first, a reading of the text as a whole before those that go on."""
         ended: list[Marks] = [] if self.ended == () else [self.ended]  # type: ignore[list-item]
-        return ended + [way[3] for way in self._ways]
+        return ended + self.going_on
 
     def _step(self, leaf: int, place: int, byte: int) -> tuple[int, bool, bool]:
         """Where a byte leads in a leaf, whether a word may end there, and whether it may go on."""
@@ -181,7 +203,7 @@ class Run:
         return number
 
 
-Listed = list[tuple[str | int, bool, int]]
+Listed = list[tuple[str | int | Heat, bool, int]]
 """Marks in the order in which they were made."""
 
 

@@ -59,11 +59,18 @@ class Repeat:
     greedy: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """What stands for a name where a part is not captured, but says the temperature of the tokens that it reads."""
+
+    temperature: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """A part with a name. ``ignored``: what is left out where the part ends with it."""
 
-    name: str
+    name: str | Heat
     part: Tree
     ignored: Leaf | None = None
 
@@ -81,12 +88,14 @@ Tree = Leaf | Sequence | Choice | Repeat | Group | Call
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """``start`` is the tree of whole texts, ``rules`` what it calls, ``names`` the groups in it, in their order.
-    ``refusal``: why texts cannot be read; the names are all that is known then."""
+    ``refusal``: why texts cannot be read; the names are all that is known then, and whether some part that cannot be
+    read says a temperature: ``heated``."""
 
     start: Tree
     names: tuple[str, ...]
     rules: Mapping[str, Tree] = field(default_factory=dict)
     refusal: str = ""
+    heated: bool = False
 
 
 def of(words: Expr, reading: Reading | None) -> Tree:
@@ -101,7 +110,8 @@ def joined(start: Tree, readings: Iterable[Reading | None]) -> Reading | None:
         return None
     names = dict.fromkeys(name for reading in known for name in reading.names)
     refusal = next((reading.refusal for reading in known if reading.refusal), "")
-    return Reading(start, tuple(names), refusal=refusal)
+    heated = any(reading.heated for reading in known)
+    return Reading(start, tuple(names), refusal=refusal, heated=heated)
 
 
 def within(words: Expr | HasProgram, readings: Iterable[Reading | None]) -> Reading | None:
@@ -125,10 +135,35 @@ def names_of(start: Tree, rules: Mapping[str, Tree]) -> tuple[str, ...]:
             case Repeat(part):
                 stack.append(part)
             case Group(name, part):
-                found[name] = None
+                if isinstance(name, str):
+                    found[name] = None
                 stack.append(part)
             case Call(rule):
                 if rule not in entered:
                     entered.add(rule)
                     stack.append(rules[rule])
     return tuple(found)
+
+
+def is_heated(start: Tree, rules: Mapping[str, Tree]) -> bool:
+    """Whether a part of the tree, or of the rules that it calls, says a temperature."""
+    entered: set[str] = set()
+    stack = [start]
+    while stack:
+        match stack.pop():
+            case Leaf(inner=inner):
+                if any(is_heated(reading.start, reading.rules) for reading in inner):
+                    return True
+            case Sequence(parts) | Choice(parts):
+                stack += parts
+            case Repeat(part):
+                stack.append(part)
+            case Group(name, part):
+                if isinstance(name, Heat):
+                    return True
+                stack.append(part)
+            case Call(rule):
+                if rule not in entered:
+                    entered.add(rule)
+                    stack.append(rules[rule])
+    return False

@@ -18,6 +18,10 @@ Kind = Literal[
 ]
 
 
+event = tuple.__new__
+"""``event(Event, (kind, path, value))`` makes an event in half the time of ``Event(kind, path, value)``."""
+
+
 class Event(NamedTuple):
     """One thing that is decided: no rest of the text can change it. ``path``: where in the document, the keys and
     indices from the outside in; of a capture, its name; of a call and its arguments, first the call's number.

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tokenfst.automata.events.event import Event
+from tokenfst.automata.events.event import Event, event
 from tokenfst.errors import ConstraintError
 
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]+')
@@ -61,17 +61,34 @@ class JsonEvents:
 
     def feed(self, data: str | bytes) -> list[Event]:
         """What the next part of the text decides."""
-        if isinstance(data, str) and self._begun_byte:
-            self.fail("a character is not whole", 0)
-        text = data if isinstance(data, str) else self._decoded(data)
         found: list[Event] = []
+        self.read(data, found)
+        return found
+
+    def read(self, data: str | bytes, found: list[Event]) -> None:
+        """What the next part of the text decides, put behind what was ``found``."""
+        state = self._state
+        if state is _nothing and self._followed:
+            return
+        if isinstance(data, str):
+            if self._begun_byte:
+                self.fail("a character is not whole", 0)
+            text = data
+        else:
+            text = self._decoded(data)
         at, end = 0, len(text)
+        if state is _string and '"' not in text and "\\" not in text and text.isprintable() and end:
+            self._string.append(text)
+            if not self._is_key:
+                found.append(event(Event, ("piece", self._path, text)))
+            self._read += end
+            return
         while at < end:
-            at = self._state(self, text, at, found)
-            if self._followed and self._state is _nothing:
+            at = state(self, text, at, found)
+            state = self._state
+            if state is _nothing and self._followed:
                 break
         self._read += end
-        return found
 
     def close(self) -> list[Event]:
         """What the end of the text decides."""
@@ -90,8 +107,8 @@ class JsonEvents:
         return self._state is _nothing
 
     def _decoded(self, data: bytes) -> str:
-        data = self._begun_byte + data if self._begun_byte else data
-        self._begun_byte = b""
+        if self._begun_byte:
+            data, self._begun_byte = self._begun_byte + data, b""
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -108,7 +125,7 @@ class JsonEvents:
 
     def begin(self, kind: str, found: list[Event]) -> None:
         """A value begins."""
-        found.append(Event("start", self._path, kind))
+        found.append(event(Event, ("start", self._path, kind)))
 
     def open(self, index: int, found: list[Event]) -> None:
         """An object (index -1) or an array begins."""
@@ -118,7 +135,7 @@ class JsonEvents:
 
     def ended(self, value: Any, found: list[Event]) -> None:
         """A value ends."""
-        found.append(Event("end", self._path, value))
+        found.append(event(Event, ("end", self._path, value)))
         if not self._above:
             self._state = _nothing
             return
@@ -151,25 +168,27 @@ class JsonEvents:
 
     def string_ends(self, found: list[Event]) -> None:
         """A quotation mark closes a string."""
-        text = "".join(self._string)
-        self._string = []
-        if not self._is_key:
+        pieces = self._string
+        text = pieces[0] if len(pieces) == 1 else "".join(pieces)
+        pieces.clear()
+        if self._is_key:
+            self._is_key = False
+            found.append(event(Event, ("key", self._path, text)))
+            self._path += (text,)
+            self._state = _colon
+        else:
             self.ended(text, found)
-            return
-        self._is_key = False
-        found.append(Event("key", self._path, text))
-        self._path += (text,)
-        self._state = _colon
 
     def piece(self, text: str, found: list[Event]) -> None:
         """A string goes on."""
         self._string.append(text)
         if not self._is_key:
-            found.append(Event("piece", self._path, text))
+            found.append(event(Event, ("piece", self._path, text)))
 
 
 def _skip(text: str, at: int) -> int:
-    return _BLANKS.match(text, at).end()  # type: ignore[union-attr]  # which matches everywhere
+    """Behind white space; there may be none."""
+    return _BLANKS.match(text, at).end() if text[at] in " \t\r\n" else at  # type: ignore[union-attr]  # which matches
 
 
 def _value(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
@@ -231,6 +250,10 @@ def _colon(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     if at < len(text):
         if text[at] != ":":
             self.fail(f"behind a key stands a colon, not {text[at]!r}", at)
+        if text.startswith(' "', at + 1):
+            self.begin("string", found)
+            self._state = _string
+            return at + 3
         self._state = _value
         return at + 1
     return at
@@ -245,6 +268,9 @@ def _behind(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     if text[at] == ",":
         if in_array:
             self.item()
+        elif text.startswith(' "', at + 1):
+            self._is_key, self._state = True, _string
+            return at + 3
         else:
             self._state = _key
     elif text[at] == ("]" if in_array else "}"):
@@ -262,15 +288,16 @@ def _nothing(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
 
 
 def _string(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
-    match = _PLAIN.match(text, at)
-    if match is not None:
-        self.piece(match[0], found)
-        at = match.end()
-        if at == len(text):
-            return at
     letter = text[at]
+    if letter != '"':
+        match = _PLAIN.match(text, at)
+        if match is not None:
+            self.piece(match[0], found)
+            at = match.end()
+            if at == len(text):
+                return at
+            letter = text[at]
     if letter == '"':
-        self._state = _string  # unless what follows says otherwise
         self.string_ends(found)
     elif letter == "\\":
         self._held, self._state = "\\", _escape
@@ -333,7 +360,7 @@ def _number(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     match = _NUMERAL.match(text, at)
     if match is not None:
         self._held += match[0]
-        found.append(Event("piece", self._path, match[0]))
+        found.append(event(Event, ("piece", self._path, match[0])))
         at = match.end()
     if at < len(text):
         self.number_ends(found, at)

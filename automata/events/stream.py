@@ -72,7 +72,10 @@ class Stream:
         """Stands where no text was read."""
         self._json = JsonEvents() if self._is_json else None
         reading = self._constraint.reading
-        self._captures = None if reading is None else CaptureEvents(Reader(reading, self._constraint.budget))
+        reads = reading is not None and (reading.names or reading.refusal)
+        self._captures = (
+            CaptureEvents(Reader(reading, self._constraint.budget)) if reading and reads else None
+        )
 
     def _read(self, data: bytes) -> list[Event]:
         """Reads on."""

@@ -41,7 +41,16 @@ _EPSILON, _BYTES, _LITERAL, _CONCAT, _UNION, _INTERSECT = (
 _VARIABLE, _CALL, _UNORDERED = int(Op.VARIABLE), int(Op.CALL), int(Op.UNORDERED)
 _MIXED = frozenset({_UNION, _INTERSECT, _UNORDERED})
 _LEAVES = frozenset({_BYTES, _LITERAL, _CALL, *map(int, (Op.MACHINE, Op.WORDS, Op.TOKENS))})
-_OWN = {int(op): count for op, count in ((Op.REPEAT, 2), (Op.SELECTION, 2), (Op.UNORDERED, 4), (Op.FRESH, 4))}
+_OWN = {
+    int(op): count
+    for op, count in (
+        (Op.REPEAT, 2),
+        (Op.SELECTION, 2),
+        (Op.UNORDERED, 4),
+        (Op.FRESH, 4),
+        (Op.FEW_TOKENS, 1),
+    )
+}
 """How many operands behind the nodes are numbers."""
 _TAGS = [op.name.encode() + b"\n" for op in Op]
 _machines: WeakKeyDictionary[Dfa, bytes] = WeakKeyDictionary()

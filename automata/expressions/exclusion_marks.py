@@ -33,7 +33,11 @@ def fresh(text: Expr, *, thin: bool = True, fewest: int = 0, near: int = 0, far:
     return EMPTY if text is EMPTY else Expr(Op.FRESH, (text,), Differing(thin, fewest, near, far))
 
 
-def fresh_value(end: Expr) -> Expr:
+def fresh_value(end: Expr, *, alone: bool = False) -> Expr:
     """``end``, with which an item of an array ends, unless that is equal to an item before it that ended so. It is the
-    closing bracket of an object or array, or a number, or a word (``true``), and not a string."""
-    return EMPTY if end is EMPTY else Expr(Op.FRESH, (end,), Differing(values=True))
+    closing bracket of an object or array, or a number, or a word (``true``), and not a string.
+
+    ``alone``: the array asks for one item at most, so that behind a whole item a shortest text begins no other one;
+    then masks within few tokens are found without a look at every token."""
+    known = int(alone)
+    return EMPTY if end is EMPTY else Expr(Op.FRESH, (end,), Differing(values=True, near=known, far=known))

@@ -32,9 +32,10 @@ Meaning, with a word w of bytes:
 ``fresh``          x, a JSON string, where no ``fresh`` one before it in the same array or object has the same value
 ``one_token(x)``   a word of x that is one token: it begins and ends where tokens do, and not in between
 ``tokens(n)``      one token of the class that the vocabulary has under the name n
+``few_tokens``     a word of x that has bytes of at most n tokens
 =================  ======================================================================================
 
-The last two speak of tokens, which only a vocabulary has: languages with them are sets of token sequences. All others
+The last three speak of tokens, which only a vocabulary has: languages with them are sets of token sequences. All others
 hold whatever tokens their text is cut into.
 """
 
@@ -81,6 +82,7 @@ class Op(enum.IntEnum):
     TOKENS = 18
     OPENED = 19
     FRESH = 20
+    FEW_TOKENS = 21
 
     __hash__ = int.__hash__  # an enumeration's own is a function of Python
 
@@ -135,6 +137,16 @@ class Differing:
 
     def __iter__(self) -> Iterator[int]:
         return iter((int(self.thin), self.fewest, self.near, self.far, int(self.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBound:
+    """The own data of a FEW_TOKENS node: of how many tokens a word has bytes at most."""
+
+    most: int
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.most,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +382,16 @@ def one_token(text: Expr) -> Expr:
 def tokens(name: TokenName) -> Expr:
     """One token of a class; which it is, the vocabulary says."""
     return Expr(Op.TOKENS, (), name, None, 1)
+
+
+def few_tokens(text: Expr, most: int) -> Expr:
+    """The words of ``text`` that have bytes of at most ``most`` tokens, one at least: a token counts that lies in the
+    word, begins before it or ends behind it. ``text`` has no tokens as such, calls, recursion or free look-behind."""
+    return (
+        text
+        if text is EMPTY or text is EPSILON
+        else Expr(Op.FEW_TOKENS, (text,), TokenBound(most), text.source)
+    )
 
 
 UNIVERSE = repeat(ANY_BYTE)

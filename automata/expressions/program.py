@@ -68,6 +68,17 @@ class Program:
                 f"are: compile it, and ask the TokenAutomaton; or ask the parts that are text"
             )
 
+    @property
+    def only_counts_tokens(self) -> bool:
+        """Whether it speaks of tokens only where it bounds how many there are: no vocabulary is needed to read a text,
+        token by token."""
+        place = 0
+        while place < len(self.code):
+            if self.code[place] in (Op.ONE_TOKEN, Op.TOKENS):
+                return False
+            place += 2 + int(self.code[place + 1])
+        return self.speaks_of_tokens
+
     def native(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> _native.Program:
         """The program as the native core holds it, decoded and checked; without ``classes`` kept as long as this.
 
@@ -140,10 +151,9 @@ def program_of(
     labelled: bool = False,
 ) -> Program:
     """The program of these instructions; the last is its root."""
-    rows = b"".join([bits.to_bytes(32, "little") for bits in code.sets])
     return Program(
         code=code.code,
-        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
+        sets=np.frombuffer(code.rows, np.uint8).reshape(-1, 32),
         blob=code.blob,
         machines=tuple(code.machines),
         labels=tuple(code.labels),

@@ -14,8 +14,9 @@ from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, Op, c
 from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.automata.grammars.captured import Marked
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.languages.constraint import Constraint, widest
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import widest
 from tokenfst.automata.rules.graph import is_composed, name_of, outer_nodes
 from tokenfst.budget import Budget
 
@@ -40,8 +41,10 @@ class Assembly:
             prefix = f"{len(self._starts) + 1}:"
             for name, body in part.rules.items():
                 self._rules[prefix + name] = _renamed(body, prefix)
-            self._captured.rules.update(part.marked.renamed(prefix).rules)
-            self._captured.leaves += part.marked.leaves
+            marked = part.marked.renamed(prefix)
+            self._captured.rules.update(marked.rules)
+            self._captured.heated.update(marked.heated)
+            self._captured.leaves += marked.leaves
             start = prefix + part.start
             if (
                 part.reading is not None and not part.marked

@@ -13,7 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tokenfst.automata.captures import trees
-from tokenfst.automata.captures.trees import Call, Choice, Group, HasProgram, Leaf, Reading, Repeat, Tree
+from tokenfst.automata.captures.trees import (
+    Call,
+    Choice,
+    Group,
+    HasProgram,
+    Heat,
+    Leaf,
+    Reading,
+    Repeat,
+    Tree,
+)
 from tokenfst.automata.expressions.expression import EPSILON, Expr, Op, below, call
 from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, left_edge, name_of, reachable
 from tokenfst.automata.rules.left_recursion import rewrite_left_recursion
@@ -26,17 +36,23 @@ IGNORED = "%ignore"
 
 class Marked:
     """What of a grammar has a name: ``rules`` maps captured rules to their names; ``leaves`` are expressions in the
-    bodies, each an object of its own, and how they are read."""
+    bodies, each an object of its own, and how they are read; ``heated``: rules that say a temperature."""
 
-    def __init__(self, rules: Mapping[str, str], leaves: Sequence[tuple[Expr, Reading]] = ()) -> None:
-        self.rules, self.leaves = dict(rules), list(leaves)
+    def __init__(
+        self,
+        rules: Mapping[str, str],
+        leaves: Sequence[tuple[Expr, Reading]] = (),
+        heated: Mapping[str, float] | None = None,
+    ) -> None:
+        self.rules, self.leaves, self.heated = dict(rules), list(leaves), dict(heated or {})
 
     def __bool__(self) -> bool:
-        return bool(self.rules or self.leaves)
+        return bool(self.rules or self.leaves or self.heated)
 
     def renamed(self, prefix: str) -> Marked:
         """The same for rules that all have a prefix now, and the same leaves."""
-        return Marked({prefix + rule: name for rule, name in self.rules.items()}, self.leaves)
+        heated = {prefix + rule: heat for rule, heat in self.heated.items()}
+        return Marked({prefix + rule: name for rule, name in self.rules.items()}, self.leaves, heated)
 
 
 class _Refused(Exception):
@@ -62,12 +78,19 @@ def grammar_reading(
                     f"the captures of the rule {refused[0]!r} cannot be told: it begins with itself. Capture a rule "
                     "inside of it, or write it as a repetition"
                 )
+            if refused := sorted(turning & marked.heated.keys()):
+                raise _Refused(
+                    f"the temperature of the rule {refused[0]!r} cannot be told: it begins with itself. Give it to a "
+                    "rule around or inside of it, or write it as a repetition"
+                )
             reader = _Reader(rewrite_left_recursion(rules, start, budget).rules, marked, part)
             spine = reader.spine(start)
         made = {name: reader.tree(name) for name in spine}
     except _Refused as refused_by:
         known = {*marked.rules.values(), *(name for _, reading in marked.leaves for name in reading.names)}
-        return Reading(Leaf(EPSILON), tuple(sorted(known)), refusal=str(refused_by))
+        return Reading(
+            Leaf(EPSILON), tuple(sorted(known)), refusal=str(refused_by), heated=bool(marked.heated)
+        )
     if len(made) == 1 and start not in rules.graph[start]:
         return Reading(made[start], trees.names_of(made[start], {}))
     return Reading(Call(start), trees.names_of(Call(start), made), made)
@@ -86,7 +109,8 @@ class _Reader:
     def spine(self, start: str) -> list[str]:
         """The rules between ``start`` and what has a name; if there is any, those between it and tokens, too, which are
         read one by one."""
-        named = self._leading_to(lambda name, node: name in self.marked.rules or id(node) in self.leaves)
+        marks = self.marked.rules.keys() | self.marked.heated.keys()
+        named = self._leading_to(lambda name, node: name in marks or id(node) in self.leaves)
         if start in named:
             self.hot = named | self._leading_to(lambda _, node: node.op is Op.TOKENS)
         return [name for name in reachable(self.rules.graph, start) if name in self.hot]
@@ -113,11 +137,24 @@ class _Reader:
         for node in self.nodes[name]:
             trees_of[id(node)] = self.node(node, trees_of)
         found = trees_of[id(body)] or self.cold(body)
+        if name in self.marked.heated:
+            ignored = name[: name.rfind(":") + 1] + IGNORED
+            found = self.heated(body, Heat(self.marked.heated[name]), trees_of, ignored)
         if name not in self.marked.rules:
             return found
         ignored = name[: name.rfind(":") + 1] + IGNORED
         trimmed = self.cold(call(ignored)) if ignored in self.rules else None
         return Group(self.marked.rules[name], found, trimmed)
+
+    def heated(self, node: Expr, heat: Heat, trees_of: Mapping[int, Tree | None], ignored: str) -> Tree:
+        """The tree of what a temperature is said of: not of what is ignored behind it."""
+        if node.op is Op.UNION:
+            return Choice(tuple(self.heated(arg, heat, trees_of, ignored) for arg in node.args))
+        last = node.args[-1] if node.op is Op.CONCAT else None
+        if last is not None and last.op is Op.CALL and name_of(last) == ignored:
+            parts = tuple(trees_of.get(id(arg)) or self.cold(arg) for arg in node.args[:-1])
+            return trees.Sequence((Group(heat, trees.Sequence(parts)), self.cold(last)))
+        return Group(heat, trees_of.get(id(node)) or self.cold(node))
 
     def node(self, node: Expr, below_it: Mapping[int, Tree | None]) -> Tree | None:
         """The tree of a node; None if nothing in it has a name."""

@@ -28,10 +28,10 @@ from tokenfst.automata.grammars.captured import Marked, grammar_reading
 from tokenfst.automata.grammars.conflict import Conflict, make_conflict
 from tokenfst.automata.grammars.network import draw_rules
 from tokenfst.automata.grammars.operators import Operators
-from tokenfst.automata.languages.drawing import Drawing
 from tokenfst.automata.languages.engine import run_program
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.walk import Walk
+from tokenfst.automata.languages.texts.walk import Walk
+from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.automata.rules.finiteness import is_finite
 from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
 from tokenfst.automata.rules.inlining import rebuild
@@ -147,7 +147,7 @@ class Grammar(Operators):
                 raise ConstraintError(f"there is no rule {rule!r} to capture; there are {_some(self._rules)}")
         if self._reading is not None and not self._marked:
             raise ConstraintError(f"{self._source} is made of others: capture their rules before")
-        marked = Marked(self._marked.rules | wanted, self._marked.leaves)
+        marked = Marked(self._marked.rules | wanted, self._marked.leaves, self._marked.heated)
         return self._like(self._rules, self._source, self._budget, marked=marked)
 
     @property

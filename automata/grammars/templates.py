@@ -22,9 +22,10 @@ from tokenfst.automata.expressions.expression import Expr, concat, literal
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.languages.constraint import Constraint, encode, widest
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.readable import shorten
+from tokenfst.automata.languages.operands import encode, widest
+from tokenfst.automata.languages.shown.readable import shorten
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, PatternError, TemplateError
@@ -87,13 +88,7 @@ def template(text: str, /, **holes: str | Constraint) -> TemplateLanguage | Temp
     """
     if not isinstance(text, str):
         raise ConstraintError(f"a template is a str, not {type(text).__name__}")
-    constraints = {name: _constraint(name, hole) for name, hole in holes.items()}
-    pieces = list(_pieces(text, constraints))
-    named = [piece.name for piece in pieces if piece.name]
-    for name in holes:
-        if name not in named:
-            shown = ", ".join(f"{{{each}}}" for each in named) or "none"
-            raise ConstraintError(f"the template has no hole {{{name}}}; its holes: {shown}")
+    pieces = pieces_of(text, {name: hole_constraint(name, hole) for name, hole in holes.items()})
     source = f"template({shorten(repr(text), _SHOWN)})"
     filled = [piece.constraint for piece in pieces if piece.constraint is not None]
     languages = [each for each in filled if isinstance(each, Language)]
@@ -127,7 +122,8 @@ def _of_languages(pieces: Sequence[Piece], source: str, budget: Budget | None) -
     return TemplateLanguage(made, source, budget, pieces)
 
 
-def _constraint(name: str, hole: str | Constraint) -> Constraint:
+def hole_constraint(name: str, hole: str | Constraint) -> Constraint:
+    """What stands in a hole. Raises ConstraintError, and what ``regex`` does."""
     if isinstance(hole, (Language, Grammar)):
         return hole
     if not isinstance(hole, str):
@@ -141,8 +137,20 @@ def _constraint(name: str, hole: str | Constraint) -> Constraint:
         raise
 
 
-def _pieces(text: str, constraints: Mapping[str, Constraint]) -> Iterator[Piece]:
-    """The pieces in order; fixed text between two holes is one."""
+def pieces_of(text: str, constraints: Mapping[str, Constraint]) -> list[Piece]:
+    """The pieces of a template in order. Raises TemplateError, and ConstraintError for a hole that is given and not
+    there."""
+    pieces = list(pieces_in(text, constraints))
+    named = [piece.name for piece in pieces if piece.name]
+    for name in constraints:
+        if name not in named:
+            shown = ", ".join(f"{{{each}}}" for each in named) or "none"
+            raise ConstraintError(f"the template has no hole {{{name}}}; its holes: {shown}")
+    return pieces
+
+
+def pieces_in(text: str, constraints: Mapping[str, Constraint], *, again: bool = False) -> Iterator[Piece]:
+    """The pieces in order; fixed text between two holes is one. ``again``: whether a hole may stand twice."""
     fixed: list[str] = []
     seen: set[str] = set()
     for token in _TOKEN.finditer(text):
@@ -157,7 +165,7 @@ def _pieces(text: str, constraints: Mapping[str, Constraint]) -> Iterator[Piece]
         if not name.isidentifier():
             wanted = "a hole is a name only, without conversion or format" if name else "a hole needs a name"
             raise TemplateError(wanted, text, token.start())
-        if name in seen:
+        if name in seen and not again:
             message = (
                 f"the hole {{{name}}} stands twice, and nothing could hold both to one text; use two names"
             )

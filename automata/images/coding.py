@@ -16,6 +16,7 @@ from operator import eq
 
 import numpy as np
 
+from tokenfst._native import word_tree
 from tokenfst.automata.characters.codes import Form, spell
 from tokenfst.automata.characters.utf8 import (
     MAX_CODE_POINT,
@@ -47,6 +48,7 @@ ASCII_BYTES = (1 << 0x80) - 1
 BETWEEN_LOOKS = 0xFF
 """Nodes between two looks at the clock, as a mask."""
 _MOST_LETTERS = 4096
+_FIRST_PRINTABLE, _LAST_PRINTABLE = 0x20, 0x7E
 _CONCAT, _UNION = Op.CONCAT, Op.UNION
 
 
@@ -102,6 +104,16 @@ class Code:
                 parts.append(part)
         return concat(*parts)
 
+    def plain_bytes(self, ranges: Ranges) -> Expr | None:
+        """The spellings of a set of characters that are single bytes, written as they are; ``None`` if some is not, or
+        has several spellings. As most sets of patterns are, which then need no automaton."""
+        if self._write is None or ranges[-1][1] > _LAST_PRINTABLE or ranges[0][0] < _FIRST_PRINTABLE:
+            return None
+        text = "".join([chr(code) for low, high in ranges for code in range(low, high + 1)])
+        if self._write(text) != (spelled := text.encode()):
+            return None
+        return literal(spelled) if len(spelled) == 1 else byte_set(sum(1 << byte for byte in spelled))
+
     def _letter(self, character: str) -> Expr:
         found = self.character(((ord(character), ord(character)),))
         if found.op is Op.LITERAL:
@@ -112,6 +124,11 @@ class Code:
 
     def words(self, texts: Iterable[str], deadline: Deadline | None = None) -> Expr:
         """All spellings of all of ``texts``, as a prefix tree: a step looks at the branches of one place only."""
+        if self._write is not None:
+            spelled = [self._write(text) for text in texts]
+            if deadline is not None:
+                deadline.tick(sum(10 + len(word) for word in spelled))
+            return word_tree(spelled)
         open_nodes: list[tuple[int, list[Expr]]] = [(0, [])]
         previous: str | None = None
         for text in (*sorted(set(texts)), None):
@@ -177,6 +194,9 @@ class Code:
 def _character(code: Code, ranges: Ranges) -> Expr:
     if not ranges:
         return EMPTY
+    plain = code.plain_bytes(ranges)
+    if plain is not None:
+        return plain
     steps = tuple((low, high, 2) for low, high in ranges)
     dfa = spell((steps, ()), (False, True), code.forms)
     following = dfa.table[:, dfa.classes]

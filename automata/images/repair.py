@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import LetterAutomaton, read_letters, require_language
 from tokenfst.automata.languages.constraint import Constraint
@@ -30,7 +29,7 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
 Kind = Literal["insert", "delete", "replace"]
 _KINDS: tuple[Kind, ...] = ("insert", "delete", "replace")
 _NODE_BYTES = 400
-_CHANGED: dict[Kind | None, int] = {None: 0, "insert": 1, "delete": 1, "replace": 2}
+CHANGED: dict[Kind | None, int] = {None: 0, "insert": 1, "delete": 1, "replace": 2}
 """Letters that an edit writes or takes away: of ways at the same cost the one that changes least is taken."""
 _Node = tuple[int, int]
 _Step = tuple[_Node, Kind | None, int]
@@ -56,37 +55,22 @@ class Repair:
     edits: tuple[Edit, ...]
 
 
-@checked_but("constraint")
-def repair(
-    text: str,
-    constraint: Constraint,
-    costs: Mapping[str, float] | None = None,
-    *,
-    budget: Budget | None = None,
+def repair_language(
+    text: str, constraint: Constraint, costs: Mapping[str, float] | None, budget: Budget | None
 ) -> Repair:
-    """The text of ``constraint`` that the least costly edits of single characters make of ``text``.
-
-    ``costs``: of "insert", "delete" and "replace", numbers that are not negative, 1 if not given; infinity
-    forbids an edit. Of several ways at the same cost one
-    that changes the fewest letters is found, always the same. Makes all states of the constraint.
-
-    Grammars and schemas are taken where they are regular (``is_regular``). Raises ``ConstraintError`` for
-    others, other costs, and where no edits that are allowed make a text of the constraint;
-    ``EmptyLanguageError`` where it has no text; ``BudgetExceeded``.
-    """
-    if getattr(constraint, "is_regular", bool)():  # a grammar, which this room does not know
-        constraint = constraint.to_language()  # type: ignore[attr-defined]
+    """``repair`` (automata/grammars) of a regular language."""
     language = require_language(constraint, "repair")
     limits = budget or language.budget
     deadline = Deadline(limits, "the search for the nearest text")
-    priced = _prices(costs or {})
+    priced = prices_of(costs or {})
     automaton = read_letters(language, "characters", deadline)
     if automaton.start == 0:
         raise EmptyLanguageError("repair: the constraint has no text")
     return _Search(text, automaton, priced, deadline).run()
 
 
-def _prices(costs: Mapping[str, float]) -> dict[Kind, float]:
+def prices_of(costs: Mapping[str, float]) -> dict[Kind, float]:
+    """What each edit costs, 1 if not given. ``ConstraintError`` for what is no cost."""
     made: dict[Kind, float] = dict.fromkeys(_KINDS, 1.0)
     for kind, cost in costs.items():
         if kind not in _KINDS:
@@ -99,48 +83,18 @@ def _prices(costs: Mapping[str, float]) -> dict[Kind, float]:
     return made
 
 
-class _Search:
-    def __init__(
-        self, text: str, automaton: LetterAutomaton, prices: dict[Kind, float], deadline: Deadline
-    ) -> None:
-        self._text, self._automaton, self._prices, self._deadline = text, automaton, prices, deadline
+class LetterMoves:
+    """What edits of a text do in an automaton over its letters: the arcs of text ∘ edits ∘ automaton."""
+
+    def __init__(self, text: str, automaton: LetterAutomaton, prices: Mapping[Kind, float]) -> None:
+        self._text, self._automaton, self._prices = text, automaton, prices
         self._classes = automaton.class_of([ord(each) for each in text]).tolist() if text else []
         self._letters = _letters(automaton)
         self._onward: dict[int, list[tuple[int, int]]] = {}
 
-    def run(self) -> Repair:
-        """Dijkstra; at the same cost what changes fewer letters, then what is furthest in the text."""
-        start: _Node = (0, self._automaton.start)
-        best: dict[_Node, tuple[float, int]] = {start: (0.0, 0)}
-        came: dict[_Node, _Step] = {}
-        done: set[_Node] = set()
-        heap = [(0.0, 0, 0, start[1])]
-        while heap:
-            cost, changed, behind, state = heapq.heappop(heap)
-            node = (-behind, state)
-            if node in done:
-                continue
-            done.add(node)
-            if node[0] == len(self._text) and self._automaton.accepting[state]:
-                return self._read_back(node, cost, came)
-            for target, price, kind, letter in self._steps(*node):
-                total = (cost + price, changed + _CHANGED[kind])
-                if target not in best or total < best[target]:
-                    best[target] = total
-                    came[target] = (node, kind, letter)
-                    heapq.heappush(heap, (*total, -target[0], target[1]))
-            self._charge(len(best))
-        raise ConstraintError(
-            "repair: the edits that are allowed make no text of the constraint out of this one"
-        )
-
-    def _charge(self, nodes: int) -> None:
-        limits = self._deadline.budget
-        if nodes * _NODE_BYTES > limits.bytes:
-            raise BudgetExceeded("bytes", limits.bytes, self._deadline.where)
-        self._deadline.tick(10)
-
-    def _steps(self, at: int, state: int) -> list[tuple[_Node, float, Kind | None, int]]:
+    def steps(self, at: int, state: int) -> list[tuple[_Node, float, Kind | None, int]]:
+        """From a place in the text and a state: where an edit or a copy leads, its price, and the letter that it
+        writes (-1: none)."""
         prices, found = self._prices, list[tuple[_Node, float, Kind | None, int]]()
         more = at < len(self._text)
         if (
@@ -167,16 +121,65 @@ class _Search:
             self._onward[state] = list(letters.items())
         return self._onward[state]
 
+
+class _Search:
+    def __init__(
+        self, text: str, automaton: LetterAutomaton, prices: dict[Kind, float], deadline: Deadline
+    ) -> None:
+        self._text, self._automaton, self._deadline = text, automaton, deadline
+        self._moves = LetterMoves(text, automaton, prices)
+
+    def run(self) -> Repair:
+        """Dijkstra; at the same cost what changes fewer letters, then what is furthest in the text."""
+        start: _Node = (0, self._automaton.start)
+        best: dict[_Node, tuple[float, int]] = {start: (0.0, 0)}
+        came: dict[_Node, _Step] = {}
+        done: set[_Node] = set()
+        heap = [(0.0, 0, 0, start[1])]
+        while heap:
+            cost, changed, behind, state = heapq.heappop(heap)
+            node = (-behind, state)
+            if node in done:
+                continue
+            done.add(node)
+            if node[0] == len(self._text) and self._automaton.accepting[state]:
+                return self._read_back(node, cost, came)
+            for target, price, kind, letter in self._moves.steps(*node):
+                total = (cost + price, changed + CHANGED[kind])
+                if target not in best or total < best[target]:
+                    best[target] = total
+                    came[target] = (node, kind, letter)
+                    heapq.heappush(heap, (*total, -target[0], target[1]))
+            charge(len(best), self._deadline)
+        raise ConstraintError(
+            "repair: the edits that are allowed make no text of the constraint out of this one"
+        )
+
     def _read_back(self, node: _Node, cost: float, came: dict[_Node, _Step]) -> Repair:
-        edits, written = list[Edit](), list[str]()
+        steps = list[tuple[int, Kind | None, int]]()
         while node in came:
             node, kind, letter = came[node]
-            new = chr(letter) if letter >= 0 else ""
-            written.append(new)
-            if kind is not None:
-                old = "" if kind == "insert" else self._text[node[0]]
-                edits.append(Edit(kind, node[0], old, new))
-        return Repair("".join(reversed(written)), cost, tuple(reversed(edits)))
+            steps.append((node[0], kind, letter))
+        return written(self._text, cost, reversed(steps))
+
+
+def charge(nodes: int, deadline: Deadline) -> None:
+    """Count the nodes that a search has met, and its time."""
+    if nodes * _NODE_BYTES > deadline.budget.bytes:
+        raise BudgetExceeded("bytes", deadline.budget.bytes, deadline.where)
+    deadline.tick(10)
+
+
+def written(text: str, cost: float, steps: Iterable[tuple[int, Kind | None, int]]) -> Repair:
+    """What copies (None) and edits at places of the text make, from left to right, each with the letter that it writes
+    (-1: none)."""
+    edits, made = list[Edit](), list[str]()
+    for at, kind, letter in steps:
+        new = chr(letter) if letter >= 0 else ""
+        made.append(new)
+        if kind is not None:
+            edits.append(Edit(kind, at, "" if kind == "insert" else text[at], new))
+    return Repair("".join(made), cost, tuple(edits))
 
 
 def _rank(letter: int) -> tuple[int, int]:

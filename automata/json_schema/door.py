@@ -16,8 +16,10 @@ A Python type stands for its schema (``python_types``), and the constraint's ``p
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -214,10 +216,25 @@ def json_schema(  # one option after the other
 
     document = Document(schema, draft, formats, resolver, budget, additional_properties == "forbid")
     work = Work(budget)
-    made, value = make(schema, work)
-    if _is_empty(made):
-        raise _empty(contradiction(value, text_parts(value, work), is_empty))
+    with _uncollected():
+        made, value = make(schema, work)
+        if _is_empty(made):
+            raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Inside of it, Python's collector does not run: what a schema is made from holds no cycles, is most of all young
+    objects, and is freed by its counts. A large schema would be gone through again and again while it grows. Whoever
+    found the collector running starts it again, so that it runs in the end, whatever threads are in here."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _check_provider(schema: Any, strict: Provider, budget: Budget | None) -> None:

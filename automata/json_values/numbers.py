@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from tokenfst.automata.json_values.bounds import End, Number, exact, show
 from tokenfst.automata.json_values.multiples import EVERY, INTEGERS, NONE, Multiples
-from tokenfst.automata.languages.constraint import widest
+from tokenfst.automata.languages.operands import widest
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 

@@ -16,7 +16,6 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
@@ -25,12 +24,15 @@ from tokenfst.arguments import checked, checked_but, refuse, whole
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.events.stream import Streamed
 from tokenfst.automata.expressions.program import Program
-from tokenfst.automata.languages import explanation, sampling
 from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.engine import run_program
-from tokenfst.automata.languages.explanation import Explanation, Following
+from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.languages.pickled import state_without
-from tokenfst.automata.languages.walk import Counts, Walk, below, texts
+from tokenfst.automata.languages.shown import explanation
+from tokenfst.automata.languages.shown.explanation import Explanation, Following
+from tokenfst.automata.languages.texts import sampling
+from tokenfst.automata.languages.texts.uniform import Draw, of_all, of_lengths
+from tokenfst.automata.languages.texts.walk import Counts, Walk, texts
 from tokenfst.budget import Budget
 from tokenfst.errors import AlgebraError, BudgetExceeded, ConstraintError, EmptyLanguageError
 from tokenfst.locks import fork_safe_lock
@@ -272,14 +274,18 @@ class Constraint(Streamed):
         if weights == "texts":
             if max_length is None:
                 raise ConstraintError("weights='texts' goes with max_length: up to which length?")
-            return self._sample_of_all(generator, max_length)
+            return self._drawn(of_all(generator, max_length), f"at most {max_length} bytes")
         if max_length is not None:
             raise ConstraintError(
                 "max_length goes with weights='texts', or without weights; a mapping names its lengths"
             )
         if not isinstance(weights, Mapping):
             refuse("sample", "weights", weights, "a mapping from lengths to weights, or 'texts'")
-        return self._sample_of_lengths(generator, weights)
+        numbers = {whole("sample", "weights", each, 0): float(weight) for each, weight in weights.items()}
+        if not all(0 <= weight < float("inf") for weight in numbers.values()):
+            raise ConstraintError("sample: weights must be finite numbers, none of them negative")
+        named = ", ".join(map(str, list(numbers)[:8])) + (", ..." if len(numbers) > 8 else "")
+        return self._drawn(of_lengths(generator, numbers), f"a length among {named or 'none'}")
 
     @checked
     def equivalent(self, other: Constraint) -> Answer:
@@ -392,46 +398,7 @@ class Constraint(Streamed):
             )
         return sampling.sample(self, complete, generator, max_length)
 
-    def _sample_of_all(self, generator: Any, longest: int) -> bytes:
-        def draw(walk: Walk) -> tuple[int, int] | None:
-            counts = walk.counts(longest)
-            if counts.total == 0:
-                return None
-            place = below(generator, counts.total)
-            for length, number in enumerate(counts.by_length):
-                if place < number:
-                    return length, place
-                place -= number
-            raise AssertionError("the numbers of all lengths are the total")
-
-        return self._drawn(draw, f"at most {longest} bytes")
-
-    def _sample_of_lengths(self, generator: Any, weights: Mapping[int, float]) -> bytes:
-        lengths = {whole("sample", "weights", length, 0): float(weight) for length, weight in weights.items()}
-        if not all(0 <= weight < float("inf") for weight in lengths.values()):
-            raise ConstraintError("sample: weights must be finite numbers, none of them negative")
-
-        def draw(walk: Walk) -> tuple[int, int] | None:
-            if walk.start is None:
-                return None
-            numbers = {length: walk.ways(walk.start, length) for length, weight in lengths.items() if weight}
-            possible = [length for length, number in numbers.items() if number]
-            if not possible:
-                return None
-            length = possible[-1]
-            if len(possible) > 1:
-                point = generator.random() * sum(lengths[each] for each in possible)
-                for each in possible:
-                    point -= lengths[each]
-                    if point < 0:
-                        length = each
-                        break
-            return length, below(generator, numbers[length])
-
-        named = ", ".join(map(str, list(lengths)[:8])) + (", ..." if len(lengths) > 8 else "")
-        return self._drawn(draw, f"a length among {named or 'none'}")
-
-    def _drawn(self, draw: Callable[[Walk], tuple[int, int] | None], wanted: str) -> bytes:
+    def _drawn(self, draw: Draw, wanted: str) -> bytes:
         """The text of the length and the place that ``draw`` says. Where strings must differ, the first that does."""
         differing = self.automaton.has_marks
 
@@ -461,47 +428,3 @@ class _Walked(NamedTuple):
 
     walk: Walk
     lock: Any
-
-
-def encode(word: str | bytes) -> bytes | None:
-    """Text as UTF-8; ``None`` if it has no encoding."""
-    if isinstance(word, str):
-        try:
-            return word.encode()
-        except UnicodeEncodeError:
-            return None
-    return word if isinstance(word, bytes) else as_bytes("word", word)
-
-
-def as_bytes(name: str, value: object) -> bytes:
-    """A bytes-like argument as bytes; TypeError for anything else (``bytes(5)`` would be five NULs)."""
-    if not isinstance(value, bytes | bytearray | memoryview):
-        refuse("a question about a language", name, value, "text or bytes" if name == "word" else "bytes")
-    return bytes(value)
-
-
-def byte_table(table: object) -> bytes:
-    """What ``map_bytes`` takes: one byte for each."""
-    if not isinstance(table, bytes | bytearray | memoryview):
-        refuse("map_bytes", "table", table, "256 bytes, as bytes.maketrans makes them")
-    if len(table) != 256:
-        raise ConstraintError(
-            f"map_bytes: table must have 256 bytes, one for each byte (as bytes.maketrans makes it), not {len(table)}"
-        )
-    return bytes(table)
-
-
-def bounds(low: int, high: int | None) -> None:
-    """ConstraintError for bounds of a repetition that make no sense."""
-    if low < 0 or (high is not None and high < low):
-        raise ConstraintError(f"cannot repeat {low} to {high} times")
-
-
-def widest(*budgets: Budget | None) -> Budget | None:
-    """The field-wise maximum of those given: what something combined of several may cost."""
-    given = [budget for budget in budgets if budget is not None]
-    if not given:
-        return None
-    if all(budget is given[0] for budget in given):
-        return given[0]
-    return Budget(*(max(getattr(b, field.name) for b in given) for field in fields(Budget)))

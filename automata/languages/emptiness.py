@@ -76,7 +76,7 @@ def _by_form(root: Expr) -> bool | None:
             found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
         elif op in SEARCHED:
             found = node.known == _WORD if node.known else None
-        elif op is Op.OPENED or op is Op.FRESH:
+        elif op in (Op.OPENED, Op.FRESH, Op.FEW_TOKENS):
             found = facts.get(id(node.args[0]))
         elif isinstance(node.value, Dfa):
             found = node.value.start != 0
@@ -117,6 +117,8 @@ def has_empty_word(root: Expr, budget: Budget | None) -> bool:
             facts[id(node)] = node.value.low == 0
         elif node.op is Op.REPEAT:
             facts[id(node)] = bounds_of(node)[0] == 0 or inner[0]
+        elif node.op is Op.FEW_TOKENS:
+            facts[id(node)] = inner[0]
         elif isinstance(node.value, Dfa):
             facts[id(node)] = bool(node.value.accepting[node.value.start])
         else:

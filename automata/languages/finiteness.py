@@ -28,7 +28,7 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.languages.emptiness import has_word
 from tokenfst.automata.languages.engine import make_automaton
-from tokenfst.automata.languages.walk import Walk
+from tokenfst.automata.languages.texts.walk import Walk
 from tokenfst.budget import Budget
 from tokenfst.errors import AlgebraError
 

@@ -32,14 +32,17 @@ from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.automata.expressions import expression, tables
 from tokenfst.automata.expressions.expression import Dfa, Expr
 from tokenfst.automata.expressions.program import Program, linearize
-from tokenfst.automata.languages import drawing, reversal
-from tokenfst.automata.languages.constraint import Constraint, bounds, byte_table, encode, widest
+from tokenfst.automata.languages import reversal
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.engine import find_witness, make_automaton, make_tables
 from tokenfst.automata.languages.finiteness import is_finite
-from tokenfst.automata.languages.readable import quoted
+from tokenfst.automata.languages.operands import bounds, byte_table, encode, widest
+from tokenfst.automata.languages.shown import drawing
+from tokenfst.automata.languages.shown.readable import quoted
 from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
+from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
@@ -369,7 +372,7 @@ class Language(Constraint):
     @checked
     def draw(
         self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200
-    ) -> drawing.Drawing:
+    ) -> Drawing:
         """A picture of the deterministic automaton; with ``path`` also written there.
 
         ``format``: ``"svg"``, ``"png"`` or ``"dot"``; without, as the path's suffix says. The result's

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tokenfst.arguments import checked_but
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.notations.bnf import Dialect, read
+from tokenfst.automata.notations.parsing.bnf import Dialect, read
 from tokenfst.budget import Budget
 
 _PLAIN = {letter: letter for letter in "\\\"'?[]-^/"}

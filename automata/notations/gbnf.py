@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from tokenfst.arguments import checked_but
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.notations.bnf import Dialect, read
+from tokenfst.automata.notations.parsing.bnf import Dialect, read
 from tokenfst.budget import Budget
 
-_GBNF = Dialect(
+GBNF = Dialect(
     name="gbnf",
     names=r"[A-Za-z0-9_-]+",
     strings=r'"(\\[\s\S]|[^"\\])*"',
@@ -33,4 +33,4 @@ def gbnf(text: str, budget: Budget | None = None, *, start: str = "root") -> Gra
     text, undefined rules and rules defined twice; EmptyLanguageError if ``root`` has no word;
     BudgetExceeded("positions"); MissingDependencyError without lark.
     """
-    return read(_GBNF, text, start, budget)
+    return read(GBNF, text, start, budget)

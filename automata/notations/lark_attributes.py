@@ -1,8 +1,9 @@
 """What llguidance writes in square brackets behind a rule's name: ``word[capture, suffix="\\n"]: /.*/``.
 
-``capture`` names what ``captures`` tells. ``lazy`` and ``suffix`` read a terminal as soon as it can end: no word begins
-with another one. ``suffix`` is a part of the text and not of the capture; ``stop_capture`` names it. What cannot be
-said of texts is refused, with what to write instead.
+``capture`` names what ``captures`` tells, ``temperature`` says what ``matcher.temperature`` tells. The others are of a
+terminal. ``lazy`` and ``suffix`` read it as soon as it can end: no word begins with another one. ``suffix`` is a part
+of the text and not of the capture; ``stop_capture`` names it. ``stop`` ends it at the same place, and is no part of the
+text: llguidance takes it back when it was written. ``max_tokens`` bounds how many tokens have bytes of it.
 """
 
 from __future__ import annotations
@@ -18,37 +19,56 @@ from tokenfst.automata.expressions.expression import (
     Expr,
     complement,
     concat,
+    few_tokens,
     intersect,
 )
-from tokenfst.automata.notations.reading import Token
-from tokenfst.errors import PatternSyntaxError, UnsupportedPatternError
+from tokenfst.automata.languages.quotients import before
+from tokenfst.automata.notations.parsing.reading import Token
+from tokenfst.budget import Budget
+from tokenfst.errors import PatternSyntaxError
 
-_REFUSED = {
-    "stop": "takes text back that was written, which no constraint can: write suffix=... for text that ends the "
-    "rule and stays",
-    "max_tokens": "depends on how a text is cut into tokens: bound the characters, /.{0,100}/, or count tokens with "
-    "one_token().repeat(0, n), or give the matcher max_new_tokens",
-    "temperature": "says how tokens are drawn, and not which texts there are: leave it out, and set the temperature "
-    "where you sample",
+MOST_TOKENS = 1_000_000
+_KNOWN = {
+    "capture": "a name in quotation marks",
+    "lazy": "no value",
+    "suffix": "a string, a regular expression or a terminal",
+    "stop": "a string, a regular expression or a terminal",
+    "stop_capture": "a name in quotation marks",
+    "max_tokens": f"a number from 1 to {MOST_TOKENS}",
+    "temperature": "a number that is not negative",
 }
-_KNOWN = ("capture", "lazy", "suffix", "stop_capture")
+_OF_TEXTS = ("STRING", "REGEXP", "TERMINAL")
 _Fail = Callable[..., NoReturn]
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
     """``capture``: the name to capture the rule under. ``lazy``: no word of it begins with another one. ``suffix``:
-    what ends it; ``stop_capture``: the name to capture that under."""
+    what ends it; ``stop_capture``: the name to capture that under. ``stop``: what would end it, and is left out;
+    ``max_tokens``: how many tokens have bytes of it at most; ``temperature``: that of tokens that are read by it."""
 
     capture: str | None = None
     lazy: bool = False
     suffix: Token | None = None
+    stop: Token | None = None
     stop_capture: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+    @property
+    def end(self) -> Token | None:
+        """What ends a word, whether it is a part of the text or not."""
+        return self.suffix if self.suffix is not None else self.stop
 
     @property
     def ends_early(self) -> bool:
         """Whether words end as soon as they can."""
-        return self.lazy or self.suffix is not None
+        return self.lazy or self.end is not None
+
+    @property
+    def of_terminal(self) -> bool:
+        """Whether the rule must be a terminal."""
+        return self.ends_early or self.max_tokens is not None
 
 
 def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int], fail: _Fail) -> Attributes:
@@ -57,8 +77,6 @@ def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int]
     for attribute in tree.children if tree is not None else ():
         name, *value = attribute.children
         at = place(name)
-        if str(name) in _REFUSED:
-            fail(f"{str(name)!r} {_REFUSED[str(name)]}", at, UnsupportedPatternError)
         if str(name) not in _KNOWN:
             fail(
                 f"there is no rule attribute {str(name)!r}; there are {', '.join(_KNOWN)}",
@@ -68,51 +86,69 @@ def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int]
         if str(name) in given:
             fail(f"the attribute {str(name)!r} stands twice", at, PatternSyntaxError)
         given[str(name)] = value[0] if value else None
-        wanted = {"lazy": "no value", "suffix": "a string, a regular expression or a terminal"}
-        fits = {
-            "lazy": not value,
-            "suffix": bool(value) and value[0].type in ("STRING", "REGEXP", "TERMINAL"),
-            "capture": not value or value[0].type == "STRING",
-            "stop_capture": bool(value) and value[0].type == "STRING",
-        }
-        if not fits[str(name)]:
-            fail(
-                f"{str(name)!r} takes {wanted.get(str(name), 'a name in quotation marks')}",
-                at,
-                PatternSyntaxError,
-            )
-        if str(name) == "suffix" and value and str(value[0]).rstrip("i") == '""':
+        if not _fits(str(name), given[str(name)]):
+            fail(f"{str(name)!r} takes {_KNOWN[str(name)]}", at, PatternSyntaxError)
+        if str(name) == "suffix" and str(value[0]).rstrip("i") == '""':
             fail("an empty suffix ends nothing: write lazy, or leave it out", at, PatternSyntaxError)
+    if "stop" in given and "suffix" in given:
+        message = "'stop' and 'suffix' both end the rule: write the one whose text is left out, or the other"
+        fail(message, place(rule), PatternSyntaxError)
     if "stop_capture" in given and "suffix" not in given:
-        fail("'stop_capture' names a suffix, and there is none", place(rule), PatternSyntaxError)
+        message = (
+            "'stop_capture' names a suffix, and there is none"
+            if "stop" not in given
+            else "'stop_capture' names what 'stop' leaves out of the text: write suffix=... for a text that has it"
+        )
+        fail(message, place(rule), PatternSyntaxError)
+    stop = given.get("stop")
     return Attributes(
         _name(given["capture"], rule) if "capture" in given else None,
         "lazy" in given,
         given.get("suffix"),
+        None if stop is None or stop == '""' else stop,  # only the end of the text stops it: that is no bound
         _name(given["stop_capture"], rule) if "stop_capture" in given else None,
+        int(given["max_tokens"] or 0) if "max_tokens" in given else None,
+        float(given["temperature"] or 0) if "temperature" in given else None,
     )
+
+
+def _fits(name: str, value: Token | None) -> bool:
+    """Whether an attribute takes such a value."""
+    kind = None if value is None else value.type
+    if name == "lazy":
+        return value is None
+    if name in ("suffix", "stop"):
+        return kind in _OF_TEXTS
+    if name == "max_tokens":
+        return kind == "NUMBER" and len(str(value)) < 10 and 1 <= int(str(value)) <= MOST_TOKENS
+    if name == "temperature":
+        return kind in ("NUMBER", "DECIMAL") and 0 <= float(str(value)) < float("inf")
+    return kind == "STRING" or (name == "capture" and value is None)
 
 
 def _name(value: Token | None, rule: Token) -> str:
     return str(rule) if value is None else str(value)[1 : value.rindex('"')]
 
 
-def ending_early(
-    attributes: Attributes, words: Expr, suffix: Expr | None, read: Reading | None
+def with_attributes(
+    attributes: Attributes, words: Expr, end: Expr | None, read: Reading | None, budget: Budget | None
 ) -> tuple[Expr, Reading | None]:
-    """The words of a terminal that ends as soon as it can, as an object of its own, and how they are read. ``read``:
-    how those of the terminal are."""
-    whole = words if suffix is None else concat(words, suffix)
-    found = intersect(whole, complement(concat(whole, ANY_BYTE, UNIVERSE)))
+    """The words of a terminal under its attributes, as an object of its own, and how they are read. ``end``: the words
+    of its suffix or stop; ``read``: how those of the terminal are read."""
+    found = words
+    if attributes.ends_early:
+        whole = words if end is None else concat(words, end)
+        found = intersect(whole, complement(concat(whole, ANY_BYTE, UNIVERSE)))
+    if attributes.stop is not None and end is not None:
+        found = intersect(words, before(found, end, budget))
+    if attributes.max_tokens is not None:
+        found = few_tokens(found, attributes.max_tokens)
     inner = () if read is None else (read,)
-    body = Leaf(words, longest=False, inner=inner)
+    body = Leaf(words, longest=not attributes.lazy and attributes.suffix is None, inner=inner)
     start = Group(attributes.capture, body) if attributes.capture is not None else body
-    if suffix is None:
-        tree: Any = start
-    else:
-        end = Leaf(suffix)
-        tree = Sequence(
-            (start, Group(attributes.stop_capture, end) if attributes.stop_capture is not None else end)
-        )
+    tree: Any = start
+    if attributes.suffix is not None and end is not None:
+        name = attributes.stop_capture
+        tree = Sequence((start, Leaf(end) if name is None else Group(name, Leaf(end))))
     names = names_of(tree, {})
     return found, Reading(tree, names, refusal=read.refusal if read else "") if names else None

@@ -16,7 +16,7 @@ from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, liter
 from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
 from tokenfst.automata.notations.lark_source import Definition, File, Source, terminals_in
-from tokenfst.automata.notations.reading import Token, fold
+from tokenfst.automata.notations.parsing.reading import Token, fold
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.regex.named_groups import NAMES
 from tokenfst.automata.regex.parse import MAXREPEAT, Pattern
@@ -185,7 +185,7 @@ class TerminalBodies:
             )
         if part.type == "REGEX":
             return self.object(part, file)
-        if part.type in ("SPECIAL", "JSON", "GRAMMAR"):
+        if part.type in ("SPECIAL", "JSON", "GRAMMAR", "LARK"):
             self.source.fail(f"{str(part)!r} stands in rules only, not in terminals", file.position(part))
         if part.type == "RULE":
             message = f"{str(part)!r} is a rule, and terminals are made of terminals only"

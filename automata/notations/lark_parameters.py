@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from tokenfst.automata.notations.reading import Token, fold, parse
+from tokenfst.automata.notations.parsing.reading import Token, fold, parse
 from tokenfst.errors import PatternSyntaxError
 
 BITS = 64

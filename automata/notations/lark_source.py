@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tokenfst.automata.notations.lark_attributes import Attributes, read_attributes
-from tokenfst.automata.notations.reading import Token, fault, parse
+from tokenfst.automata.notations.parsing.reading import Token, fault, parse
 from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ counted: _repeated (_TILDE NUMBER (_DOTDOT NUMBER)? | BOUNDS)
 _repeated: _LPAR expansions _RPAR | maybe | _value | negated
 negated: NOT (_LPAR expansions _RPAR | _value)
 maybe: _LBRA expansions _RBRA
-_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | JSON | GRAMMAR | REGEX | special | range | usage | parameterized
+_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | _embedded | REGEX | special | range | usage | parameterized
+_embedded: JSON | GRAMMAR | LARK
 parameterized: RULE PARAMETER
 special: _SPECIAL STRING
 range: STRING _DOTDOT STRING
@@ -91,6 +92,7 @@ STRING: /"(\\[^\n]|[^"\\\n])*"i?/
 SPECIAL: /<[^<>\s]+>/
 OPTIONS: /%(llguidance|grammar_options)/
 JSON: "%json"
+LARK: "%lark"
 _SPECIAL: "%special"
 REGEXP: /\/(?!\/)(\\\/|\\\\|[^\/])*?\/[imslux]*/
 _NL: /(\r?\n)+\s*/
@@ -122,7 +124,7 @@ _TOKENS = {
     **dict.fromkeys(
         (
             *("_NL_OR", "_TO", "_RULE_MODIFIERS", "$END", "COMMENT", "SPECIAL", "_SPECIAL", "JSON"),
-            *("GRAMMAR", "REGEX", "OPTIONS", "BOUNDS"),
+            *("GRAMMAR", "LARK", "REGEX", "OPTIONS", "BOUNDS"),
         ),
         "",
     ),
@@ -151,12 +153,13 @@ _TOKENS = {
     "IMPORT": "%import",
 }
 _SCHEMA = re.compile(
-    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|llguidance|grammar_options))(?![\w])'
+    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|lark|llguidance|grammar_options))(?![\w])|(?P<brace>[{}])'
 )
-"""What a %json may stand in without being one; and what behind which stands JSON."""
+"""What a %json may stand in without being one; what behind which stands JSON, or a grammar; and what such a grammar
+ends with."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
+_NO_BREAK = re.compile(r"[^\n]")
 _UNFINISHED = {
-    "%la": "%lark is not read: give the grammar beside the text, grammars={...}, and write @name for it",
     '"': "this string does not end in its line",
     "/": "this regular expression does not end",
 }
@@ -166,8 +169,8 @@ _UNFINISHED = {
 class File:
     """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
     stands behind each %json, by its place. ``ignored``: what %ignore names; ``ignored_once``: at most one of it at each
-    place; ``ignored_first``: at the beginning of the text, too. ``importer`` and ``given``: who imports this text, and
-    under which names it has these definitions."""
+    place; ``ignored_first``: at the beginning of the text, too. ``declared``: what %declare names in an imported text.
+    ``importer`` and ``given``: who imports this text, and under which names it has these definitions."""
 
     text: str
     at: int | None = None
@@ -177,6 +180,7 @@ class File:
     ignored_once: bool = False
     ignored_first: bool = True
     libraries: dict[str, File] = field(default_factory=dict)
+    declared: set[str] = field(default_factory=set)
     importer: File | None = None
     given: dict[str, str] = field(default_factory=dict)
 
@@ -223,7 +227,9 @@ class Source:
                 file.ignored += statement.children
             elif kind == "options":
                 self.take_options(statement.children[0], file)
-            elif kind == "declare" and not library:
+            elif kind == "declare" and library:
+                file.declared |= {str(token) for token in statement.children[1:]}
+            elif kind == "declare":
                 message = "%declare needs a lexer of your own; give the terminal a pattern"
                 self.fail(message, file.position(statement.children[0]), UnsupportedPatternError)
             elif kind in ("rule", "term"):
@@ -242,6 +248,15 @@ class Source:
             if match["json"] is None:
                 continue
             begin = place + len(_BLANKS.match(file.text, place)[0])  # type: ignore[index]
+            if match["json"] == "%lark":
+                end = self.end_of_grammar(file, begin)
+                blanks = _NO_BREAK.sub(
+                    " ", file.text[: begin + 1]
+                )  # so that places in it are places in the text
+                file.schemas[match.start()] = blanks + file.text[begin + 1 : end - 1]
+                pieces += (file.text[copied:place], " " * (end - place))
+                copied = place = end
+                continue
             try:
                 value, end = json.JSONDecoder().raw_decode(file.text, begin)
             except json.JSONDecodeError as error:
@@ -253,6 +268,18 @@ class Source:
             pieces += (file.text[copied:place], " " * (end - place))
             copied = place = end
         return "".join([*pieces, file.text[copied:]])
+
+    def end_of_grammar(self, file: File, begin: int) -> int:
+        """Where the grammar in braces ends that a %lark has."""
+        depth, place = 1, begin + 1
+        while depth > 0:
+            match = _SCHEMA.search(file.text, place) if file.text[begin : begin + 1] == "{" else None
+            if match is None:
+                self.fail("behind %lark stands a grammar in braces, and here none ends", begin)
+            place = match.end()
+            if match["brace"] is not None:
+                depth += 1 if match["brace"] == "{" else -1
+        return place
 
     def take_options(self, token: Token, file: File) -> None:
         """Take options: ``skip_repetition``, ``allow_initial_skip``, and those that change no text."""
@@ -373,6 +400,11 @@ class Source:
         definition = scope.scope.get(name)
         if definition is None:
             what = "terminal" if is_terminal(token) else "rule"
+            if name in scope.declared:
+                message = (
+                    f"{str(token)!r} is made by a program's own lexer (%declare), and no grammar says where"
+                )
+                self.fail(message, file.position(token), UnsupportedPatternError)
             self.fail(f"there is no {what} {str(token)!r}", file.position(token))
         return definition
 

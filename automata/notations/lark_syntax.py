@@ -41,12 +41,12 @@ from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations import lark_terminals as terminals
-from tokenfst.automata.notations.lark_attributes import ending_early
+from tokenfst.automata.notations.lark_attributes import with_attributes
 from tokenfst.automata.notations.lark_bodies import TerminalBodies
 from tokenfst.automata.notations.lark_ignored import Runs, runs_of
 from tokenfst.automata.notations.lark_parameters import resolved
 from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal
-from tokenfst.automata.notations.reading import Token, fold
+from tokenfst.automata.notations.parsing.reading import Token, fold
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import called
 from tokenfst.budget import Budget
@@ -110,6 +110,7 @@ class _Builder(TerminalBodies):
         super().__init__(source, budget)
         self.runs, self.grammars = runs, grammars
         self.captured: dict[str, str] = {}
+        self.heated: dict[str, float] = {}
         self.rules: dict[str, Expr] = {}
         self.positions: dict[str, int] = {}
         self.waiting: list[tuple[str, Definition, dict[str, _Value], int | None]] = []
@@ -157,7 +158,7 @@ class _Builder(TerminalBodies):
             start = self.with_ignored_ends(first.name)
         shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
         order = sorted(self.rules, key=lambda name: self.positions.get(name, len(self.text)))
-        return refuse_empty(
+        made = refuse_empty(
             Grammar(
                 {name: self.rules[name] for name in order},
                 start,
@@ -168,11 +169,16 @@ class _Builder(TerminalBodies):
                 marked=self.marked(),
             )
         )
+        if self.heated and made.reading is not None and made.reading.refusal:
+            place = min(self.positions[name] for name in self.heated)
+            self.source.fail(made.reading.refusal, place, UnsupportedPatternError)
+        return made
 
     def marked(self) -> Marked:
         """What of the grammar is captured."""
         parts = self.schemas.marked
-        return Marked(self.captured | parts.rules, [*self.read, *parts.leaves])
+        heated = self.heated | parts.heated
+        return Marked(self.captured | parts.rules, [*self.read, *parts.leaves], heated)
 
     def with_ignored_ends(self, start: str) -> str:
         """The rule for whole texts: what is ignored may stand at their beginning as well, and some of it at their end
@@ -257,8 +263,10 @@ class _Builder(TerminalBodies):
             if is_terminal(definition.name.split(".")[-1]):
                 self.rules[name] = self.terminal(definition)
                 continue
-            if definition.attributes.ends_early:
-                self.rules[name] = self.early(definition)
+            if definition.attributes.temperature is not None:
+                self.heated[name] = definition.attributes.temperature
+            if definition.attributes.of_terminal:
+                self.rules[name] = self.terminal_rule(definition)
                 continue
             instances += bool(bound) or parameter is not None
             if instances > _MAX_INSTANCES or len(name) > 10 * _MAX_INSTANCES:
@@ -333,7 +341,7 @@ class _Builder(TerminalBodies):
             return self.schema(part, file)
         if part.type == "REGEX":
             return self.substrings(part, file)
-        if part.type == "GRAMMAR":
+        if part.type in ("GRAMMAR", "LARK"):
             return self.subgrammar(part, file)
         return self.anonymous([part], file)
 
@@ -347,11 +355,24 @@ class _Builder(TerminalBodies):
 
     def schema(self, token: Token, file: File) -> _Value:
         """The JSON texts of a schema. Raises what ``json_schema`` does."""
-        from tokenfst.automata.json_schema.door import json_schema
-
-        found = json_schema(file.schemas[token.start_pos], budget=self.budget)
-        value, key = self.schemas.expr(found), f"%json at {token.start_pos}"
+        value, key = self.schemas.expr(self.given(token, file)), f"%json at {token.start_pos}"
         return self.ended(value, key, lambda: value, lambda: _JSON), key
+
+    def given(self, token: Token, file: File) -> Constraint:
+        """The constraint that a %json or %lark holds, or that was given beside the text as @name."""
+        if token.type == "JSON":
+            from tokenfst.automata.json_schema.door import json_schema
+
+            return json_schema(file.schemas[token.start_pos], budget=self.budget)
+        if token.type == "LARK":
+            source = Source(file.schemas[token.start_pos], ignored_first=self.source.main.ignored_first)
+            return _Builder(source, self.budget, grammars=self.grammars).build("start")
+        found = self.grammars.get(token[1:])
+        if found is None:
+            known = ", ".join(map(repr, self.grammars)) or "none"
+            message = f"nothing is given for {str(token)!r}: pass lark_grammar(..., grammars={{{token[1:]!r}: ...}})"
+            self.source.fail(f"{message}; given: {known}", file.position(token))
+        return found
 
     def substrings(self, token: Token, file: File) -> _Value:
         """The words of the object behind a %regex."""
@@ -360,39 +381,68 @@ class _Builder(TerminalBodies):
         return self.ended(value, key, lambda: value, lambda: ((0, MAX_CODE_POINT),)), key
 
     def subgrammar(self, token: Token, file: File) -> _Value:
-        """The texts of a constraint that was given beside the text."""
-        found = self.grammars.get(token[1:])
-        if found is None:
-            known = ", ".join(map(repr, self.grammars)) or "none"
-            message = f"nothing is given for {str(token)!r}: pass lark_grammar(..., grammars={{{token[1:]!r}: ...}})"
-            self.source.fail(f"{message}; given: {known}", file.position(token))
-        value = self.schemas.expr(found)
-        return self.ended(value, str(token), lambda: value, lambda: ((0, MAX_CODE_POINT),)), str(token)
+        """The texts of a constraint that was given beside the text, or of a grammar inside of it."""
+        value = self.schemas.expr(self.given(token, file))
+        key = str(token) if token.type == "GRAMMAR" else f"%lark at {token.start_pos}"
+        return self.ended(value, key, lambda: value, lambda: ((0, MAX_CODE_POINT),)), key
 
-    def early(self, definition: Definition) -> Expr:
-        """A rule that is one terminal, whose words end as soon as they can."""
-        attributes, (_, file) = definition.attributes, definition.bodies[0]
-        for tree, _ in definition.bodies:
-            if any(
-                token.type == "RULE" for token in tree.scan_values(lambda value: isinstance(value, Token))
-            ):
-                message = (
-                    f"lazy and suffix are for terminals, and {definition.name!r} names rules: capitalize them"
-                )
-                self.source.fail(message, definition.position, UnsupportedPatternError)
-        words = self.compiled(self.pattern_of(definition.bodies).patterns, definition.position)
-        suffix = None
-        if (token := attributes.suffix) is not None:
+    def terminal_rule(self, definition: Definition) -> Expr:
+        """A rule that is one terminal, with attributes that only such a rule can have."""
+        attributes, (tree, file) = definition.attributes, definition.bodies[0]
+        tokens = list(tree.scan_values(lambda value: isinstance(value, Token)))
+        if len(definition.bodies) == 1 and [token.type for token in tokens] in (
+            ["JSON"],
+            ["GRAMMAR"],
+            ["LARK"],
+        ):
+            words = self.regular_value(tokens[0], file, definition)
+        else:
+            words = self.terminal_words(definition)
+        end = None
+        if (token := attributes.end) is not None:
             if token.type == "TERMINAL":
-                suffix = self.terminal(self.source.look_up(token, file))
+                end = self.terminal(self.source.look_up(token, file))
             else:
-                suffix = self.leaf([token], file)
+                end = self.leaf([token], file)
         inner = next((read for expr, read in self.read if expr is words), None)
-        found, read = ending_early(attributes, words, suffix, inner)
+        found, read = with_attributes(attributes, words, end, inner, self.budget)
         if read is not None:
             self.read.append((found, read))
         key = f"{definition.name} at {definition.position}"
         return self.ended(found, key, lambda: found, lambda: ((0, MAX_CODE_POINT),))
+
+    def terminal_words(self, definition: Definition) -> Expr:
+        """The words of a rule that is one terminal."""
+        for tree, _ in definition.bodies:
+            if any(
+                token.type in ("RULE", "JSON", "GRAMMAR", "LARK", "SPECIAL")
+                for token in tree.scan_values(lambda value: isinstance(value, Token))
+            ):
+                message = (
+                    "lazy, suffix, stop and max_tokens are for terminals, max_tokens also for one %json or @name, and "
+                    f"{definition.name!r} names other things: capitalize its rules"
+                )
+                self.source.fail(message, definition.position, UnsupportedPatternError)
+        return self.compiled(self.pattern_of(definition.bodies).patterns, definition.position)
+
+    def regular_value(self, token: Token, file: File, definition: Definition) -> Expr:
+        """The texts of a %json or @name that is all of a rule, as an expression of its own."""
+        if definition.attributes.ends_early:
+            message = f"lazy, suffix and stop are for terminals, and {definition.name!r} is none"
+            self.source.fail(message, definition.position, UnsupportedPatternError)
+        found = self.given(token, file)
+        if isinstance(found, Grammar):
+            if not found.is_regular():
+                message = (
+                    f"max_tokens is for texts without recursion, and {definition.name!r} needs a stack: pass "
+                    "lark_grammar(..., grammars={name: grammar.truncate(depth)})"
+                )
+                self.source.fail(message, definition.position, UnsupportedPatternError)
+            found = found.to_language()
+        assert isinstance(found, Language)
+        if found.reading is not None:
+            self.read.append((found.expr, found.reading))
+        return found.expr
 
     def anonymous(self, tokens: list[Token], file: File) -> _Value:
         """A terminal that is spelled out in a rule."""

@@ -31,7 +31,7 @@ from tokenfst.automata.openfst.fst import (
     require_pynini,
     to_arcs,
 )
-from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
+from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label, symbol_bytes
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
 
@@ -178,13 +178,9 @@ def _symbol_speller(table: Any) -> _Speller:
         if not table.member(label):
             raise ValueError(f"is not in the symbol table {table.name()!r}")
         symbol: str = table.find(label)
-        if len(symbol) == 1:
-            return symbol.encode()
-        if len(symbol) == 4 and symbol.startswith("0x"):
-            try:
-                return bytes([int(symbol[2:], 16)])
-            except ValueError:
-                pass
+        data = symbol_bytes(symbol)
+        if data is not None:
+            return data
         raise ValueError(
             f"is the symbol {symbol!r}; a symbol is one character, or a byte such as 0x0a. Of others, compose the "
             "machine with a transducer that spells them"

@@ -7,6 +7,7 @@ pynini's own string compiler uses label = byte; ``label_kinds`` reads such machi
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +21,8 @@ BYTE_ZERO_LABEL = 1
 
 LAST_BYTE_LABEL = 256
 """The label of byte 255."""
+
+_BYTE_SYMBOL = re.compile("0x([0-9a-fA-F]{2})")
 
 _Labels = TypeVar("_Labels", int, npt.NDArray[np.integer])
 
@@ -42,3 +45,12 @@ def token_label(token: _Labels) -> _Labels:
 def label_token(label: _Labels) -> _Labels:
     """The token id of a label of at least 1."""
     return label - 1
+
+
+def symbol_bytes(symbol: str) -> bytes | None:
+    """The bytes of a symbol: of one character its UTF-8, of ``0x`` and two hexadecimal digits that byte; None of any
+    other symbol."""
+    if len(symbol) == 1:
+        return None if "\ud800" <= symbol <= "\udfff" else symbol.encode()
+    named = _BYTE_SYMBOL.fullmatch(symbol)
+    return bytes.fromhex(named[1]) if named else None

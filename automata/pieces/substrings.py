@@ -22,8 +22,8 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.expression import Dfa, NativeMachine, machine
-from tokenfst.automata.languages.constraint import encode
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

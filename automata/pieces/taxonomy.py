@@ -27,8 +27,8 @@ from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.languages.constraint import encode
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
 

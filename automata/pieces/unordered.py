@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import EMPTY
-from tokenfst.automata.languages.constraint import widest
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import widest
 from tokenfst.errors import ConstraintError
 
 

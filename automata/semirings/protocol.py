@@ -29,11 +29,13 @@ class Semiring:
 
     def plus(self, one: Any, other: Any) -> Any:
         """The sum: what two paths weigh together."""
-        raise NotImplementedError
+        raise FstOpError(f"the semiring {self.name!r} does not say what a sum is: write plus(one, other)")
 
     def times(self, one: Any, other: Any) -> Any:
         """The product: what one path weighs behind another."""
-        raise NotImplementedError
+        raise FstOpError(
+            f"the semiring {self.name!r} does not say what a product is: write times(one, other)"
+        )
 
     def divide_left(self, product: Any, factor: Any) -> Any:
         """The value that ``factor`` times it is ``product``."""
@@ -47,7 +49,9 @@ class Semiring:
 
     def star(self, value: Any) -> Any:
         """1 + a + aa + ...; ``FstOpError`` where that has no sum. Without it cycles are added up until ``near``."""
-        raise NotImplementedError
+        raise FstOpError(
+            f"the semiring {self.name!r} does not say what 1 + a + aa + ... is: write star(value)"
+        )
 
     def reverse(self, value: Any) -> Any:
         """The value in the semiring whose products are turned round (``reversed_semiring``)."""

@@ -32,7 +32,7 @@ from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.automata.regex.ecma import ecma_pattern
 from tokenfst.automata.structural_tags.assembling import PLAIN, Makers, Parts
 from tokenfst.automata.structural_tags.closing import OPEN, Closing, read_closing
-from tokenfst.automata.structural_tags.formats import (
+from tokenfst.automata.structural_tags.documents.formats import (
     AnyText,
     AnyTokens,
     ConstString,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tokenfst.automata.expressions.expression import EPSILON, Expr, TokenName, union
-from tokenfst.automata.structural_tags.formats import Mark, TokenRef
+from tokenfst.automata.structural_tags.documents.formats import Mark, TokenRef
 from tokenfst.automata.structural_tags.marks import Marks, Spelled, spelled_expr, token_expr
 
 

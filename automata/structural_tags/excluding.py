@@ -26,18 +26,17 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.writer import Writer
+from tokenfst.automata.json_schema.writing.writer import OwnMembers
 from tokenfst.automata.languages.emptiness import has_word
 
 
-class Excluding(Writer):
+class Excluding(OwnMembers):
     """Writes JSON without these texts in its strings."""
 
     def __init__(
         self, meaning: Meaning, layout: Layout, *, fractions: bool, any_order: bool, excludes: Sequence[bytes]
     ) -> None:
         super().__init__(meaning, layout, fractions=fractions, any_order=any_order, distinct=False)
-        self._plain = None
         self.excludes = excludes
         quote = literal(b'"')
         self._held = concat(quote, held(excludes), quote)

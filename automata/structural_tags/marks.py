@@ -24,7 +24,7 @@ from tokenfst.automata.expressions.expression import (
     tokens,
     union,
 )
-from tokenfst.automata.structural_tags.formats import Mark, TokenRef
+from tokenfst.automata.structural_tags.documents.formats import Mark, TokenRef
 from tokenfst.errors import StructuralTagError
 
 Reading = Literal["token", "text", "both"]

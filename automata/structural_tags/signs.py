@@ -7,8 +7,8 @@ the tag means, and nothing else parses it.
 Signs stand behind the beginning and behind the end of each tag; in parameters in a style, behind the name of an element
 and behind the element. There text could not go on instead, unless a tag's beginning is that of another.
 
-Invariant (native/walks/signed_text.hpp): bytes of signs are from 0xF8 on, the last from 0xFC on, the others below. Of
-two signs at one place the least is read: a value that is no string before a string.
+Invariant (native/exclusion/signed_text.hpp): bytes of signs are from 0xF8 on, the last from 0xFC on, the others below.
+Of two signs at one place the least is read: a value that is no string before a string.
 """
 
 from __future__ import annotations

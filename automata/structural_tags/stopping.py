@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tokenfst.automata.expressions.expression import EMPTY, Expr, concat, repeat, union
 from tokenfst.automata.structural_tags.closing import OPEN
-from tokenfst.automata.structural_tags.formats import (
+from tokenfst.automata.structural_tags.documents.formats import (
     AnyText,
     AnyTokens,
     ConstString,

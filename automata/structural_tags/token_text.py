@@ -27,7 +27,7 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.automata.structural_tags.closing import Closing
-from tokenfst.automata.structural_tags.formats import AnyTokens
+from tokenfst.automata.structural_tags.documents.formats import AnyTokens
 from tokenfst.automata.structural_tags.marks import Marks
 
 

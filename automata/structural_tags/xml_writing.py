@@ -37,15 +37,15 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout, layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
+from tokenfst.automata.json_schema.writing.writer import START, OwnMembers, Rules, Writer, name_of, place_of
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.structural_tags.documents.xml_styles import Style
 from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
 from tokenfst.automata.structural_tags.free_text import FreeText
 from tokenfst.automata.structural_tags.signs import Ended, Signs
-from tokenfst.automata.structural_tags.xml_styles import Style
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
@@ -95,7 +95,7 @@ def styled(
     return made
 
 
-class Elements(Writer):
+class Elements(OwnMembers):
     """Writes elements; values inside of them by ``json``, whose rules it shares, unless the style nests."""
 
     def __init__(
@@ -110,7 +110,6 @@ class Elements(Writer):
             distinct=False,
         )
         self.json, self.style, self.gap, self.signs = json, style, gap, signs
-        self._plain = None
         self.share_rules(json)
         self._stop = style.stop.encode()
         self.excludes = excludes
@@ -148,7 +147,7 @@ class Elements(Writer):
             found = self._level.members[key] = EMPTY if barred else self.element(lead, written, formula)
         return found
 
-    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool) -> Expr:
+    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool | str) -> Expr:
         assert not any(marks.values())  # a writer without ``distinct`` has refused what needs them
         return union(self.gap if empty else EMPTY, concat(self.gap, filled, self.gap))
 

@@ -33,8 +33,8 @@ from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.minimization import minimal
 from tokenfst.automata.expressions.tables import levels
-from tokenfst.automata.languages import drawing
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.pictures import drawing
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, UnknownSymbolError
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tokenfst.automata.notations.reading import Token, fault, fold, parse
+from tokenfst.automata.notations.parsing.reading import Token, fault, fold, parse
 from tokenfst.automata.symbols.declare import PATTERNS
 from tokenfst.automata.symbols.progression import Formula, Formulas, negated
 

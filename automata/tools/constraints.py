@@ -18,7 +18,7 @@ from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.assembling import PLAIN, Makers
 from tokenfst.automata.structural_tags.building import Builder
-from tokenfst.automata.structural_tags.formats import Format
+from tokenfst.automata.structural_tags.documents.formats import Format
 from tokenfst.automata.structural_tags.marks import Marks
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.signs import Signs
@@ -146,8 +146,13 @@ class ToolStream(Stream):
         if not isinstance(data, bytes):
             return super().feed(data)
         self._parts.append(data)
-        self._parser.feed(data)
-        return self._events.take()
+        self._feed(data)
+        found = self._found
+        if not found:
+            return []
+        told = found[:]
+        found.clear()
+        return told
 
     def close(self) -> list[Event]:
         """What the end of the text decides."""
@@ -159,6 +164,7 @@ class ToolStream(Stream):
         events = self._parser.events
         assert events is not None, "this parser tells"
         self._events = events
+        self._feed, self._found = self._parser.feed, events.found
 
     def _read(self, data: bytes) -> list[Event]:
         self._parser.feed(data)

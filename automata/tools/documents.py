@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.sets.strings import TextPattern
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.structural_tags.xml_styles import STYLES
+from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
 from tokenfst.automata.tools.declared.choosing import Chosen
 from tokenfst.automata.tools.declared.definitions import Tool
 from tokenfst.automata.tools.declared.formats import CallFormat
@@ -28,7 +28,7 @@ _ENDS = ["<|end|>", "<|return|>"]
 _START = "<|start|>assistant"
 _FINAL = "<|channel|>final<|message|>"
 _MESSAGE_END = "<|close|>message<|sep|>"
-_K3_SIGNS = ["<|open|>", "<|close|>", "<|sep|>"]
+K3_SIGNS = ["<|open|>", "<|close|>", "<|sep|>"]
 """What no string of Kimi K3's style holds."""
 
 
@@ -92,7 +92,7 @@ class _Drawing:
         self.sketch.origins[id(schema)] = tool.pointer
         found = {"type": "json_schema", "json_schema": schema, "style": self.row.style}
         if self.row.style == "kimi_k3_xml":
-            found["excludes"] = _K3_SIGNS
+            found["excludes"] = K3_SIGNS
         form: Form = "json" if self.row.style == "json" else "elements"
         return {**found, "any_order": self.plan.any_order}, form
 
@@ -103,7 +103,7 @@ class _Drawing:
             return json_input(self.sketch, number, tool, whitespace)
         if row.style == "python":
             return python_input(self.sketch, number, tool)
-        style, excludes = STYLES[row.style], _K3_SIGNS if row.style == "kimi_k3_xml" else []
+        style, excludes = STYLES[row.style], K3_SIGNS if row.style == "kimi_k3_xml" else []
         return element_input(self.sketch, number, tool, style, excludes, whitespace, newlines=row.newlines)
 
     def _input_schema(self, tool: Tool) -> dict[str, Any]:

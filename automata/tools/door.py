@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from tokenfst.arguments import checked_but
+from tokenfst.automata.structural_tags.documents.reading import read_document
 from tokenfst.automata.structural_tags.marks import Marks, TokenTable
-from tokenfst.automata.structural_tags.reading import read_document
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.tools.constraints import About, ToolConstraint, makers
 from tokenfst.automata.tools.declared.choosing import read_choice

@@ -19,14 +19,15 @@ from tokenfst.automata.json_values.strings import json_code
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text.literals import string_code
-from tokenfst.automata.structural_tags.xml_styles import Style
+from tokenfst.automata.structural_tags.documents.xml_styles import Style
 from tokenfst.automata.tools.declared.definitions import Tool
 from tokenfst.automata.tools.declared.sketches import Json, Sketch, constant, either, sequence
-from tokenfst.errors import AlgebraError, ConstraintError, ToolError
+from tokenfst.errors import ConstraintError, ToolError
 
 _NO_TEXT = {
     Op.ONE_TOKEN: "tokens",
     Op.TOKENS: "tokens",
+    Op.FEW_TOKENS: "tokens",
     Op.SELECTION: "a choice of lazy terminals",
     Op.OPENED: "items that must differ",
     Op.FRESH: "items that must differ",
@@ -82,7 +83,7 @@ def without(tool: Tool, parts: list[str]) -> Constraint:
         held = Language.any_bytes() + Language.literal(part) + Language.any_bytes()
         try:
             texts = texts & (Language.any_text() - held)
-        except AlgebraError as error:
+        except ConstraintError as error:
             raise ToolError(tool.pointer, f"what ends the input cannot be left out of it: {error}") from error
     return texts
 

@@ -23,7 +23,7 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, place_of
+from tokenfst.automata.json_schema.writing.writer import START, OwnMembers, Rules, place_of
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text import literals
@@ -55,13 +55,12 @@ def python_arguments(
     return made
 
 
-class _Values(Writer):
+class _Values(OwnMembers):
     """Writes values as Python's literals."""
 
     def __init__(self, meaning: Meaning) -> None:
         written = layout("flexible", spelling="plain", separators=(", ", ": "))
         super().__init__(meaning, written, fractions=True, any_order=False, distinct=False)
-        self._plain = None
 
     def scalars(self, shape: Shape, where: str) -> Expr:
         constants = ((b"None", shape.null), (b"True", shape.true), (b"False", shape.false))
@@ -109,13 +108,12 @@ class _Pairs(Members):
         return self.writer.strings((strings,))
 
 
-class _Keywords(Writer):
+class _Keywords(OwnMembers):
     """Writes the members of an object as keyword arguments; their values by ``values``."""
 
     def __init__(self, values: _Values) -> None:
         super().__init__(values.meaning, values.layout, fractions=True, any_order=False, distinct=False)
         self.values = values
-        self._plain = None
         self.share_rules(values)
 
     def write(self, root: Formula) -> Rules:
@@ -131,7 +129,7 @@ class _Keywords(Writer):
             )
         return concat(literal(f"{name}=".encode()), self.values.value(formula))
 
-    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool) -> Expr:
+    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool | str) -> Expr:
         assert not any(marks.values())  # a writer without ``distinct`` has refused what needs them
         return union(EPSILON, filled) if empty else filled
 

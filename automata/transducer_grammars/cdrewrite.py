@@ -18,14 +18,18 @@ from collections.abc import Iterable
 
 from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars.strings import BOS, EOS, bracketed
-from tokenfst.automata.transducers.building import chain, optimize
+from tokenfst.automata.transducer_operations.building import chain, optimize
+from tokenfst.automata.transducer_operations.operations import compose, is_acceptor, reverse, words_of
+from tokenfst.automata.transducers.arcs import require_same
 from tokenfst.automata.transducers.checks import chosen
-from tokenfst.automata.transducers.operations import compose, is_acceptor, reverse, words_of
-from tokenfst.automata.transducers.vector import VectorFst, require_same
+from tokenfst.automata.transducers.mapping import EncodeMapper
+from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstOpError
 
 _UNWEIGHTED = 0x200000000
+_FEW = 200
+"""States of a machine that is not worth merging."""
 
 
 @checked
@@ -76,6 +80,7 @@ class _Rule:
         self._tau, self._left, self._right, self._alphabet = tau, left, right, alphabet
         self._at_once, self._optional, self._budget = at_once, optional, budget
         self._kind = tau.arc_type()
+        self._zero, self._one = float(tau.kind.core.zero()), float(tau.kind.core.one())
         top = max([0, *alphabet, *_labels_in(tau), *_labels_in(left), *_labels_in(right)])
         if top > 2**31 - 5:
             raise FstArgError("cdrewrite: labels are too large: three more are needed")
@@ -99,7 +104,16 @@ class _Rule:
         made = parts[0]
         for each in parts[1:]:
             made = compose(made, each, budget=self._budget)
-        return made
+        return self._merged(made)
+
+    def _merged(self, machine: VectorFst) -> VectorFst:
+        """States that have the same arcs into the same states made one: each place where the rule may begin has brought
+        a copy of all that the rule does. Small machines are left as they are."""
+        if machine.num_states() < _FEW:
+            return machine
+        mapper = EncodeMapper(self._kind, True, True)
+        machine.encode(mapper, budget=self._budget).minimize(allow_nondet=True, budget=self._budget)
+        return machine.decode(mapper, budget=self._budget)
 
     def _find(self) -> VectorFst:
         """Puts ``<1`` or ``<2`` before each place from which the rule's input leads to a ``>``."""
@@ -133,7 +147,7 @@ class _Rule:
                 self._arc(drop, state, label, label, 1)
         for mark in (self._close, self._open, self._not):
             self._arc(drop, 1, mark, 0, 1)
-        inner = compose(drop, self._tau, budget=self._budget)
+        inner = self._merged(compose(drop, self._tau, budget=self._budget))
         made = _one_state(
             self._kind, [*((a, a) for a in self._alphabet), (self._close, 0), (self._not, self._not)]
         )
@@ -189,14 +203,6 @@ class _Rule:
             made.core.set_final(0, self._zero)
             return made
         return words_of(made, self._budget)
-
-    @property
-    def _zero(self) -> float:
-        return float(self._tau.kind.core.zero())
-
-    @property
-    def _one(self) -> float:
-        return float(self._tau.kind.core.one())
 
     def _arc(self, machine: VectorFst, source: int, ilabel: int, olabel: int, target: int) -> None:
         machine.core.add_arc(source, ilabel, olabel, self._one, target)

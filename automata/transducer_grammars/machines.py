@@ -15,7 +15,7 @@ from typing import Any
 from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars import cdrewrite as rules
 from tokenfst.automata.transducer_grammars.strings import bracketed, name_of
-from tokenfst.automata.transducers import building, operations
+from tokenfst.automata.transducer_operations import building, operations
 from tokenfst.automata.transducers.checks import NO_STATE_ID
 from tokenfst.automata.transducers.mapping import arcmap
 from tokenfst.automata.transducers.symbols import SymbolTable
@@ -178,15 +178,16 @@ _ACYCLIC = 0x800000000
 
 
 def text_of(labels: Iterable[int], token_type: TokenType) -> str:
-    """The string that labels spell; those of names in brackets as such."""
+    """The string that labels spell; those of names in brackets as such. ``FstOpError`` for labels that stand for
+    nothing."""
     if isinstance(token_type, SymbolTable):
-        return " ".join(str(token_type.find(label)) for label in labels)
+        return building.spelled(list(labels), token_type)
     out = bytearray()
     for label in labels:
         if (name := name_of(label)) is not None or (token_type == "byte" and label > 255):
             out += f"[{name or label}]".encode()
         else:
-            out += bytes([label]) if token_type == "byte" else chr(label).encode()
+            out += bytes([label]) if token_type == "byte" else building.spelled([label], "utf8").encode()
     try:
         return out.decode()
     except UnicodeDecodeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars.machines import Fst, compose, shortestpath
-from tokenfst.automata.transducers import building
+from tokenfst.automata.transducer_operations import building
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.budget import Budget
 from tokenfst.errors import FstOpError

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from tokenfst.automata.transducers.building import labels_of
+from tokenfst.automata.transducer_operations.building import characters, labels_of
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.errors import FstArgError
 
@@ -26,7 +26,7 @@ def bracketed(text: str | bytes, token_type: str | SymbolTable = "byte") -> list
     if isinstance(token_type, SymbolTable):
         return labels_of(text, token_type)
     if isinstance(text, bytes):
-        text = text.decode("latin-1") if token_type == "byte" else text.decode()
+        text = text.decode("latin-1") if token_type == "byte" else characters(text)
         plain = (lambda part: labels_of(part.encode("latin-1"), "byte")) if token_type == "byte" else None
     else:
         plain = None

@@ -15,11 +15,12 @@ WeightLike = Weight | str | float
 SHORTEST_DELTA = 1e-6
 DELTA = 1 / 1024
 Limits = tuple[int, int, float]
+_DEFAULT = Budget()
 
 
 def limits(budget: Budget | None) -> Limits:
     """A budget as the core takes it."""
-    given = budget or Budget()
+    given = budget or _DEFAULT
     return given.states, given.bytes, given.seconds
 
 

@@ -1,8 +1,9 @@
-"""Archives of machines under keys: OpenFst's FAR files of the types sttable and stlist, both ways.
+"""Archives of machines under keys: OpenFst's FAR files of the types sttable, stlist and fst, both ways.
 
-stlist: a key and a machine one after the other, an empty key at the end. sttable: the same, then the number of entries,
-the place of each, and the number once more. Keys ascend in both. A machine stands there as in a file of its own. An
-archive is read as a whole; a machine is decoded when it is asked for. Linear; finding a key is O(log entries).
+fst: a file of one machine, whose key is the file's name. stlist: a key and a machine one after the other, an empty key
+at the end. sttable: the same, then the number of entries, the place of each, and the number once more. Keys ascend in
+both. A machine stands there as in a file of its own. An archive is read as a whole; a machine is decoded when it is
+asked for. Linear; finding a key is O(log entries).
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from types import TracebackType
 import numpy as np
 
 from tokenfst.arguments import checked
-from tokenfst.automata.openfst.headers import ISYMBOLS, OSYMBOLS, Cursor
+from tokenfst.automata.openfst.headers import ISYMBOLS, MAGIC, OSYMBOLS, Cursor
 from tokenfst.automata.transducers.checks import chosen
-from tokenfst.automata.transducers.files import from_bytes, to_bytes
+from tokenfst.automata.transducers.files import from_bytes, numeric, to_bytes
 from tokenfst.automata.transducers.symbols import read_symbols
 from tokenfst.automata.transducers.vector import VectorFst
-from tokenfst.automata.transducers.weights import ARC_TYPES, arc_type_named
+from tokenfst.automata.transducers.weights import arc_type_named
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIOError, FstOpError
 
 _MAGIC = {"sttable": 2125656924, "stlist": 5656924}
 _VERSION = 1
-_TYPES = ("default", "sttable", "stlist")
+_TYPES = ("default", "sttable", "stlist", "fst")
 
 
 class FarReader:
@@ -50,7 +51,7 @@ class FarReader:
         entries, types, arcs = list[tuple[str, bytes]](), set[str](), set[str]()
         for source in sources:
             try:
-                far_type, found = _entries_of(Path(source).read_bytes())
+                far_type, found = _entries_of(Path(source).read_bytes(), os.fspath(source))
                 arcs |= {_arc_type(data) for _, data in found}
             except FstIOError as error:
                 raise FstIOError(f"{os.fspath(source)}: {error}") from error
@@ -62,7 +63,7 @@ class FarReader:
         return cls(entries, types.pop() if len(types) == 1 else "default", budget)
 
     def far_type(self) -> str:
-        """ "sttable" or "stlist"."""
+        """ "sttable", "stlist" or "fst"."""
         return self._type
 
     def arc_type(self) -> str:
@@ -127,7 +128,7 @@ class FarWriter:
         self._kind = arc_type_named(arc_type)
         self._type = chosen("far_type", far_type, _TYPES).replace("default", "sttable")
         self._path: Path | None = Path(source)
-        self._parts = [struct.pack("<ii", _MAGIC[self._type], _VERSION)]
+        self._parts = [] if self._type == "fst" else [struct.pack("<ii", _MAGIC[self._type], _VERSION)]
         self._places = list[int]()
         self._size, self._last = 8, ""
 
@@ -135,11 +136,11 @@ class FarWriter:
     def create(
         cls, source: str | os.PathLike[str], arc_type: str = "standard", far_type: str = "default"
     ) -> FarWriter:
-        """An archive for machines of one arc type; "default" is "sttable"."""
+        """An archive for machines of one arc type; "default" is "sttable", "fst" has room for one machine."""
         return cls(source, arc_type, far_type)
 
     def far_type(self) -> str:
-        """ "sttable" or "stlist"."""
+        """ "sttable", "stlist" or "fst"."""
         return self._type
 
     def arc_type(self) -> str:
@@ -163,9 +164,14 @@ class FarWriter:
             raise FstOpError(
                 f"the archive has arcs of type {self._kind.name!r}, and the machine {fst.arc_type()!r}"
             )
+        if self._type == "fst" and self._places:
+            raise FstOpError(
+                'an archive of type "fst" is the file of one machine, which it has: take "sttable"'
+            )
         self._places.append(self._size)
         name = key.encode()
-        self._put(struct.pack("<i", len(name)) + name + to_bytes(fst))
+        head = b"" if self._type == "fst" else struct.pack("<i", len(name)) + name
+        self._put(head + to_bytes(fst))
         self._last = key
 
     def __setitem__(self, key: str, fst: VectorFst) -> None:
@@ -176,8 +182,12 @@ class FarWriter:
         if self._path is None:
             return
         count = len(self._places)
-        end = struct.pack(f"<{count + 2}q", count, *self._places, count)
-        self._put(end if self._type == "sttable" else struct.pack("<i", 0))
+        if self._type == "sttable":
+            self._put(struct.pack(f"<{count + 2}q", count, *self._places, count))
+        elif self._type == "stlist":
+            self._put(struct.pack("<i", 0))
+        elif not count:
+            raise FstOpError('an archive of type "fst" is the file of one machine, and none was added')
         self._path.write_bytes(b"".join(self._parts))
         self._path = None
 
@@ -207,12 +217,15 @@ def Far(  # noqa: N802  # pynini's name
 # --- details ------------------------------------------------------------------------------------------
 
 
-def _entries_of(data: bytes) -> tuple[str, list[tuple[str, bytes]]]:
+def _entries_of(data: bytes, source: str) -> tuple[str, list[tuple[str, bytes]]]:
+    if data.startswith((MAGIC, MAGIC[::-1])):
+        Cursor(data).header()
+        return "fst", [(source, data)]
     cursor = Cursor(data)
     magic, version = cursor.unpack("<ii")
     far_type = next((name for name, each in _MAGIC.items() if each == magic), None)
     if far_type is None or version != _VERSION:
-        raise FstIOError("it is no archive of type sttable or stlist, version 1")
+        raise FstIOError("it is no archive of type sttable, stlist (version 1) or fst")
     end = len(data)
     places = list[int]()
     if far_type == "sttable":
@@ -246,9 +259,7 @@ def _entries_of(data: bytes) -> tuple[str, list[tuple[str, bytes]]]:
 def _skip_machine(cursor: Cursor) -> None:
     """Behind the machine at hand, whose length only its parts say."""
     head = cursor.header()
-    kind = ARC_TYPES.get(head.arc_type.decode("ascii", "backslashreplace"))
-    if kind is None:
-        raise FstIOError(f"its arcs are of type {head.arc_type!r}; read are {', '.join(ARC_TYPES)}")
+    kind = numeric(head.arc_type.decode("ascii", "backslashreplace"))
     for flag in (ISYMBOLS, OSYMBOLS):
         if head.flags & flag:
             read_symbols(cursor)

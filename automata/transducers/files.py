@@ -8,18 +8,33 @@ import struct
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from tokenfst.arguments import checked
 from tokenfst.automata.openfst.fst import require_pynini
 from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS, VERSION, Cursor
 from tokenfst.automata.transducers.checks import chosen, limits
 from tokenfst.automata.transducers.symbols import SymbolTable, read_symbols
 from tokenfst.automata.transducers.vector import VectorFst
-from tokenfst.automata.transducers.weights import ARC_TYPES
+from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIOError
 
 _EXPANDED, _MUTABLE = 1, 2
 _KINDS = ("vector", "const")
+_ALIGNED_VERSION, _ALIGNMENT = 1, 16
+_STRUCTURED = (
+    "gallic",
+    "string",
+    "lexicographic",
+    "expectation",
+    "power",
+    "signed",
+    "_LT_",
+    "_^",
+    "reverse_",
+)
+"""What the names of arc types have in them whose weights are pairs, strings or tuples."""
 
 
 @checked
@@ -40,19 +55,45 @@ def from_bytes(data: bytes, *, budget: Budget | None = None) -> VectorFst:
     cursor = Cursor(data)
     head = cursor.header()
     kind, name = (each.decode("ascii", "backslashreplace") for each in (head.kind, head.arc_type))
-    if name not in ARC_TYPES:
-        raise FstIOError(f"its arcs are of type {name!r}; read are {', '.join(ARC_TYPES)}")
-    if kind not in _KINDS or head.version != VERSION or head.flags & ALIGNED:
+    arc_type = numeric(name)
+    aligned = kind == "const" and (head.version == _ALIGNED_VERSION or bool(head.flags & ALIGNED))
+    if kind not in _KINDS or not (head.version == VERSION or aligned):
         raise FstIOError(
             f"it is an OpenFst file of type {kind!r}, version {head.version}; read are vector and const, version "
-            f"{VERSION}, not aligned: convert it with fstconvert --fst_type=vector"
+            f"{VERSION}: convert it with fstconvert --fst_type=vector"
         )
     tables = [read_symbols(cursor) if head.flags & flag else None for flag in (ISYMBOLS, OSYMBOLS)]
-    arc_type = ARC_TYPES[name]
+    at = cursor.at
+    if aligned:
+        weight = np.dtype(arc_type.dtype).itemsize
+        data, at = _packed(data, at, head.num_states * (weight + 16)), 0
     core = arc_type.core.from_body(
-        data, cursor.at, kind == "vector", head.start, head.num_states, head.num_arcs, limits(budget)
+        data, at, kind == "vector", head.start, head.num_states, head.num_arcs, limits(budget)
     )
     return VectorFst.of_core(arc_type, core, (tables[0], tables[1]))
+
+
+def numeric(name: str) -> ArcType:
+    """The arc type of a file. ``FstIOError`` for one that there is not here."""
+    if name in ARC_TYPES:
+        return ARC_TYPES[name]
+    known = ", ".join(ARC_TYPES)
+    if any(each in name for each in _STRUCTURED):
+        raise FstIOError(
+            f"its arcs are of type {name!r}, whose weights are not single numbers; read are {known}: take the weights "
+            "apart with fstmap (--map_type=from_gallic), or build the machine with tokenfst.semirings"
+        )
+    raise FstIOError(f"its arcs are of type {name!r}; read are {known}")
+
+
+def _packed(data: bytes, at: int, states: int) -> bytes:
+    """The states and arcs of an aligned const file, which both begin at multiples of 16 bytes, one behind the
+    other."""
+    if states < 0:
+        raise FstIOError("it announces fewer than no states: the file is damaged")
+    begin = at + -at % _ALIGNMENT
+    end = begin + states
+    return data[begin:end] + data[end + -end % _ALIGNMENT :]
 
 
 @checked

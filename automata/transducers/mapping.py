@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tokenfst.arguments import checked
 from tokenfst.automata.transducers.checks import DELTA, chosen, limits, positive
+from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight, arc_type_named, number
@@ -51,8 +52,7 @@ def arcmap(
     ifst: VectorFst, delta: float = DELTA, map_type: str = "identity", power: float = 1.0,
     weight: Weight | str | float | None = None, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """Every arc and final weight changed: labels dropped, weights mapped, another semiring (docs/fst.md says
-    how)."""
+    """Every arc and final weight changed: labels dropped, weights mapped, another semiring, as ``map_type`` says."""
     chosen("arcmap: map_type", map_type, _MAP_TYPES)
     if map_type in ("to_std", "to_log", "to_log64"):
         return _to(ifst, {"to_std": "standard"}.get(map_type, map_type.removeprefix("to_")), budget)
@@ -167,8 +167,9 @@ def _superfinal(fst: VectorFst, budget: Budget | None) -> VectorFst:
         len(finals) == 1 and fst.core.final(finals[0]) == core.one() and fst.num_arcs(finals[0]) == 0
     ):
         return made
-    end = made.add_state()
+    growth, end = Growth(budget, "arcmap"), made.add_state()
     for state in finals:
+        growth.grown(made)
         made.core.add_arc(state, 0, 0, fst.core.final(state), end)
         made.core.set_final(state, core.zero())
     return made.set_final(end)
@@ -176,8 +177,9 @@ def _superfinal(fst: VectorFst, budget: Budget | None) -> VectorFst:
 
 @checked
 def statemap(ifst: VectorFst, map_type: str, *, budget: Budget | None = None) -> VectorFst:
-    """ "identity"; "arc_sum": arcs with the same labels and target as one, with the sum of their weights;
-    "arc_unique": arcs that are wholly the same as one. Arcs come out sorted by (input, output, target)."""
+    """The arcs of each state merged. "arc_sum": those with the same labels and target as one, with the sum of their
+    weights; "arc_unique": those that are wholly the same as one; "identity": none. They come out sorted by (input,
+    output, target)."""
     chosen("statemap: map_type", map_type, ("identity", "arc_sum", "arc_unique"))
     if map_type == "identity":
         return ifst.copy()
@@ -187,8 +189,9 @@ def statemap(ifst: VectorFst, map_type: str, *, budget: Budget | None = None) ->
         .set_output_symbols(ifst.output_symbols())
     )
     made.add_states(ifst.num_states())
-    plus = ifst.kind.core.plus
+    plus, growth = ifst.kind.core.plus, Growth(budget, "statemap")
     for state in ifst.states():
+        growth.grown(made)
         kept: dict[tuple[int, ...], float] = {}
         for ilabel, olabel, weight, target in sorted(
             ifst.core.arcs(state), key=lambda arc: (arc[0], arc[1], arc[3], arc[2])
@@ -230,42 +233,60 @@ class EncodeMapper:
         """Its semiring."""
         return self._kind.weight_type
 
-    def _code(self, ilabel: int, olabel: int, weight: float) -> int:
-        key = (ilabel, olabel if self._labels else 0, weight if self._weights else self._kind.core.one())
-        return self._codes.setdefault(key, len(self._codes) + 1)
-
     def _check(self, call: str, fst: VectorFst) -> None:
         if fst.kind is not self._kind:
             raise FstOpError(
                 f"{call}: the mapper is for arcs of type {self._kind.name!r}, and the machine has {fst.arc_type()!r}"
             )
 
-    def encoded(self, fst: VectorFst) -> VectorFst:
+    def encoded(self, fst: VectorFst, budget: Budget | None = None) -> VectorFst:
         """What ``VectorFst.encode`` makes of a machine."""
         self._check("encode", fst)
         one, zero = self._kind.core.one(), self._kind.core.zero()
-        made = VectorFst(self._kind.name)
-        made.add_states(fst.num_states())
         self._tables = fst.tables
-        end = -1
-        for state in fst.states():
-            for ilabel, olabel, weight, target in fst.core.arcs(state):
-                plain = not ilabel and not olabel and (weight == one or not self._weights)
-                code = 0 if plain else self._code(ilabel, olabel, weight)
-                kept = one if self._weights else weight
-                made.core.add_arc(state, code, code if self._labels else olabel, kept, target)
-            final = fst.core.final(state)
-            if self._weights and final not in (zero, one):
-                if end < 0:
-                    end = made.add_state()
-                    made.set_final(end)
-                code = self._code(0, 0, final)
+        finals, _, ilabels, olabels, weights, _ = fst.arrays()
+        codes = self._codes_of(ilabels, olabels, weights)
+        made = rebuilt(
+            fst,
+            finals=np.where((finals == zero) | (finals == one), finals, zero) if self._weights else finals,
+            ilabels=codes,
+            olabels=codes if self._labels else olabels,
+            weights=np.full_like(weights, one) if self._weights else weights,
+            budget=budget,
+        ).set_tables((None, None))
+        moved = np.flatnonzero((finals != zero) & (finals != one) & self._weights)
+        if len(moved):
+            nothing = np.zeros(len(moved), np.int32)
+            end, growth = made.add_state(), Growth(budget, "encode")
+            made.set_final(end)
+            labels = self._codes_of(nothing, nothing, finals[moved])
+            for state, code in zip(moved.tolist(), labels.tolist(), strict=True):
                 made.core.add_arc(state, code, code if self._labels else 0, one, end)
-            else:
-                made.core.set_final(state, final)
-        return made if fst.start() < 0 else made.set_start(fst.start())
+                growth.grown(made, 1)
+        return made
 
-    def decoded(self, fst: VectorFst) -> VectorFst:
+    def _codes_of(self, ilabels: _Ints, olabels: _Ints, weights: Any) -> _Ints:
+        """The label of each arc; new ones in the order of the arcs that need them."""
+        one = self._kind.core.one()
+        wide = ilabels.astype(np.int64) << 32
+        if self._labels:
+            wide |= olabels
+        values = weights if self._weights else np.full_like(weights, one)
+        pairs, place = np.unique(wide, return_inverse=True)
+        numbers, which = np.unique(values, return_inverse=True)
+        both, first, inverse = np.unique(
+            place.astype(np.int64) * len(numbers) + which, return_index=True, return_inverse=True
+        )
+        labels = np.zeros(len(both), np.int32)
+        for at in np.argsort(first).tolist():
+            arc = int(first[at])
+            pair, weight = int(pairs[place[arc]]), float(numbers[which[arc]])
+            ilabel, olabel = pair >> 32, pair & 0xFFFFFFFF
+            if ilabel or int(olabels[arc]) or weight != one:
+                labels[at] = self._codes.setdefault((ilabel, olabel, weight), len(self._codes) + 1)
+        return labels[inverse].astype(np.int32)
+
+    def decoded(self, fst: VectorFst, budget: Budget | None = None) -> VectorFst:
         """What ``VectorFst.decode`` makes of a machine. ``FstOpError`` for labels that were never encoded."""
         self._check("decode", fst)
         entries = list(self._codes)
@@ -282,32 +303,38 @@ class EncodeMapper:
             ilabels=table[ilabels, 0],
             olabels=table[ilabels, 1] if self._labels else olabels,
             weights=np.where(ilabels > 0, values[ilabels], weights) if self._weights else weights,
+            budget=budget,
         )
         return VectorFst.of_core(made.kind, made.core, self._tables)
 
 
 @checked
-def encode(ifst: VectorFst, mapper: EncodeMapper) -> VectorFst:
+def encode(ifst: VectorFst, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
     """The machine with labels and weights as one label."""
-    return mapper.encoded(ifst)
+    return mapper.encoded(ifst, budget)
 
 
 @checked
-def decode(ifst: VectorFst, mapper: EncodeMapper) -> VectorFst:
+def decode(ifst: VectorFst, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
     """The labels and weights that ``mapper`` made one label."""
-    return mapper.decoded(ifst)
+    return mapper.decoded(ifst, budget)
 
 
 # --- labels -------------------------------------------------------------------------------------------
 
 
-def relabelled(fst: VectorFst, ipairs: Iterable[Any] | None, opairs: Iterable[Any] | None) -> VectorFst:
+def relabelled(
+    fst: VectorFst, ipairs: Iterable[Any] | None, opairs: Iterable[Any] | None, budget: Budget | None = None
+) -> VectorFst:
     """What ``VectorFst.relabel_pairs`` makes of a machine."""
     if ipairs is None and opairs is None:
         raise FstArgError("relabel_pairs: neither ipairs nor opairs is given")
     _, _, ilabels, olabels, _, _ = fst.arrays()
     return rebuilt(
-        fst, ilabels=_mapped("ipairs", ilabels, ipairs), olabels=_mapped("opairs", olabels, opairs)
+        fst,
+        ilabels=_mapped("ipairs", ilabels, ipairs),
+        olabels=_mapped("opairs", olabels, opairs),
+        budget=budget,
     )
 
 

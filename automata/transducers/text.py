@@ -4,9 +4,12 @@ accepts. The first state that is named is the start."""
 from __future__ import annotations
 
 from tokenfst.arguments import checked
+from tokenfst.automata.transducers.arcs import Arc
+from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.symbols import SymbolTable
-from tokenfst.automata.transducers.vector import Arc, VectorFst
+from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import number, written
+from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIOError, TokenfstError
 
 _MOST_STATES = 100_000_000
@@ -77,27 +80,32 @@ class Compiler:
         """More text."""
         self._parts.append(expression)
 
-    def compile(self) -> VectorFst:
+    @checked
+    def compile(self, *, budget: Budget | None = None) -> VectorFst:
         """The machine of all that was written; what comes next is another one. ``FstIOError`` names the line."""
         made = VectorFst(self._made.arc_type())
         text, self._parts = "".join(self._parts), []
         places: dict[int, int] = {}
+        growth = Growth(budget, "compile")
         for at, line in enumerate(text.splitlines(), 1):
+            growth.grown(made)
             if words := line.split():
-                self._add(made, places, words, at)
+                self._add(made, places, words, at, growth)
         tables = [table if keeps else None for keeps, table in zip(self._keeps, self._tables, strict=True)]
         return made.set_input_symbols(tables[0]).set_output_symbols(tables[1])
 
-    def _add(self, made: VectorFst, places: dict[int, int], words: list[str], at: int) -> None:
+    def _add(
+        self, made: VectorFst, places: dict[int, int], words: list[str], at: int, growth: Growth
+    ) -> None:
         """One line."""
-        state = self._place(made, places, words[0], at)
+        state = self._place(made, places, words[0], at, growth)
         if made.start() < 0:
             made.set_start(state)
         weighed = 3 if self._acceptor else 4
         if len(words) <= 2:
             made.set_final(state, self._weight(words[1], at) if len(words) == 2 else None)
         elif weighed <= len(words) <= weighed + 1:
-            target = self._place(made, places, words[1], at)
+            target = self._place(made, places, words[1], at, growth)
             ilabel = _label(words[2], self._tables[0], at, "input")
             olabel = ilabel if self._acceptor else _label(words[3], self._tables[1], at, "output")
             weight = self._weight(words[-1], at) if len(words) > weighed else made.kind.core.one()
@@ -105,7 +113,7 @@ class Compiler:
         else:
             raise FstIOError(f"line {at} has {len(words)} words: an arc has {weighed} or {weighed + 1}")
 
-    def _place(self, made: VectorFst, places: dict[int, int], word: str, at: int) -> int:
+    def _place(self, made: VectorFst, places: dict[int, int], word: str, at: int, growth: Growth) -> int:
         """The state of a name: in the order of the lines, or as numbered."""
         state = _label(word, self._states, at, "state")
         if not self._numbers:
@@ -114,6 +122,7 @@ class Compiler:
             return places[state]
         if state > _MOST_STATES:
             raise FstIOError(f"line {at}: state {state} is too large a number for keep_state_numbering")
+        growth.states(state + 1)
         made.add_states(max(state + 1 - made.num_states(), 0))
         return state
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tokenfst.arguments import checked
+from tokenfst.automata.pictures.drawing import Drawing
+from tokenfst.automata.transducers.arcs import Arc, require_same, require_same_tables
 from tokenfst.automata.transducers.checks import (
     DELTA,
     NO_STATE_ID,
@@ -21,36 +23,12 @@ from tokenfst.automata.transducers.checks import (
     positive,
 )
 from tokenfst.automata.transducers.symbols import SymbolTable
-from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType, Weight, arc_type_named, number
+from tokenfst.automata.transducers.weights import ArcType, Weight, arc_type_named, number
 from tokenfst.budget import Budget
-from tokenfst.errors import FstArgError, FstIndexError, FstOpError
+from tokenfst.errors import FstArgError, FstIndexError
 
 if TYPE_CHECKING:
     from tokenfst.automata.transducers.mapping import EncodeMapper
-
-
-class Arc:
-    """An arc: labels, a weight (a ``Weight``, a number or text), and the state it leads to."""
-
-    __slots__ = ("ilabel", "nextstate", "olabel", "weight")
-
-    def __init__(self, ilabel: int, olabel: int, weight: WeightLike, nextstate: int) -> None:
-        self.ilabel, self.olabel, self.weight, self.nextstate = ilabel, olabel, weight, nextstate
-
-    def copy(self) -> Arc:
-        """An arc of its own with the same parts."""
-        return Arc(self.ilabel, self.olabel, self.weight, self.nextstate)
-
-    def _key(self) -> tuple[object, ...]:
-        return self.ilabel, self.olabel, self.weight, self.nextstate
-
-    def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, Arc) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Arc({self.ilabel}, {self.olabel}, {str(self.weight)!r}, {self.nextstate})"
 
 
 class VectorFst:
@@ -291,10 +269,12 @@ class VectorFst:
     @checked
     def union(self, *fsts2: VectorFst, budget: Budget | None = None) -> VectorFst:
         """This one or one of the others."""
+        core = self.core
         for other in fsts2:
             require_same("union", self, other)
             require_same_tables("union", self, other)
-            self.core = self.core.union(other.core, limits(budget))
+            core = core.union(other.core, limits(budget))
+        self.core = core
         return self
 
     @checked
@@ -383,29 +363,31 @@ class VectorFst:
         return self
 
     @checked
-    def encode(self, mapper: EncodeMapper) -> VectorFst:
+    def encode(self, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
         """Make labels and weights one label, as ``mapper`` says; it learns how to take them apart."""
-        return self._become(mapper.encoded(self))
+        return self._become(mapper.encoded(self, budget))
 
     @checked
-    def decode(self, mapper: EncodeMapper) -> VectorFst:
+    def decode(self, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
         """The labels and weights that ``mapper`` made one label."""
-        return self._become(mapper.decoded(self))
+        return self._become(mapper.decoded(self, budget))
 
     @checked
     def relabel_pairs(
-        self, ipairs: Iterable[Any] | None = None, opairs: Iterable[Any] | None = None
-    ) -> VectorFst:
+        self, ipairs: Iterable[Any] | None = None, opairs: Iterable[Any] | None = None, *,
+        budget: Budget | None = None,
+    ) -> VectorFst:  # fmt: skip
         """Other labels, by pairs of old and new; all others stay."""
         from tokenfst.automata.transducers.mapping import relabelled
 
-        return self._become(relabelled(self, ipairs, opairs))
+        return self._become(relabelled(self, ipairs, opairs, budget))
 
     @checked
     def relabel_tables(
         self, old_isymbols: SymbolTable | None = None, new_isymbols: SymbolTable | None = None,
         unknown_isymbol: str = "", attach_new_isymbols: bool = True, old_osymbols: SymbolTable | None = None,
-        new_osymbols: SymbolTable | None = None, unknown_osymbol: str = "", attach_new_osymbols: bool = True,
+        new_osymbols: SymbolTable | None = None, unknown_osymbol: str = "", attach_new_osymbols: bool = True, *,
+        budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
         """The labels that the same symbols have in other tables. ``FstOpError`` for symbols that the new ones
         lack."""
@@ -420,7 +402,7 @@ class VectorFst:
                 ("output", self._osymbols, old_osymbols, new_osymbols, unknown_osymbol),
             )
         ]
-        self.relabel_pairs(*pairs)
+        self.relabel_pairs(*pairs, budget=budget)
         if new_isymbols is not None and attach_new_isymbols:
             self.set_input_symbols(new_isymbols)
         if new_osymbols is not None and attach_new_osymbols:
@@ -434,18 +416,18 @@ class VectorFst:
     # --- files and text -------------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, source: str | os.PathLike[str]) -> VectorFst:
+    def read(cls, source: str | os.PathLike[str], *, budget: Budget | None = None) -> VectorFst:
         """The machine in an OpenFst file (vector or const). ``FstIOError``, ``OSError``."""
         from tokenfst.automata.transducers.files import read
 
-        return read(source)
+        return read(source, budget=budget)
 
     @classmethod
-    def read_from_string(cls, state: bytes) -> VectorFst:
+    def read_from_string(cls, state: bytes, *, budget: Budget | None = None) -> VectorFst:
         """The machine in the bytes of an OpenFst file."""
         from tokenfst.automata.transducers.files import from_bytes
 
-        return from_bytes(state)
+        return from_bytes(state, budget=budget)
 
     def write(self, source: str | os.PathLike[str], fst_type: Literal["vector", "const"] = "vector") -> None:
         """Into an OpenFst file of type "vector" or "const"."""
@@ -469,31 +451,26 @@ class VectorFst:
 
         return print_fst(self, isymbols, osymbols, ssymbols, acceptor, show_weight_one, missing_sym)
 
+    @checked
+    def draw(
+        self, source: str | os.PathLike[str] | None = None, isymbols: SymbolTable | None = None,
+        osymbols: SymbolTable | None = None, ssymbols: SymbolTable | None = None, acceptor: bool = False,
+        title: str = "", width: float = 8.5, height: float = 11, portrait: bool = False, vertical: bool = False,
+        ranksep: float = 0.4, nodesep: float = 0.25, fontsize: int = 14, precision: int = 5,
+        float_format: str = "g", show_weight_one: bool = False, *, max_states: int = 200,
+    ) -> Drawing:  # fmt: skip
+        """A picture, and (``source``) a file with its Graphviz text, which is OpenFst's. ``FstIOError`` for a label
+        that a table lacks; ``DrawingError`` for more than ``max_states`` states."""
+        from tokenfst.automata.transducers.pictures import drawn
+
+        tables = isymbols or self._isymbols, osymbols or self._osymbols, ssymbols
+        made = drawn(
+            self, tables, acceptor, title, width, height, portrait, vertical, ranksep, nodesep, fontsize,
+            precision, float_format, show_weight_one, max_states,
+        )  # fmt: skip
+        if source is not None:
+            made.save(source, "dot")
+        return made
+
     def __reduce__(self) -> tuple[Any, ...]:
         return VectorFst.read_from_string, (self.write_to_string(),)
-
-
-def require_same(call: str, *fsts: Any) -> ArcType:
-    """The semiring that all of them have; ``FstOpError`` where they differ."""
-    kinds = {each.kind.name for each in fsts}
-    if len(kinds) > 1:
-        raise FstOpError(
-            f"{call}: the machines are over different semirings ({', '.join(sorted(kinds))}): map one of them with "
-            'arcmap(map_type="to_log64") or its kin'
-        )
-    return ARC_TYPES[kinds.pop()]
-
-
-def require_same_tables(call: str, one: Any, other: Any) -> None:
-    """``FstOpError`` where both machines have tables for one side that differ."""
-    require_table(call, "input", one.input_symbols(), other.input_symbols())
-    require_table(call, "output", one.output_symbols(), other.output_symbols())
-
-
-def require_table(call: str, what: str, one: SymbolTable | None, other: SymbolTable | None) -> None:
-    """``FstOpError`` where there are two tables and they differ: a label would stand for two symbols."""
-    if one is not None and other is not None and one is not other and one != other:
-        raise FstOpError(
-            f"{call}: the {what} symbol tables {one.name()!r} and {other.name()!r} differ: relabel one machine with "
-            "relabel_tables, or take the tables off with set_input_symbols(None)"
-        )

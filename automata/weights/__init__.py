@@ -4,6 +4,7 @@ A text's weight is the sum over its paths of the products of their weights. Sums
 infinitely many, come from linear equations over the cycles.
 
 Read in this order: ``machine`` (the arrays), ``sums`` (of all paths, exactly), ``language`` (``WeightedLanguage``),
-``drawing_texts`` (samples), ``entropy`` (of highest entropy), ``preferences`` (``prefer``, ``boost``), ``arpa``
-(the file) and ``ngrams`` (``NGramModel``).
+``drawing_texts`` (samples), ``entropy`` (of highest entropy), ``preferences`` (``prefer``, ``boost``), ``edits``
+(``weighted_edits``), ``choices`` (``weighted_template``), ``arpa`` (the file) and ``ngrams`` (``NGramModel``),
+``look_ahead`` (what a model expects), ``grammar_mass`` (sums over grammars that need a stack).
 """

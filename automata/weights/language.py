@@ -21,17 +21,20 @@ import numpy as np
 
 import tokenfst._native as _native
 from tokenfst.arguments import checked, refuse, whole
-from tokenfst.automata.languages.constraint import Constraint, encode
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.openfst.label_kinds import byte_arcs, filled_with_bytes
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
+from tokenfst.automata.transducer_operations.operations import determinize, intersect
 from tokenfst.automata.transducers.checks import limits
 from tokenfst.automata.transducers.mapping import convert
-from tokenfst.automata.transducers.operations import determinize, intersect
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ARC_TYPES
 from tokenfst.automata.weights import drawing_texts, sums
+from tokenfst.automata.weights.grammar_mass import grammar_mass
 from tokenfst.automata.weights.machine import Floats, Machine, is_deterministic, make, without_failures
 from tokenfst.budget import Budget
 from tokenfst.errors import ArgumentValueError, ConstraintError, EmptyLanguageError, FstError
@@ -265,10 +268,14 @@ class WeightedLanguage:
 
     @checked
     def log_mass(self, within: Constraint | None = None, budget: Budget | None = None) -> float:
-        """The log of the sum of the weights of all texts, or of those of a language; -inf of none.
+        """The log of the sum of the weights of all texts, or of those of a language or grammar; -inf of none.
 
-        Exact though they are infinitely many. ``DivergingSumError``; ``BudgetExceeded``.
+        Exact though they are infinitely many. ``DivergingSumError``; ``BudgetExceeded``. Of a grammar that needs a
+        stack: ``DivergingGrammarError``, and ``ConstraintError`` unless the next byte always decides how it goes on.
         """
+        if isinstance(within, Grammar) and not within.is_regular():
+            found = grammar_mass(within, self.plain, budget or self.budget)
+            return float(np.log(found)) if found else -float("inf")
         if within is not None:
             return (self & within).log_mass(budget=budget)
         if self.is_empty():

@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 
 from tokenfst.arguments import checked, refuse
+from tokenfst.automata.openfst.labels import symbol_bytes
 from tokenfst.automata.weights.arpa import Words, read_arpa
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.machine import by_failure, make
@@ -147,13 +148,9 @@ class NGramModel:
             return symbol.encode() + b" "
         if symbol in _NAMED:
             return _NAMED[symbol].encode()
-        if len(symbol) == 1:
-            return symbol.encode()
-        if len(symbol) == 4 and symbol.startswith("0x"):
-            try:
-                return bytes([int(symbol[2:], 16)])
-            except ValueError:
-                pass
+        data = symbol_bytes(symbol)
+        if data is not None:
+            return data
         raise ArpaError(
             f"the symbol {symbol!r} is no character, byte such as 0x0a, or one of {', '.join(_NAMED)}: is "
             "the model over words?"

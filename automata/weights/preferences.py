@@ -23,7 +23,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from tokenfst.arguments import checked, refuse
-from tokenfst.automata.languages.constraint import Constraint, encode
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.weights.language import WeightedLanguage, as_language
 from tokenfst.automata.weights.machine import make
 from tokenfst.budget import Budget

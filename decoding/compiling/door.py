@@ -11,12 +11,14 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
 from tokenfst.decoding.scores.automaton import ScoreAutomaton
+from tokenfst.decoding.scores.grammar_scores import GrammarScores
 from tokenfst.decoding.scores.token_ngrams import TokenNGrams
 from tokenfst.decoding.token_automata.classes import find_classes
 from tokenfst.decoding.token_automata.pickled import speaking_of
@@ -66,29 +68,35 @@ def compile(
 ) -> ScoreAutomaton | TokenNGrams: ...
 
 
+@overload
+def compile(
+    constraint: WeightedGrammar, vocabulary: Vocabulary, budget: Budget | None = None
+) -> GrammarScores: ...
+
+
 @checked
 def compile(
-    constraint: Constraint | SymbolAutomaton | WeightedLanguage | NGramModel,
+    constraint: Constraint | SymbolAutomaton | WeightedLanguage | WeightedGrammar | NGramModel,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
     deterministic: bool = False,
     tokenization: Literal["all", "canonical"] = "all",
     token_classes: Mapping[str, Iterable[int]] | None = None,
-) -> TokenAutomaton | CanonicalAutomaton | ScoreAutomaton | TokenNGrams:
+) -> TokenAutomaton | CanonicalAutomaton | ScoreAutomaton | GrammarScores | TokenNGrams:
     """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
     automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
     ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
     (``CanonicalAutomaton``, docs/canonical.md). ``token_classes``: the token ids of classes that the constraint names
-    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md). Of a ``WeightedLanguage`` or ``NGramModel`` comes an
-    automaton whose matcher adds scores to logits (docs/weights.md); it has no such options.
+    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md). Of a ``WeightedLanguage``, ``WeightedGrammar`` or
+    ``NGramModel`` comes an automaton whose matcher adds scores to logits (docs/weights.md); it has no such options.
 
     The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
     and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
     for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
     spell all of the constraint.
     """
-    if isinstance(constraint, WeightedLanguage | NGramModel):
+    if isinstance(constraint, WeightedLanguage | WeightedGrammar | NGramModel):
         if deterministic or tokenization != "all" or token_classes is not None:
             raise ConstraintError(
                 "compile(): a weighted language has the scores of all token sequences: leave out deterministic, "
@@ -128,9 +136,11 @@ def compile(
 
 
 def _scores(
-    constraint: WeightedLanguage | NGramModel, vocabulary: Vocabulary, budget: Budget | None
-) -> ScoreAutomaton | TokenNGrams:
+    constraint: WeightedLanguage | WeightedGrammar | NGramModel, vocabulary: Vocabulary, budget: Budget | None
+) -> ScoreAutomaton | GrammarScores | TokenNGrams:
     """The automaton of scores. A model over token ids has them without any bytes."""
+    if isinstance(constraint, WeightedGrammar):
+        return GrammarScores(constraint, vocabulary, budget)
     if isinstance(constraint, NGramModel):
         if constraint.unit == "token":
             return TokenNGrams(constraint, vocabulary, budget)

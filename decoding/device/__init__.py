@@ -4,5 +4,5 @@
 
 Read in this order: ``automaton``, ``masks``, ``operators`` (for ``torch.compile``), ``matchers`` (masks paged in),
 ``pushdown`` (stacks of bounded depth), ``composing`` (no masks kept), ``sampling`` (tokens drawn), ``graphs`` (CUDA
-graphs), ``generate`` (transformers).
+graphs), ``generate`` (transformers), ``scores`` (weighted languages).
 """

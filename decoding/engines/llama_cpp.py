@@ -8,6 +8,7 @@ tokenizers alike; tokens that end a generation there are the end tokens here. Ch
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy.typing as npt
 
 from tokenfst.arguments import checked, shown
 from tokenfst.decoding.engines.text_rows import Automaton, TextRows
+from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import MissingDependencyError, ModelError
 from tokenfst.renamed import renamed
+from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -33,11 +36,20 @@ def llama_vocabulary(model: Any) -> Vocabulary:
     """The vocabulary of a ``llama_cpp.Llama``. Linear in its tokens. Raises ModelError for another object."""
     if not isinstance(model, llama_cpp.Llama):
         raise ModelError(f"llama_vocabulary: model must be a llama_cpp.Llama, not {shown(model)}")
-    vocab = llama_cpp.llama_model_get_vocab(model.model)
-    size = model.n_vocab()
-    tokens = [_piece(vocab, token) for token in range(size)]
-    ends = [token for token in range(size) if llama_cpp.llama_vocab_is_eog(vocab, token)]
-    return Vocabulary(tokens, ends, name=f"llama.cpp: {model.model_path}")
+    return vocabulary_of(llama_cpp.llama_model_get_vocab(model.model), name=f"llama.cpp: {model.model_path}")
+
+
+def vocabulary_of(
+    vocab: Any, *, size: int | None = None, ends: Sequence[int] | None = None, name: str = "llama.cpp"
+) -> Vocabulary:
+    """The vocabulary of a ``llama_vocab_p``. ``size``: the width of the model's scores; ``ends``: other end tokens."""
+    known = llama_cpp.llama_vocab_n_tokens(vocab)
+    tokens = pad_tokens([_piece(vocab, token) for token in range(known)], size)
+    if ends is None:
+        ends = [token for token in range(known) if llama_cpp.llama_vocab_is_eog(vocab, token)]
+    return Vocabulary(
+        [b"" if token in set(ends) else each for token, each in enumerate(tokens)], ends, name=name
+    )
 
 
 def _piece(vocab: Any, token: int) -> bytes:
@@ -56,17 +68,28 @@ class LlamaConstraint:
 
     ``max_new_tokens``: the text is whole within so many tokens; give the completion the same ``max_tokens``. Raises
     TokenBudgetError where none is so short. The first call's ids are the prompt; each later call brings one token more.
+    ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
+    ``scores_weight`` times; what it has no score for is forbidden.
     """
 
     @renamed(max_tokens="max_new_tokens")
     @checked
-    def __init__(self, automaton: Automaton, max_new_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        max_new_tokens: int | None = None,
+        *,
+        scores: ScoreSource | None = None,
+        scores_weight: float = 1.0,
+    ) -> None:
         self._texts = TextRows(
             [automaton],
             max_new_tokens,
             name="LlamaConstraint",
             remedy="use llama_vocabulary(model)",
             goes_back=False,
+            scores=scores,
+            weight=scores_weight,
         )
 
     def __call__(

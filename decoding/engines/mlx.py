@@ -17,6 +17,7 @@ import numpy as np
 
 from tokenfst.arguments import checked
 from tokenfst.decoding.engines.text_rows import Automaton, Ids, TextRows
+from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import MaskBufferError, MissingDependencyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -41,12 +42,26 @@ class MLXConstraint:
 
     ``max_new_tokens``: the text is whole within so many tokens; give ``generate`` the same ``max_tokens``. Raises
     TokenBudgetError where none is so short. The first call's ids are the prompt.
+    ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
+    ``scores_weight`` times; what it has no score for is forbidden.
     """
 
     @checked
-    def __init__(self, automaton: Automaton, max_new_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        max_new_tokens: int | None = None,
+        *,
+        scores: ScoreSource | None = None,
+        scores_weight: float = 1.0,
+    ) -> None:
         self._texts = TextRows(
-            [automaton], max_new_tokens, name="MLXConstraint", remedy="use mlx_vocabulary(tokenizer)"
+            [automaton],
+            max_new_tokens,
+            name="MLXConstraint",
+            remedy="use mlx_vocabulary(tokenizer)",
+            scores=scores,
+            weight=scores_weight,
         )
         size = self._texts.vocab_size
         self._tail = np.uint32((1 << (size % 32 or 32)) - 1)
@@ -61,19 +76,25 @@ class MLXConstraint:
         self._texts.check_width(logits.shape[1])
         mx.async_eval(logits)
         mask = self._texts.masks_after_prompts(np.array(tokens)[None])
-        return _masked(logits, self._words(mask[0]))
+        more = self._texts.added(0)
+        if more is not None:
+            wide = mx.pad(mx.array(more), (0, logits.shape[1] - len(more)))
+            logits = (logits.astype(mx.float32) + wide).astype(logits.dtype)
+        return masked(logits, mx.array(self._words(mask)))
 
     def _words(self, mask: Ids) -> Ids:
-        """A mask's words, without bits behind the vocabulary."""
+        """A mask's words, a row of them, without bits behind the vocabulary."""
         words = mask.view(np.uint32).copy()
-        words[-1] &= self._tail
+        words[:, -1] &= self._tail
         return words
 
 
-def _masked(logits: Any, words: Ids) -> Any:
-    """The logits where the bits of the packed words are 1, and -inf elsewhere and behind them."""
-    bits = (mx.array(words)[:, None] >> mx.arange(32, dtype=mx.uint32)) & 1
-    allowed, width = bits.reshape(-1).astype(mx.bool_), logits.shape[1]
-    if width > allowed.size:
-        allowed = mx.pad(allowed, (0, width - allowed.size))
-    return mx.where(allowed[:width], logits, mx.array(-mx.inf, logits.dtype))
+def masked(logits: Any, words: Any) -> Any:
+    """The logits where the bits of the packed words (an array of uint32, a row for each row of logits) are 1, and -inf
+    elsewhere and behind them."""
+    bits = (words[..., None] >> mx.arange(32, dtype=mx.uint32)) & 1
+    allowed, width = bits.flatten(-2).astype(mx.bool_), logits.shape[-1]
+    if width > allowed.shape[-1]:
+        missing = mx.zeros((*allowed.shape[:-1], width - allowed.shape[-1]), mx.bool_)
+        allowed = mx.concatenate([allowed, missing], -1)
+    return mx.where(allowed[..., :width], logits, mx.array(-mx.inf, logits.dtype))

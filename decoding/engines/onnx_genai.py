@@ -28,6 +28,7 @@ import numpy as np
 
 from tokenfst.arguments import checked, shown
 from tokenfst.decoding.engines.text_rows import Automaton, TextRows
+from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import (
     ArgumentValueError,
     DecodingError,
@@ -73,10 +74,19 @@ class GenAIConstraint:
 
     ``max_new_tokens``: the texts are whole within so many tokens; let ``max_length`` be the prompt's length and as
     many. Raises TokenBudgetError where none is so short. What the generator holds at the first call is the prompt.
+    ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
+    ``scores_weight`` times; what it has no score for is forbidden.
     """
 
     @checked
-    def __init__(self, automata: Automaton | Sequence[Automaton], max_new_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        automata: Automaton | Sequence[Automaton],
+        max_new_tokens: int | None = None,
+        *,
+        scores: ScoreSource | None = None,
+        scores_weight: float = 1.0,
+    ) -> None:
         listed = list(automata) if isinstance(automata, Sequence) else [automata]
         self._rows = len(listed)
         self._texts = TextRows(
@@ -84,6 +94,8 @@ class GenAIConstraint:
             max_new_tokens,
             name="GenAIConstraint",
             remedy="use the vocabulary of the tokenizer.json beside the model",
+            scores=scores,
+            weight=scores_weight,
         )
 
     def mask(self, generator: Any) -> None:
@@ -107,13 +119,21 @@ class GenAIConstraint:
 
 @checked
 def genai_generate(
-    model: Any, prompt: Sequence[int], automaton: Automaton, max_new_tokens: int, **search: Any
+    model: Any,
+    prompt: Sequence[int],
+    automaton: Automaton,
+    max_new_tokens: int,
+    *,
+    scores: ScoreSource | None = None,
+    scores_weight: float = 1.0,
+    **search: Any,
 ) -> Iterator[int]:
     """The tokens after a prompt, one by one, without the end token; their text is of the automaton's language.
 
     ``model``: an ``onnxruntime_genai.Model``. ``search``: options of ``set_search_options`` (do_sample, temperature,
-    top_k, top_p, random_seed, ...). What cannot be is refused by this call, before the first step: DecodingError for
-    options, TokenBudgetError, ArgumentValueError for an empty prompt.
+    top_k, top_p, random_seed, ...). ``scores``, ``scores_weight``: as in ``GenAIConstraint``. What cannot be is refused
+    by this call, before the first step: DecodingError for options, TokenBudgetError, ArgumentValueError for an empty
+    prompt.
     """
     if not isinstance(model, genai.Model):
         raise ModelError(f"genai_generate: model must be an onnxruntime_genai.Model, not {shown(model)}")
@@ -122,7 +142,7 @@ def genai_generate(
     for name in search:
         if name in _OURS:
             raise DecodingError(f"{name} cannot be given to genai_generate: {_OURS[name]}")
-    constraint = GenAIConstraint(automaton, max_new_tokens)
+    constraint = GenAIConstraint(automaton, max_new_tokens, scores=scores, scores_weight=scores_weight)
     params = genai.GeneratorParams(model)
     params.set_search_options(**search, batch_size=1, num_beams=1, max_length=len(prompt) + max_new_tokens)
     generator = genai.Generator(model, params)

@@ -10,6 +10,9 @@ the last of ``max_new_tokens``, it holds the end tokens alone. Ids that do not b
 by several tokens, are those of another request: MatcherError. A token that the constraint does not allow is LogitsError
 when it comes.
 
+With ``scores``, tokens without a score are forbidden too, and ``apply`` adds the scores of the others, ``weight``
+times.
+
 Cost: a comparison of the ids with those of the last call (numpy), and for each row an accepted token and a mask, all
 masks in one native call.
 """
@@ -27,8 +30,10 @@ from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.scores.matcher import ScoreSource
+from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import LogitsError, MatcherError, VocabularyMismatchError
+from tokenfst.errors import ArgumentValueError, LogitsError, MatcherError, VocabularyMismatchError
 
 Automaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
 Ids: TypeAlias = npt.NDArray[Any]
@@ -50,7 +55,11 @@ class TextRows:
         name: str,
         remedy: str,
         goes_back: bool = True,
+        scores: ScoreSource | None = None,
+        weight: float = 1.0,
     ) -> None:
+        if not abs(weight) < np.inf:
+            refuse(name, "scores_weight", weight, "finite", ArgumentValueError)
         if not automata:
             refuse(name, "automata", automata, "at least one automaton")
         vocabulary = automata[0].vocabulary
@@ -59,9 +68,17 @@ class TextRows:
                 raise VocabularyMismatchError(
                     f"{name}: the automaton of row {row} was compiled for another vocabulary than that of row 0"
                 )
+        if scores is not None and scores.vocabulary != vocabulary:
+            raise VocabularyMismatchError(
+                f"{name}: the scores were compiled for another vocabulary than the automaton"
+            )
+        self._scorers: list[Any] = [] if scores is None else [scores.matcher() for _ in automata]
+        self._weight = np.float32(weight)
+        self._rows: list[ScoreRow | None] = [None] * len(automata)
         self._matchers = [start_matcher(each, max_new_tokens) for each in automata]
         self.vocab_size = len(vocabulary)
         self._states = RowStates(self._matchers, self.vocab_size, 0)
+        self._scored = RowStates(self._scorers, self.vocab_size, 0)
         self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, self.vocab_size)
         self._name, self._remedy, self._goes_back = name, remedy, goes_back
         self._prompts: Ids | None = None
@@ -71,6 +88,7 @@ class TextRows:
         if self._prompts is None:
             self._prompts = ids.copy()
             self._states = RowStates(self._matchers, self.vocab_size, ids.shape[1])
+            self._scored = RowStates(self._scorers, self.vocab_size, ids.shape[1])
         return self.masks(ids)
 
     def masks(self, ids: Ids) -> Ids:
@@ -94,7 +112,30 @@ class TextRows:
                     f"token {token} was chosen in row {row}, which the constraint does not allow: look for another "
                     "logits processor, or NaN in the model's logits"
                 )
+        if self._scorers:
+            self._follow_scores(ids, bitmask)
         return bitmask
+
+    def _follow_scores(self, ids: Ids, bitmask: Ids) -> None:
+        """Forbid what has no score, and keep each row's scores for ``apply``."""
+        scored: Any = self._scored
+        if not scored.step(ids):
+            scored.follow(ids)
+        for row, matcher in enumerate(scored.matchers):
+            over = np.array_equal(bitmask[row], self._only_end) or scored.is_over(row)
+            found = self._rows[row] = None if over else matcher.row()
+            if found is not None:
+                bitmask[row] &= found.allowed
+                if not bitmask[row].any():
+                    raise LogitsError(
+                        f"no token of row {row} is allowed by the constraint and has a score: multiply the weighted "
+                        "language by the constraint before it is compiled (weighted & language)"
+                    )
+
+    def added(self, row: int) -> npt.NDArray[np.float32] | None:
+        """What the last masks' scores add to the logits of the vocabulary in a row; None: nothing."""
+        found = self._rows[row]
+        return None if found is None else found.scores * self._weight
 
     def _resume(self, ids: Ids) -> None:
         """Follow rows that are not those of the last call and one token more each."""
@@ -115,6 +156,10 @@ class TextRows:
 
     def apply(self, scores: Any, masks: Ids) -> None:
         """Forbid in rows of logits on the CPU, in place, what the masks forbid. LogitsError where nothing is left."""
+        for place, each in enumerate(scores[None] if scores.ndim == 1 else scores):
+            more = self.added(place)
+            if more is not None:
+                each[: self.vocab_size] += more.astype(each.dtype)
         row = apply_and_find_empty(scores, masks, vocab_size=self.vocab_size)
         if row is not None:
             raise LogitsError(

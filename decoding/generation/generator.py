@@ -40,7 +40,8 @@ class Generator:
     is refused, as it could mean several things.
 
     ``max_new_tokens``: the text is complete after at most so many tokens. ``options`` go to ``model.generate``
-    (``do_sample``, ``temperature``, ``num_beams``, ...).
+    (``do_sample``, ``temperature``, ``num_beams``, ...); with transformers also ``scores``, a ``WeightedLanguage`` or
+    ``NGramModel`` whose scores are added to the logits, ``scores_weight`` times (docs/weights.md).
 
     A generator may be shared by threads as far as the model may.
     """

@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 from tokenfst.arguments import checked
 from tokenfst.automata.languages.answer import Answer, Side
-from tokenfst.automata.languages.constraint import encode
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton

@@ -140,7 +140,8 @@ def label_lists(
         raise DecodingError(f"beams={beams} is out of range: it must be 1 or more")
     language_model = model_over(model, vocabulary, width)
     ways = _Ways(labels, vocabulary, separator, min, max, leading_space, encode)
-    live: list[_Beginning] = [((), one_prompt(prompt), 0.0)]
+    asked = one_prompt(prompt)
+    live: list[_Beginning] = [((), [], 0.0)]
     done: list[tuple[tuple[str, ...], float]] = []
     for count in range(ways.most):
         alike: dict[_Stops, list[_Beginning]] = {}
@@ -150,7 +151,8 @@ def label_lists(
         for stops, some in alike.items():
             rows = iter(some)
             shares = []
-            for session in tree_sessions(language_model, [tokens for _, tokens, _ in some]):
+            written = [tokens for _, tokens, _ in some]
+            for session in tree_sessions(language_model, [asked] * len(some), written):
                 own = [used for used, _, _ in islice(rows, len(session.logits))]
                 shares += ways.following(session, labels, stops, count, own).tolist()
             for (used, tokens, value), row in zip(some, shares, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tokenfst.arguments import checked
-from tokenfst.automata.languages.constraint import encode
+from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.decoding.lattices.lattice import Lattice
 from tokenfst.errors import ConstraintError

@@ -1,15 +1,14 @@
 """Matchers over whatever can be walked node by node: what ``Matcher`` is to native automata, in Python.
 
 Two things are walked so: canonical token sequences (``CanonicalMatcher``), and the configurations of ``Reach``, whose
-token budgets are exact for stacks (``ReachMatcher``). A matcher keeps the nodes that it came through, so that going
-back is free, and what raises leaves a matcher where it was. Cost: a step of what is walked, and a copied mask.
+token budgets are exact for stacks (``ReachMatcher``). The way here is a ``WalkHistory``. Cost: a step of what is
+walked, and a copied mask.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,15 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst.arguments import refuse, whole
 from tokenfst.automata.captures.values import Captures
-from tokenfst.decoding.token_automata.explaining import TokenExplanation, captures, explain
+from tokenfst.decoding.matchers.history import WalkHistory
+from tokenfst.decoding.token_automata.explaining import (
+    TokenExplanation,
+    captures,
+    explain,
+    temperature,
+)
 from tokenfst.decoding.token_automata.pickled import restored
-from tokenfst.errors import MaskBufferError, RollbackError, TerminatedError, TokenBudgetError, TokenIdError
+from tokenfst.errors import MaskBufferError, TokenBudgetError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Bits = npt.NDArray[np.int32]
@@ -67,35 +72,18 @@ class Walk(Protocol[N]):
         """Those after which ``max_new_tokens - 1`` suffice; read only."""
 
 
-class NodeMatcher(Generic[N]):
+class NodeMatcher(WalkHistory[N]):
     """One decoding over a ``Walk``; its methods mean what those of ``Matcher`` mean."""
 
+    automaton: Walk[N]
+
     def __init__(self, automaton: Walk[N], max_new_tokens: int | None = None) -> None:
-        self.automaton = automaton
-        self._nodes = [automaton.start]
-        self._tokens: list[int] = []
-        self._terminated = False
+        super().__init__(automaton, automaton.start)
         self._limit: int | None = None
         self.max_tokens_left = max_new_tokens
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.automaton, self.tokens, self.max_tokens_left)
-
-    def __copy__(self) -> Self:
-        return self.fork()
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self.fork()
-
-    @property
-    def tokens(self) -> list[int]:
-        """The tokens accepted so far."""
-        return list(self._tokens)
-
-    @property
-    def num_tokens(self) -> int:
-        """How many tokens were accepted so far."""
-        return len(self._tokens)
 
     @property
     def max_tokens_left(self) -> int | None:
@@ -116,38 +104,6 @@ class NodeMatcher(Generic[N]):
     def is_accepting(self) -> bool:
         """Whether an end token is allowed."""
         return self.automaton.accepting(self._nodes[-1])
-
-    def is_terminated(self) -> bool:
-        """Whether an end token was accepted."""
-        return self._terminated
-
-    def accept_token(self, token_id: int) -> bool:
-        """Go on by one token; False, and nothing changes, where it is not allowed. Raises ``TokenIdError`` and
-        ``TerminatedError``."""
-        token = self._checked(token_id)
-        if self._terminated:
-            raise TerminatedError(
-                f"token {token} was offered after the end token; reset() or rollback() first"
-            )
-        return self._push(token)
-
-    def accept_tokens(self, token_ids: Sequence[int]) -> bool:
-        """Go on by all of the tokens, or by none."""
-        before, whole = len(self._tokens), False
-        try:
-            whole = self._push_all(token_ids) == len(token_ids)
-        finally:
-            if not whole:
-                self.rollback(len(self._tokens) - before)
-        return whole
-
-    def validate_tokens(self, token_ids: Sequence[int]) -> int:
-        """How many of the tokens would be accepted; the matcher stays where it is."""
-        before = len(self._tokens)
-        try:
-            return self._push_all(token_ids)
-        finally:
-            self.rollback(len(self._tokens) - before)
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
         """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
@@ -224,29 +180,14 @@ class NodeMatcher(Generic[N]):
                 pending += (int(next_sibling[node]), int(next_token[node]))
         return found
 
-    def rollback(self, num_tokens: int = 1) -> None:
-        """Take back the last tokens. Raises ``RollbackError``."""
-        if type(num_tokens) is not int:
-            num_tokens = whole("rollback", "num_tokens", num_tokens)
-        if not 0 <= num_tokens <= len(self._tokens):
-            raise RollbackError(
-                f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
-            )
-        if num_tokens:
-            del self._tokens[-num_tokens:]
-            del self._nodes[len(self._tokens) + 1 :]
-            self._terminated = False
-
-    def reset(self) -> None:
-        """Back to the start."""
-        self.rollback(len(self._tokens))
-
     def fork(self) -> Self:
         """Another matcher at the same place."""
-        other = type(self)(self.automaton)
-        other._nodes, other._tokens = list(self._nodes), list(self._tokens)  # noqa: SLF001  # another of this class
-        other._terminated, other._limit = self._terminated, self._limit  # noqa: SLF001  # another of this class
+        other = super().fork()
+        other._limit = self._limit  # noqa: SLF001  # another of this class
         return other
+
+    def _new(self) -> Self:
+        return type(self)(self.automaton)
 
     def _mask(self) -> Bits:
         """What may come next."""
@@ -257,17 +198,14 @@ class NodeMatcher(Generic[N]):
             return automaton.mask(self._nodes[-1])
         return automaton.mask_within(self._nodes[-1], left)
 
-    def _push_all(self, token_ids: Sequence[int]) -> int:
-        accepted = 0
-        for token in [self._checked(token) for token in token_ids]:
-            if self._terminated or not self._push(token):
-                break
-            accepted += 1
-        return accepted
-
     def explain(self, token_id: int) -> TokenExplanation:
         """Whether a token is allowed, and if not: why, at which of its bytes, and what could have stood there."""
         return explain(self, token_id)
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature that the rules which may read the next token say; ``None`` where none says one."""
+        return temperature(self)
 
     def captures(self) -> Captures:
         """What the named groups and rules of the constraint have read in the text so far."""
@@ -286,15 +224,7 @@ class NodeMatcher(Generic[N]):
             if following is None or (left is not None and not automaton.is_within(following, left - 1)):
                 return False
             node = following
-        self._nodes.append(node)
-        self._tokens.append(token)
-        return True
-
-    def _checked(self, token_id: int) -> int:
-        token, size = operator.index(token_id), len(self.automaton.vocabulary)
-        if not 0 <= token < size:
-            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
-        return token
+        return self._went(node, token)
 
 
 def write_mask(mask: Bits, bitmask: Any, index: int) -> bool:

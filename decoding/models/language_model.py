@@ -352,6 +352,16 @@ def as_language_model(model: Any, width: int | None = None) -> LanguageModel:
     )
 
 
+def start_behind(model: LanguageModel, prompts: list[list[int]], written: list[list[int]]) -> Session:
+    """A session with a row for each prompt, and behind it what was written already. A model to which that is not all
+    the same has a method ``start_behind`` (``fused``)."""
+    own = getattr(model, "start_behind", None)
+    if own is not None:
+        found: Session = own(prompts, written)
+        return found
+    return model.start([prompt + tokens for prompt, tokens in zip(prompts, written, strict=True)])
+
+
 def next_log_probs(logits: torch.Tensor) -> torch.Tensor:
     """Logits of shape (rows, width) as float32 log-probabilities. Raises ``LogitsError`` where a row has NaN or +inf,
     or no finite value at all: nothing can be drawn from it. Waits for the device."""

@@ -10,6 +10,7 @@ Invariant: what is chosen is allowed, and its score is finite. Cost: a few passe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
@@ -38,6 +39,24 @@ class Sampling:
             raise DecodingError(f"top_k={self.top_k} leaves no token: let it be 1 or more, or None for all")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise DecodingError(f"top_p={self.top_p} is no share of the probability: let it lie in (0, 1]")
+
+    def heated(self, scores: torch.Tensor, temperatures: Sequence[float | None]) -> torch.Tensor:
+        """Scores from which these settings draw as they would from ``scores`` at other temperatures, one for each row
+        (``matcher.temperature``); ``None`` is that of the settings, 0 the most probable token alone."""
+        if not self.do_sample or all(each is None for each in temperatures):
+            return scores
+        found = scores.double()
+        for row, temperature in enumerate(temperatures):
+            best = found[row].max()
+            if temperature is None or not bool(best.isfinite()):
+                continue
+            if temperature == 0:
+                only = torch.full_like(found[row], float("-inf"))
+                only[found[row].argmax()] = 0.0
+                found[row] = only
+            else:
+                found[row] = (found[row] - best) * (self.temperature / temperature)
+        return found
 
     def probabilities(self, scores: torch.Tensor) -> torch.Tensor:
         """The distribution of the next token, float64 of the shape (rows, width) of ``scores``, where forbidden tokens

@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenfst.decoding.models.language_model import LanguageModel, Session, TransformersSession, TreeSession
+from tokenfst.decoding.models.language_model import (
+    LanguageModel,
+    Session,
+    TransformersSession,
+    TreeSession,
+    start_behind,
+)
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.errors import MissingDependencyError, ModelError
 
@@ -26,12 +32,19 @@ def tree_session(session: Session) -> TreeSession:
     return Branches(session)
 
 
-def tree_sessions(model: LanguageModel, prompts: list[list[int]]) -> list[TreeSession]:
-    """One session of all prompts where the model sees trees, else one of each."""
-    session = model.start(prompts)
+def tree_sessions(
+    model: LanguageModel, prompts: list[list[int]], written: list[list[int]] | None = None
+) -> list[TreeSession]:
+    """One session of all prompts where the model sees trees, else one of each; rows begin behind what was
+    ``written``."""
+    behind = [[] for _ in prompts] if written is None else written
+    session = start_behind(model, prompts, behind)
     if len(prompts) == 1 or (isinstance(session, TreeSession) and getattr(session, "sees_trees", True)):
         return [tree_session(session)]
-    return [tree_session(model.start([prompt])) for prompt in prompts]
+    return [
+        tree_session(start_behind(model, [prompt], [tokens]))
+        for prompt, tokens in zip(prompts, behind, strict=True)
+    ]
 
 
 class Branches:

@@ -4,5 +4,5 @@ A walk has nodes; a node has a score for each token, and -inf where the token le
 ``ScoreMatcher`` walks one text and adds scores to logits in place.
 
 Read in this order: ``rows`` (the scores of a node, and a bounded store of them), ``automaton`` (weighted languages over
-bytes), ``token_ngrams`` (n-gram models over token ids), ``matcher``.
+bytes), ``grammar_scores`` (weighted grammars), ``token_ngrams`` (n-gram models over token ids), ``matcher``.
 """

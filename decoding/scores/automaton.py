@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.sums import log_sum
 from tokenfst.budget import Budget
-from tokenfst.decoding.scores.matcher import ScoreMatcher
+from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import KeptRows, ScoreRow
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ class Node:
         return self.states.tobytes(), self.weights.tobytes(), self.begun
 
 
-class ScoreAutomaton:
+class ScoreAutomaton(ScoreSource):
     """A weighted language over the tokens of a vocabulary. Made by ``compile``; shared by threads."""
 
     def __init__(

@@ -1,22 +1,22 @@
 """``ScoreMatcher``: one decoding under a weighted language; it adds scores to logits in place.
 
-Nodes and scores of the way here are kept, so going back is free, and what raises leaves a matcher where it was. Cost of
-``scores_into``: the pass of a mask and one addition over the logits, where the node's row is kept.
+The way here is a ``WalkHistory`` of nodes and weights, so going back is free. Cost of ``scores_into``: the pass of a
+mask and one addition over the logits, where the node's row is kept.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from abc import ABC, abstractmethod
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from tokenfst.arguments import checked, refuse
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
+from tokenfst.decoding.matchers.history import WalkHistory
 from tokenfst.decoding.matchers.walked import write_mask
 from tokenfst.decoding.scores.rows import ScoreRow
-from tokenfst.errors import ArgumentValueError, MaskBufferError, RollbackError, TerminatedError, TokenIdError
+from tokenfst.errors import ArgumentValueError, MaskBufferError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 N = TypeVar("N")
@@ -47,45 +47,32 @@ class ScoreWalk(Protocol[N]):
         """The score of an end token."""
 
 
-class ScoreMatcher(Generic[N]):
-    """One decoding under a weighted language. Not for several threads at once."""
+class ScoreMatcher(WalkHistory[tuple[N, float]]):
+    """One decoding under a weighted language. Not for several threads at once. A step of its way is a node, and the log
+    of what the paths weigh there."""
+
+    automaton: ScoreWalk[N]
+    max_tokens_left: int | None = None
+    """Scores count no tokens."""
 
     def __init__(self, automaton: ScoreWalk[N]) -> None:
-        self.automaton = automaton
-        self._nodes = [automaton.start]
-        self._tokens: list[int] = []
-        self._scores: list[float] = []
-        self._terminated = False
+        super().__init__(automaton, (automaton.start, float(automaton.start_weight)))
 
     def __repr__(self) -> str:
         return f"<ScoreMatcher after {len(self._tokens)} tokens: log weight {self.log_weight:.4g}>"
 
     @property
-    def tokens(self) -> list[int]:
-        """The tokens accepted so far."""
-        return list(self._tokens)
-
-    @property
-    def num_tokens(self) -> int:
-        """How many tokens were accepted so far."""
-        return len(self._tokens)
-
-    @property
     def log_weight(self) -> float:
         """The log of what the paths weigh so far; behind an end token, the text's log weight."""
-        return float(self.automaton.start_weight + sum(self._scores))
+        return self._nodes[-1][1]
 
     def is_accepting(self) -> bool:
         """Whether an end token is allowed."""
-        return not self._terminated and self.automaton.end_score(self._nodes[-1]) > -np.inf
-
-    def is_terminated(self) -> bool:
-        """Whether an end token was accepted."""
-        return self._terminated
+        return not self._terminated and self.automaton.end_score(self._nodes[-1][0]) > -np.inf
 
     def scores(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The score of each token, -inf where it is forbidden: a new array. Behind an end token, end tokens have 0."""
-        return self._row().full()
+        return self.row().full()
 
     @checked
     def scores_into(self, logits: Any, weight: float = 1.0, index: int | None = None) -> None:
@@ -98,23 +85,25 @@ class ScoreMatcher(Generic[N]):
         """
         if not abs(weight) < np.inf:
             refuse("scores_into", "weight", weight, "finite", ArgumentValueError)
-        add_row(self._row(), logits, weight, index)
+        add_row(self.row(), logits, weight, index)
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
         """Write the tokens with a score into row ``index`` of an int32 bitmask; True."""
-        return write_mask(self._row().allowed, bitmask, index)
+        return write_mask(self.row().allowed, bitmask, index)
 
-    def accept_token(self, token_id: int) -> bool:
-        """Go on by one token; False, and nothing changes, where it has no score. Raises ``TokenIdError`` and
-        ``TerminatedError``."""
-        token, size = operator.index(token_id), len(self.automaton.vocabulary)
-        if not 0 <= token < size:
-            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
-        if self._terminated:
-            raise TerminatedError(
-                f"token {token} was offered after the end token; reset() or rollback() first"
-            )
-        node = self._nodes[-1]
+    def row(self) -> ScoreRow:
+        """The scores of what may come next. Behind an end token, end tokens have 0."""
+        if not self._terminated:
+            return self.automaton.row(self._nodes[-1][0])
+        scores = np.full(len(self.automaton.vocabulary), -np.inf, np.float32)
+        scores[list(self.automaton.vocabulary.eos_token_ids)] = 0.0
+        return ScoreRow.of(scores)
+
+    def _new(self) -> Self:
+        return type(self)(self.automaton)
+
+    def _push(self, token: int) -> bool:
+        node, weight = self._nodes[-1]
         if token in self.automaton.vocabulary.eos_token_ids:
             score = self.automaton.end_score(node)
             if score == -np.inf:
@@ -125,50 +114,17 @@ class ScoreMatcher(Generic[N]):
             if found is None:
                 return False
             node, score = found
-        self._nodes.append(node)
-        self._tokens.append(token)
-        self._scores.append(score)
-        return True
+        return self._went((node, weight + score), token)
 
-    def accept_tokens(self, token_ids: Sequence[int]) -> bool:
-        """Go on by all of the tokens, or by none."""
-        before = len(self._tokens)
-        whole = False
-        try:
-            whole = all(self.accept_token(token) for token in token_ids)
-        finally:
-            if not whole:
-                self.rollback(len(self._tokens) - before)
-        return whole
 
-    @checked
-    def rollback(self, num_tokens: int = 1) -> None:
-        """Take back the last tokens. Raises ``RollbackError``."""
-        if not 0 <= num_tokens <= len(self._tokens):
-            raise RollbackError(
-                f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
-            )
-        if num_tokens:
-            del self._tokens[-num_tokens:], self._scores[-num_tokens:], self._nodes[-num_tokens:]
-            self._terminated = False
+class ScoreSource(ABC):
+    """What ``compile`` makes of a weighted language or a model, and a look-ahead: scores of a vocabulary's tokens."""
 
-    def reset(self) -> None:
-        """Back to the start."""
-        self.rollback(len(self._tokens))
+    vocabulary: Vocabulary
 
-    def fork(self) -> Self:
-        """Another matcher at the same place."""
-        other = type(self)(self.automaton)
-        other._nodes, other._tokens = list(self._nodes), list(self._tokens)  # noqa: SLF001  # another of this class
-        other._scores, other._terminated = list(self._scores), self._terminated  # noqa: SLF001  # the same
-        return other
-
-    def _row(self) -> ScoreRow:
-        if not self._terminated:
-            return self.automaton.row(self._nodes[-1])
-        scores = np.full(len(self.automaton.vocabulary), -np.inf, np.float32)
-        scores[list(self.automaton.vocabulary.eos_token_ids)] = 0.0
-        return ScoreRow.of(scores)
+    @abstractmethod
+    def matcher(self) -> ScoreMatcher[Any]:
+        """A walk from the start."""
 
 
 def add_row(row: ScoreRow, logits: Any, weight: float, index: int | None) -> None:

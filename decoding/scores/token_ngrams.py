@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tokenfst.automata.weights.ngrams import BEGIN, END, UNKNOWN, NGramModel
 from tokenfst.budget import Budget
-from tokenfst.decoding.scores.matcher import ScoreMatcher
+from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import KeptRows, ScoreRow
 from tokenfst.errors import ArpaError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -21,7 +21,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 _Entry = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
-class TokenNGrams:
+class TokenNGrams(ScoreSource):
     """An n-gram model over the token ids of a vocabulary; ``</s>`` stands for its end tokens. Made by ``compile``.
 
     Tokens that the model does not list have the probability of ``<unk>``, or none. ``ArpaError`` for symbols

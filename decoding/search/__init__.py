@@ -3,6 +3,6 @@
 A decoder takes a model (``decoding/models``) and rows (``decoding/rows``) that grow in step.
 
 Read in this order: ``jump_forward`` with ``forced_runs`` (the plain loop), ``logits_processor`` with
-``generate_calls``, ``beam_search`` and ``beam_search_generate``, ``exact_length_sampling``, ``drafts`` and
-``speculation``.
+``generate_calls`` and ``scores_processor``, ``beam_search`` and ``beam_search_generate``, ``exact_length_sampling``,
+``drafts`` and ``speculation``.
 """

@@ -103,6 +103,10 @@ class DraftTree:
         self.ends[child] = end
         return end
 
+    def matcher_at(self, place: int) -> AnyMatcher:
+        """The matcher that stands there; not to be moved."""
+        return self._matchers[place]
+
     def masked(self, place: int, scores: torch.Tensor) -> torch.Tensor:
         """A copy of the scores at a place, of shape (width,), as (1, V): forbidden tokens have -inf."""
         mask = self._masks.get(place)

@@ -34,11 +34,18 @@ from tokenfst.arguments import checked_but
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
-from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, prompt_rows
+from tokenfst.decoding.models.language_model import (
+    Prompts,
+    Session,
+    as_language_model,
+    prompt_rows,
+    start_behind,
+)
 from tokenfst.decoding.models.sampling import Sampling
 from tokenfst.decoding.rows.generations import Generation, Generations
 from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows
 from tokenfst.decoding.search.forced_runs import ForcedRuns
+from tokenfst.decoding.token_automata.explaining import said_temperature
 from tokenfst.errors import DecodingError, MissingDependencyError, TokenizationError
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
@@ -121,11 +128,13 @@ def generate(
     same_rows = torch.arange(len(live), device=language_model.device)
     calls = chosen = 0
     if live:
-        session = language_model.start([begun[row] + fresh[row] for row in live])
+        session = start_behind(language_model, [begun[row] for row in live], [fresh[row] for row in live])
         calls = 1
         rows.select(live)
     while session is not None and live:
         scores = rows.mask_(session.logits.clone())
+        if do_sample:
+            scores = sampling.heated(scores, [said_temperature(matcher) for matcher in rows.matchers])
         tokens = sampling.choose(scores, generator).tolist()
         chosen += len(live)
         fresh = [jumper.jump(matcher, [token]) for matcher, token in zip(rows.matchers, tokens, strict=True)]

@@ -21,6 +21,7 @@ the raw ones too, and masking them in place (docs/masks.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tokenfst.arguments import checked, refuse
@@ -41,6 +42,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+    from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
     _Constraint: TypeAlias = TokenAutomaton | CanonicalAutomaton | None
 
@@ -85,15 +87,25 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
                     "the constraints of a batch must be compiled for one vocabulary; found "
                     f"{vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
                 )
-        self._vocab_size = len(vocabulary)
-        self._end_tokens = list(vocabulary.eos_token_ids)
+        self._anew = partial(
+            type(self), automata, max_new_tokens=max_new_tokens, check_nan=check_nan, threads=threads
+        )
         self._check_nan = check_nan
         self._threads = threads
-        self._only_end = bitmask_from_ids(self._end_tokens, self._vocab_size)
-        self._states = PrefixStates(
-            [None if each is None else start_matcher(each, max_new_tokens) for each in shared],
-            self._vocab_size,
+        self._follow(
+            vocabulary, [None if each is None else start_matcher(each, max_new_tokens) for each in shared]
         )
+
+    def _follow(self, vocabulary: Vocabulary, matchers: Sequence[Any]) -> None:
+        """Begin with these matchers, one for all rows or one for each prompt."""
+        self._vocab_size = len(vocabulary)
+        self._end_tokens = list(vocabulary.eos_token_ids)
+        self._only_end = bitmask_from_ids(self._end_tokens, self._vocab_size)
+        self._states = PrefixStates(matchers, self._vocab_size)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, in this process or another one, follows no call yet."""
+        return self._anew, ()
 
     @checked
     def reset(self, prompt_length: int | None = None) -> None:
@@ -123,11 +135,15 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         empty = apply_and_find_empty(
             masked, bitmask, vocab_size=self._vocab_size, indices=chosen, check_nan=self._check_nan
         )
+        self._weigh(states, masked)
         if states.beams > 1:
             self._note_ends(states, masked)
         if empty is not None:
             self._settle(states, masked)
         return masked
+
+    def _weigh(self, states: RowStates, masked: Any) -> None:
+        """Add what allowed tokens are worth: nothing (``ScoresLogitsProcessor``)."""
 
     def _fill(self, states: RowStates) -> Any:
         """The masks of all rows; those of rows without a constraint mean nothing."""

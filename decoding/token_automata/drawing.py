@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tokenfst.automata.languages.drawing import Drawing, Edge, draw_graph
-from tokenfst.automata.languages.readable import quoted
+from tokenfst.automata.languages.shown.readable import quoted
+from tokenfst.automata.pictures.drawing import Drawing, Edge, draw_graph
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _SHOWN_TOKENS = 5

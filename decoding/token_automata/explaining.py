@@ -23,8 +23,9 @@ from tokenfst._native import Matcher
 from tokenfst.automata.captures.reader import Part
 from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
-from tokenfst.automata.languages import explanation
-from tokenfst.automata.languages.explanation import Explanation, Following
+from tokenfst.automata.languages.shown import explanation
+from tokenfst.automata.languages.shown.explanation import Explanation, Following
+from tokenfst.decoding.token_automata.reading_tokens import Heats, parts_of, special_tokens
 from tokenfst.decoding.token_automata.tracing import mask_of
 from tokenfst.errors import ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -138,43 +139,48 @@ def captures(matcher: Any) -> Captures:
     captures may be open. The text is read anew each time, so captures are right after ``rollback`` and in forks.
     Raises ConstraintError where the automaton was loaded from a file.
     """
+    constraint, native = _constraint_of(matcher, "captures"), _native_of(matcher)
+    vocabulary: Vocabulary = native.made_from[2]
+    if native.speaks_of_tokens:
+        parts: list[Part] = [*parts_of(special_tokens(native), vocabulary, matcher.tokens)]
+    else:
+        parts = [vocabulary.decode(matcher.tokens)]
+    found: Captures = constraint.captured(parts, whole=True if matcher.is_terminated() else None)
+    return found
+
+
+def temperature(matcher: Any) -> float | None:
+    """The temperature that the rules which may read the next token say (``rule[temperature=0.7]`` in Lark's notation);
+    ``None`` where none says one, and behind the end token.
+
+    Of rules inside of each other the innermost that says one counts; where the text can be read in several ways, the
+    highest. Raises ConstraintError where the automaton was loaded from a file, BudgetExceeded.
+    """
+    native: Any = _native_of(matcher)
+    if not hasattr(native, "heats"):
+        constraint = _constraint_of(matcher, "temperature")
+        native.heats = Heats(constraint.reader, native, native.made_from[2]) if constraint.is_heated else None
+    return None if native.heats is None or matcher.is_terminated() else native.heats.behind(matcher.tokens)
+
+
+def said_temperature(matcher: Any) -> float | None:
+    """``temperature`` for decoders: ``None`` also where an automaton was loaded from a file, which keeps no rules."""
+    native = _native_of(matcher)
+    return temperature(matcher) if hasattr(native, "constraint") else None
+
+
+def _constraint_of(matcher: Any, what: str) -> Any:
+    """The constraint that a matcher follows."""
     native = _native_of(matcher)
     constraint = native.constraint if hasattr(native, "constraint") else None
     if constraint is None:
         raise ConstraintError(
-            "captures: this automaton was loaded from a file, which has no constraint: ask "
+            f"{what}: this automaton was loaded from a file, which has no constraint: ask "
             "constraint.captures(vocabulary.decode(matcher.tokens), prefix=True)"
+            if what == "captures"
+            else f"{what}: this automaton was loaded from a file, which has no constraint: compile the constraint"
         )
-    vocabulary: Vocabulary = native.made_from[2]
-    if native.speaks_of_tokens:
-        parts = _parts(native, vocabulary, matcher.tokens)
-    else:
-        parts = [vocabulary.decode(matcher.tokens)]
-    return constraint.captured(parts, whole=True if matcher.is_terminated() else None)
-
-
-def _parts(native: _native.TokenAutomaton, vocabulary: Vocabulary, tokens: list[int]) -> list[Part]:
-    """The text so far, with the special tokens between its bytes."""
-    program, classes = native.made_from[1], native.made_from[4:]
-    if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
-        raise ConstraintError(
-            "captures beside classes that hold tokens of text cannot be told, nor in expanded automata of constraints "
-            "that speak of tokens"
-        )
-    symbols, rows = dict(classes[0].symbols), classes[0].rows
-    names = {name: number for number, name in enumerate(program.token_names)}
-
-    def one_of(token: int) -> Part:
-        symbol = symbols.get(token)
-        return lambda name: symbol is not None and bool(rows[names[name]][0] >> symbol & 1)
-
-    parts: list[Part] = []
-    before = 0
-    for number, token in enumerate(tokens, 1):
-        if token in vocabulary.special_token_ids and token not in vocabulary.eos_token_ids:
-            parts += [vocabulary.decode(tokens[:number])[before:], one_of(token)]
-            before += len(parts[-2])  # type: ignore[arg-type]  # which is bytes
-    return [*parts, vocabulary.decode(tokens)[before:]]
+    return constraint
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -239,5 +245,5 @@ def _symbols(matcher: Any, vocabulary: Vocabulary) -> tuple[str, ...]:
     return (*found, "the end") if matcher.is_accepting() else found
 
 
-for _name, _method in (("explain", explain), ("captures", captures)):
+for _name, _method in (("explain", explain), ("captures", captures), ("temperature", property(temperature))):
     setattr(Matcher, _name, _method)

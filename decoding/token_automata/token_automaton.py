@@ -27,8 +27,8 @@ import tokenfst.notebook as notebook
 from tokenfst._native import Matcher
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.program import Program
-from tokenfst.automata.languages.drawing import Drawing, check_size
 from tokenfst.automata.languages.pickled import state_without
+from tokenfst.automata.pictures.drawing import Drawing, check_size
 from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact, artifact_format, program_arrays
 from tokenfst.decoding.token_automata import explaining as explaining  # Matcher.explain
@@ -51,6 +51,8 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import pynini
+
+    from tokenfst.automata.transducers.vector import VectorFst
 
 
 UNREACHABLE = 0xFFFFFFFF
@@ -418,6 +420,17 @@ class TokenAutomaton:
         source, token, target, num_states, start, final = self.arcs()
         return fst.from_arcs(num_states, start, final, source, token + 1, token + 1, target)
 
+    def to_native_fst(self) -> VectorFst:
+        """``to_fst`` as a machine of ``tokenfst.fst``, without pynini."""
+        from tokenfst.automata.openfst.fst import Arcs
+        from tokenfst.automata.transducers.acceptors import machine_of
+
+        source, token, target, num_states, start, final = self.arcs()
+        label = (token + 1).astype(np.int32)
+        return machine_of(
+            Arcs(num_states, start, final, source.astype(np.int32), label, label, target.astype(np.int32))
+        )
+
     def arcs(
         self,
     ) -> tuple[
@@ -445,32 +458,6 @@ class TokenAutomaton:
         token, target = np.concatenate(tokens).astype(np.int64), number[np.concatenate(targets)]
         final = np.flatnonzero(arrays["accepting"][live])
         return source, token, target, len(live), int(number[arrays["start"]]), final
-
-
-class MaskTable:
-    """The interned masks of an expanded automaton: a dense row XOR a list of flips each (docs/format.md)."""
-
-    def __init__(self, arrays: dict[str, Any], vocab_size: int) -> None:
-        self._arrays = arrays
-        self._vocab_size = vocab_size
-
-    def __len__(self) -> int:
-        return len(self._arrays["mask_row"])
-
-    def token_ids(self, mask: int) -> npt.NDArray[np.int64]:
-        """The allowed token ids of a mask, ascending."""
-        arrays = self._arrays
-        begin, end = arrays["flip_offsets"][mask : mask + 2]
-        flips: npt.NDArray[np.int64] = arrays["flips"][begin:end].astype(np.int64)
-        row = int(arrays["mask_row"][mask])
-        if row == 0:
-            return flips
-        bits = np.unpackbits(
-            arrays["rows"][row - 1].view(np.uint8), bitorder="little", count=self._vocab_size
-        )
-        bits[flips] ^= 1
-        found: npt.NDArray[np.int64] = np.flatnonzero(bits)
-        return found
 
 
 def compose(

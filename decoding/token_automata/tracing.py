@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst._native import Matcher
-from tokenfst.automata.languages.drawing import Drawing
+from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.decoding.token_automata.drawing import named
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -248,7 +248,7 @@ class LoadedAutomaton : public TokenAutomaton {
       pushdown.add_effect(given.effects[e], settled);
     }
     for (State q = 0; q < view.accepting.size(); ++q) {
-      const uint32_t* row = given.states.data() + 4 * q;
+      const uint32_t* row = given.states.data() + size_t{4} * q;
       uint32_t shape = 0;
       if (row[0] == 1) {
         Settled settled;

@@ -66,7 +66,7 @@ inline void check_stacks(const StackView& view, size_t states, std::span<const u
     const uint32_t* row = view.effects.data() + 3 * e;
     require(row[0] != 0 && row[0] < states, "effects lead to states");
     require(row[1] <= 1 && row[2] >= end, "an effect keeps the stack or not, and its pushes follow those before");
-    require((view.states[4 * row[0]] == 1) == (row[1] == 1 || row[2] > end),
+    require((view.states[size_t{4} * row[0]] == 1) == (row[1] == 1 || row[2] > end),
             "an effect leads to a state with a stack just if there is one");
     end = row[2];
   }
@@ -83,7 +83,7 @@ inline void check_stacks(const StackView& view, size_t states, std::span<const u
   require_ascending(view.chains, "chains ascend, and each is there once");
   for (size_t c = 0; c < view.chains.size(); c += 3) {
     const uint32_t* row = view.chains.data() + c;
-    require(row[0] < frames && row[1] < frames && row[2] < frames && view.frames[2 * row[0]] == 1,
+    require(row[0] < frames && row[1] < frames && row[2] < frames && view.frames[size_t{2} * row[0]] == 1,
             "chains are of frames, the upper of which may be left out");
   }
   // Inner nodes: a root asks for the top, a child for what lies below.

@@ -179,12 +179,15 @@ const State* ByteAutomaton::entry_behind(NodeId node, uint32_t column) {
 }
 
 const State* ByteAutomaton::make_whole(State state) {
+  constexpr uint32_t kAtOnce = 8;  // entries: then whoever waits for the lock has it
   entries(state);
-  auto lock = enter();
   StateInfo& info = states_[state];
   State* const row = info.row.load(std::memory_order_relaxed);
-  for (uint32_t column = 0; column < num_classes(); ++column) {
-    if (row[column] & kPending) fill_entry(state, row, column);
+  for (uint32_t column = 0; column < num_classes();) {
+    auto lock = enter();
+    for (uint32_t made = 0; column < num_classes() && made < kAtOnce; ++column) {
+      if (row[column] & kPending) fill_entry(state, row, column), ++made;
+    }
   }
   info.whole.store(true, std::memory_order_release);
   return row;
@@ -251,7 +254,7 @@ Life ByteAutomaton::search(State state, size_t limit) {
         if (++looked_at_ % 64 == 0) check_budget((looked_at_ - before) * kHeldBySearch);
         each_target(q, [&](State target, const ByteSet&) { visit(target); });
       },
-      [&](State q) { return least_lengths_.of(states_[q].node); }, limit);
+      [&](State q) { return estimates_.of(states_[q].node); }, limit);
 }
 
 bool ByteAutomaton::exclude_each_other(const std::vector<std::pair<NodeId, NodeId>>& pairs) {
@@ -275,7 +278,7 @@ std::optional<bool> ByteAutomaton::alive_by_parts(State state) {
 
 size_t ByteAutomaton::bytes_held() const {
   return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory() + derivatives_.memory() +
-         byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() +
+         byte_derivatives_.memory() + estimates_.memory() + leaps_.memory() + rows_.memory() + states_.memory() +
          state_index_.capacity() * sizeof(State);
 }
 
@@ -300,28 +303,42 @@ State ByteAutomaton::intern(NodeId node) {
   return live_state(node);
 }
 
-Digest ByteAutomaton::digest(NodeId node) {
-  auto lock = enter();
-  if (!digests_) digests_ = std::make_unique<Digests>(arena_, derivatives_.selections(), std::as_const(derivatives_).unordered());
-  return digests_->of(node);
+Digest ExpressionFace::digest(NodeId node) const {
+  auto lock = automaton_.enter();
+  std::unique_ptr<Digests>& digests = automaton_.digests_;
+  const Derivatives& derivatives = automaton_.derivatives_;
+  if (!digests) digests = std::make_unique<Digests>(automaton_.arena_, derivatives.selections(), derivatives.unordered());
+  return digests->of(node);
 }
 
-Unordered::Demand ByteAutomaton::demand(NodeId node) {
-  auto lock = enter();
-  return derivatives_.unordered().demand(node);
+Unordered::Demand ExpressionFace::demand(NodeId node) const {
+  auto lock = automaton_.enter();
+  return automaton_.derivatives_.unordered().demand(node);
 }
 
-std::pair<const Lexicon*, uint32_t> ByteAutomaton::words_of(NodeId id) {
-  auto lock = enter();
-  const Node& node = arena_[id];
+std::pair<const Lexicon*, uint32_t> ExpressionFace::words_of(NodeId id) const {
+  auto lock = automaton_.enter();
+  const Node& node = automaton_.arena_[id];
   if (node.kind != Kind::Words) return {nullptr, 0};
-  return {&derivatives_.selections().lexicon(node.a), node.b};
+  return {&automaton_.derivatives_.selections().lexicon(node.a), node.b};
 }
 
-NodeId ByteAutomaton::at_boundary(NodeId node) {
-  if (boundary() == kNone) return node;
-  auto lock = enter();
-  return derivatives_.at_boundary(node);
+NodeId ExpressionFace::at_boundary(NodeId node) const {
+  if (automaton_.boundary() == kNone) return node;
+  auto lock = automaton_.enter();
+  return automaton_.derivatives_.at_boundary(node);
+}
+
+std::vector<Move> ExpressionFace::moves(NodeId node) const {
+  auto lock = automaton_.enter();
+  const auto found = automaton_.derivatives_.moves(node);
+  return {found.begin(), found.end()};
+}
+
+bool ExpressionFace::surely_spelled(State state) const {
+  if (!automaton_.is_lazy() || automaton_.is_pushdown() || state == kDead) return false;
+  auto lock = automaton_.enter();
+  return automaton_.derivatives_.surely_spelled(node(state), true);
 }
 
 }  // namespace tokenfst

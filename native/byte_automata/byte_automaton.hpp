@@ -13,20 +13,21 @@
 #include <optional>
 #include <string>
 
-#include "expressions/blame.hpp"
-#include "expressions/digests.hpp"
+#include "expression_forms/blame.hpp"
+#include "expression_forms/digests.hpp"
 #include "byte_automata/columns.hpp"
 #include "threads/fork_gate.hpp"
 #include "byte_automata/leaps.hpp"
-#include "expressions/least_lengths.hpp"
+#include "expression_forms/estimates.hpp"
 #include "support/liveness.hpp"
-#include "expressions/parts.hpp"
+#include "expression_forms/parts.hpp"
 #include "expressions/program.hpp"
 #include "stacks/pushdown.hpp"
 #include "byte_automata/rows.hpp"
 
 namespace tokenfst {
 
+class ExpressionFace;
 class MarkFace;
 class StackFace;
 
@@ -65,12 +66,6 @@ class ByteAutomaton {
   bool accepting(State state) const { return states_[state].accepting; }
   const Budget& budget() const { return budget_; }
   bool is_lazy() const { return columns_.speaks_of_expressions(); }
-  bool is_vast() const { return derivatives_.selections().is_vast(); }
-  template <class F>
-  auto with_selections(F&& f) {
-    auto lock = enter();
-    return f(std::as_const(derivatives_).selections());
-  }
 
   // The next state for each byte class. O(1) once made.
   const State* row(State state) {
@@ -104,52 +99,12 @@ class ByteAutomaton {
     return leaps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
   }
 
-  // --- push-down automata: what a step does to stacks (see walker.hpp); more of it says stacks() ---
+  // --- faces (faces.hpp): what only some walks ask ---
 
-  StackFace stacks();
   bool is_pushdown() const { return pushdown_ != nullptr; }
-  // Whether the step from `from` leads to `raw` as it is, with the stacks as they were.
-  bool keeps_stacks(State from, State raw) { return !pushdown_ || arrival(raw, states_[raw]) == states_[from].stacks; }
-  uint32_t num_stacks(State state) const { return states_[state].stacks; }
-  const Shape& shape(State state) const { return pushdown_->shape(states_[state].shape); }
-  size_t num_frames() const { return pushdown_ ? pushdown_->settler().num_frames() : 0; }
-  const Settler::Frame& frame(uint32_t id) const { return pushdown_->settler().frame(id); }
-  // The effect of looking into the stack `to_reveal(state)` where its top edges are these.
-  const Effect& revealed(State state, std::span<const Edge> edges) {
-    if (const auto signature = pushdown_->known_signature(edges)) {
-      if (uint32_t known = pushdown_->revealed(state, *signature)) return pushdown_->effect(known);
-    }
-    return make_revealed(state, edges);
-  }
-
-  // An expression at a boundary of tokens.
-  NodeId at_boundary(NodeId node);
-  // The expression of a state (lazy automata only), and exclusive use of the arena.
-  NodeId node(State state) const { return states_[state].node; }
-  template <class F>
-  auto with_arena(F&& f) {
-    auto lock = enter();
-    if constexpr (requires { f(arena_, derivatives_.unordered()); }) return f(arena_, derivatives_.unordered());
-    else return f(arena_);
-  }
-  // What an expression is, in every process that read the same program.
-  Digest digest(NodeId node);
-  // Where an expression is all that a lexicon reads from one of its states on: the lexicon, and that state; else null.
-  std::pair<const Lexicon*, uint32_t> words_of(NodeId id);
-  // What leads on from an expression without calls, dead ends among it.
-  std::vector<Move> moves(NodeId node) {
-    auto lock = enter();
-    const auto found = derivatives_.moves(node);
-    return {found.begin(), found.end()};
-  }
-  // What may come of a node Unordered.
-  Unordered::Demand demand(NodeId node);
-  // The live state of an expression, or DEAD.
-  State intern(NodeId node);
-
-  // What is excluded as the text goes on (see exclusion.hpp).
+  StackFace stacks();
   MarkFace marks();
-  const Marks& marks() const { return marks_; }
+  ExpressionFace expressions();
 
   size_t memory();
 
@@ -162,12 +117,14 @@ class ByteAutomaton {
  private:
   friend StackFace;
   friend MarkFace;
+  friend ExpressionFace;
 
   uint32_t make_signs(State raw);
   State make_passed(State raw, bool holds);
   uint32_t make_chain(uint32_t upper, uint32_t lower);
   uint32_t make_union(uint32_t a, uint32_t b);
   const Effect& make_revealed(State state, std::span<const Edge> edges);
+  const Shape& shape(State state) const { return pushdown_->shape(states_[state].shape); }
 
   struct StateInfo {
     std::atomic<State*> row{nullptr};
@@ -186,7 +143,9 @@ class ByteAutomaton {
 
   State state_of(NodeId node);
 
+  // The live state of an expression, or DEAD.
   State live_state(NodeId node);
+  State intern(NodeId node);
 
   // Calls f(target, set) for what leads on from a state, before emptiness is known; with an empty set for the boundary of
   // tokens.
@@ -237,6 +196,13 @@ class ByteAutomaton {
 
   size_t bytes_held() const;
 
+  template <class F>
+  auto with_arena(F&& f) {
+    auto lock = enter();
+    if constexpr (requires { f(arena_, derivatives_.unordered()); }) return f(arena_, derivatives_.unordered());
+    else return f(arena_);
+  }
+
   // Exclusive use of the arena. Its clock is that of the public call (call.hpp), and asked where the budget is checked.
   std::unique_lock<Mutex> enter() {
     std::unique_lock lock = locked(mutex_);
@@ -253,7 +219,7 @@ class ByteAutomaton {
   Arena arena_;
   Derivatives derivatives_;
   ByteDerivatives byte_derivatives_;
-  LeastLengths least_lengths_{arena_};
+  Estimates estimates_{arena_};
   std::unique_ptr<Digests> digests_;  // once somebody asks for one
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
   Marks marks_;

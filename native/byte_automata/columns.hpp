@@ -20,7 +20,7 @@ class Columns {
   // Of expressions and the lexicons they speak of; `boundary`: whether there is such a column.
   Columns(const Arena& arena, const Selections& selections, uint32_t symbols, bool boundary) : symbols_(symbols) {
     std::array<uint32_t, 256> current{};
-    uint32_t count = 1;
+    uint32_t count = number(classes_of(arena.sets()), current);
     std::vector<uint32_t> split;
     auto refine = [&](uint32_t keys, auto key) {  // keys are below `keys`
       split.assign(size_t{count} * keys, kNone);
@@ -31,7 +31,6 @@ class Columns {
         current[byte] = part;
       }
     };
-    for (const ByteSet& set : arena.sets()) refine(2, [&](int byte) { return uint32_t{set.has(static_cast<uint8_t>(byte))}; });
     for (auto& machine : arena.machines()) refine(machine->num_classes, [&](int byte) { return uint32_t{machine->classes[byte]}; });
     for (auto& lexicon : selections.lexicons()) {
       ByteSet used;
@@ -77,6 +76,47 @@ class Columns {
   }
 
  private:
+  // The classes of bytes that the sets tell apart. Most sets are one letter, which is a class by itself: these are taken out
+  // first, so that few classes are met with each of the others.
+  static std::vector<ByteSet> classes_of(const std::vector<ByteSet>& sets) {
+    ByteSet letters;
+    for (const ByteSet& set : sets) {
+      if (set.size() == 1 && !set.has_symbols()) letters = letters | set;
+    }
+    const ByteSet others = ByteSet::all() - letters;
+    std::vector<ByteSet> classes(1, others);
+    for (const ByteSet& set : sets) {
+      if ((set & others).empty()) continue;
+      for (size_t k = 0, count = classes.size(); k < count; ++k) {
+        const ByteSet inside = classes[k] & set, outside = classes[k] - set;
+        if (inside.empty() || outside.empty()) continue;
+        classes[k] = inside;
+        classes.push_back(outside);
+      }
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+      if (letters.has(static_cast<uint8_t>(byte))) classes.push_back(ByteSet::single(static_cast<uint8_t>(byte)));
+    }
+    return classes;
+  }
+  // Says of each byte the number of its class, in the order of their least bytes; how many there are.
+  static uint32_t number(const std::vector<ByteSet>& classes, std::array<uint32_t, 256>& numbers) {
+    std::array<uint32_t, 256> found;
+    for (uint32_t k = 0; k < classes.size(); ++k) {
+      for (uint32_t word = 0; word < 4; ++word) {
+        for (uint64_t left = classes[k].words[word]; left; left &= left - 1) found[word * 64 + std::countr_zero(left)] = k;
+      }
+    }
+    std::vector<uint32_t> named(classes.size(), kNone);
+    uint32_t count = 0;
+    for (size_t byte = 0; byte < 256; ++byte) {
+      uint32_t& name = named[found[byte]];
+      if (name == kNone) name = count++;
+      numbers[byte] = name;
+    }
+    return count;
+  }
+
   std::array<uint8_t, 256> classes_{};
   uint32_t count_ = 0, first_symbol_ = 0, symbols_ = 0, boundary_ = kNone;
   std::vector<uint8_t> byte_of_class_;  // one of each; empty: of finished tables

@@ -1,5 +1,5 @@
-// Two faces of a byte automaton: what steps do to stacks, and what is excluded as the text goes on. A walk without stacks and
-// without exclusion needs neither. A face is a reference and costs nothing.
+// Three faces of a byte automaton: what steps do to stacks, what is excluded as the text goes on, and the expressions that states
+// stand for. A walk without stacks and without exclusion needs none of them. A face is a reference and costs nothing.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
@@ -27,13 +27,12 @@ class StackFace {
   }
 
   // Whether the step from `from` leads to `raw` as it is, with the stacks as they were.
-  bool keeps(State from, State raw) const { return automaton_.keeps_stacks(from, raw); }
-  // The same, and there are no marks to pass.
-  bool rests(State from, State raw) const {
-    const ByteAutomaton::StateInfo& info = automaton_.states_[raw];
-    return !info.marked && (!automaton_.pushdown_ || automaton_.arrival(raw, info) == automaton_.states_[from].stacks);
+  bool keeps(State from, State raw) const {
+    return !automaton_.pushdown_ || automaton_.arrival(raw, automaton_.states_[raw]) == automaton_.states_[from].stacks;
   }
-  uint32_t count(State state) const { return automaton_.num_stacks(state); }
+  // The same, and there are no marks to pass.
+  bool rests(State from, State raw) const { return !automaton_.states_[raw].marked && keeps(from, raw); }
+  uint32_t count(State state) const { return automaton_.states_[state].stacks; }
   // Null: none.
   const Effect* effect(State raw) const {
     uint32_t index = automaton_.states_[raw].effect;
@@ -43,10 +42,15 @@ class StackFace {
   // The stack that is looked into before the next step; kNone: none.
   uint32_t to_reveal(State state) const { return shape(state).reveal; }
   // The effect of looking into it where its top edges are these.
-  const Effect& revealed(State state, std::span<const Edge> edges) const { return automaton_.revealed(state, edges); }
+  const Effect& revealed(State state, std::span<const Edge> edges) const {
+    if (const auto signature = pushdown().known_signature(edges)) {
+      if (uint32_t known = pushdown().revealed(state, *signature)) return pushdown().effect(known);
+    }
+    return automaton_.make_revealed(state, edges);
+  }
 
-  size_t num_frames() const { return automaton_.num_frames(); }
-  const Settler::Frame& frame(uint32_t id) const { return automaton_.frame(id); }
+  size_t num_frames() const { return automaton_.pushdown_ ? pushdown().settler().num_frames() : 0; }
+  const Settler::Frame& frame(uint32_t id) const { return pushdown().settler().frame(id); }
   // The frame that a nullable frame makes with the frame it is put on; kNone: they stay apart.
   uint32_t chain(uint32_t upper, uint32_t lower) const {
     uint32_t frame;
@@ -95,7 +99,46 @@ class MarkFace {
   ByteAutomaton& automaton_;
 };
 
+// Of automata that are made as they are walked: the expressions that states stand for, and the arena that holds them.
+class ExpressionFace {
+ public:
+  explicit ExpressionFace(ByteAutomaton& automaton) : automaton_(automaton) {}
+
+  NodeId node(State state) const { return automaton_.states_[state].node; }
+  // The live state of an expression, or DEAD.
+  State intern(NodeId node) const { return automaton_.intern(node); }
+  // Exclusive use of the arena.
+  template <class F>
+  auto with_arena(F&& f) const {
+    return automaton_.with_arena(std::forward<F>(f));
+  }
+  // Whether choices of members may have far more states than anyone can go through; exclusive use of these choices.
+  bool is_vast() const { return automaton_.derivatives_.selections().is_vast(); }
+  template <class F>
+  auto with_selections(F&& f) const {
+    auto lock = automaton_.enter();
+    return f(std::as_const(automaton_.derivatives_).selections());
+  }
+
+  // An expression at a boundary of tokens.
+  NodeId at_boundary(NodeId node) const;
+  // Whether tokens surely lead from a state to its end, if each byte is one: `Derivatives::surely_spelled`.
+  bool surely_spelled(State state) const;
+  // What an expression is, in every process that read the same program.
+  Digest digest(NodeId node) const;
+  // Where an expression is all that a lexicon reads from one of its states on: the lexicon, and that state; else null.
+  std::pair<const Lexicon*, uint32_t> words_of(NodeId id) const;
+  // What leads on from an expression without calls, dead ends among it.
+  std::vector<Move> moves(NodeId node) const;
+  // What may come of a node Unordered.
+  Unordered::Demand demand(NodeId node) const;
+
+ private:
+  ByteAutomaton& automaton_;
+};
+
 inline StackFace ByteAutomaton::stacks() { return StackFace(*this); }
 inline MarkFace ByteAutomaton::marks() { return MarkFace(*this); }
+inline ExpressionFace ByteAutomaton::expressions() { return ExpressionFace(*this); }
 
 }  // namespace tokenfst

@@ -23,7 +23,7 @@ class Lengths {
   }
   // Of what completes a configuration: its top, and each frame below on its own.
   uint32_t of(Config config, Stacks& stacks) {
-    if (bytes_.stacks().count(config.state) == 0) return of(bytes_.node(config.state));
+    if (bytes_.stacks().count(config.state) == 0) return of(bytes_.expressions().node(config.state));
     uint32_t least = kUnreachable;
     for (const Member& member : bytes_.stacks().shape(config.state).members) {
       const StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
@@ -38,7 +38,7 @@ class Lengths {
 
   // Rules and variables, from "no word" on, until none gets shorter.
   void solve() {
-    const auto [rules, variables] = bytes_.with_arena([](const Arena& arena) {
+    const auto [rules, variables] = bytes_.expressions().with_arena([](const Arena& arena) {
       std::vector<NodeId> found;
       for (NodeId id = 0; id < arena.size(); ++id) {
         if (arena[id].kind == Kind::Var) found.push_back(id);
@@ -53,7 +53,8 @@ class Lengths {
       auto improve = [&](uint32_t& known, NodeId body) {
         if (uint32_t found = length(body); found < known) known = found, changed = true;
       };
-      for (uint32_t k = 0; k < rules; ++k) improve(rules_[k], bytes_.with_arena([&](const Arena& arena) { return arena.rule(k); }));
+      for (uint32_t k = 0; k < rules; ++k)
+        improve(rules_[k], bytes_.expressions().with_arena([&](const Arena& arena) { return arena.rule(k); }));
       for (auto& [id, known] : variables_) improve(known, node(id).a);
     }
     memo_.clear();
@@ -61,7 +62,7 @@ class Lengths {
   }
 
   Node node(NodeId id) {
-    return bytes_.with_arena([&](const Arena& arena) { return arena[id]; });
+    return bytes_.expressions().with_arena([&](const Arena& arena) { return arena[id]; });
   }
 
   uint32_t length(NodeId id) {
@@ -84,10 +85,12 @@ class Lengths {
       case Kind::Token:
       case Kind::Begun:
       case Kind::Inside: return 1;
+      case Kind::Few:
+      case Kind::FewInside: return length(at.a);
       case Kind::Or: {
         uint32_t least = kUnreachable;
-        for (NodeId member :
-             bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
+        for (NodeId member : bytes_.expressions().with_arena(
+                 [&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
           least = std::min(least, length(member));
         }
         return least;
@@ -98,11 +101,13 @@ class Lengths {
       }
       case Kind::Call: return rules_[at.a];
       case Kind::Var: return variables_[id];
-      case Kind::Unordered: return unordered(bytes_.demand(id));
-      case Kind::Words: return bytes_.with_selections([&](const Selections& them) { return them.lexicon(at.a).nearest(at.b); });
+      case Kind::Unordered: return unordered(bytes_.expressions().demand(id));
+      case Kind::Words:
+        return bytes_.expressions().with_selections([&](const Selections& them) { return them.lexicon(at.a).nearest(at.b); });
       case Kind::Pick: {
-        const uint32_t between = length(bytes_.with_selections([&](const Selections& them) { return them.selection(at.a).separator; }));
-        uint64_t total = bytes_.with_selections([&](const Selections& them) { return them.length(at, between); });
+        const uint32_t between =
+            length(bytes_.expressions().with_selections([&](const Selections& them) { return them.selection(at.a).separator; }));
+        uint64_t total = bytes_.expressions().with_selections([&](const Selections& them) { return them.length(at, between); });
         return total >= kUnknown ? kUnreachable : static_cast<uint32_t>(total);
       }
       default: return search(id);
@@ -164,8 +169,8 @@ class Lengths {
       if (at.kind == Kind::Tag) {
         least = std::min(least, plus(before, behind[at.a]));
       } else {
-        for (NodeId branch :
-             bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
+        for (NodeId branch : bytes_.expressions().with_arena(
+                 [&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
           stack.emplace_back(branch, before);
         }
       }
@@ -178,7 +183,7 @@ class Lengths {
     return searched_[id] = found;
   }
   uint32_t find(NodeId id) {
-    std::vector<std::pair<State, uint32_t>> queue{{bytes_.intern(id), 0}};
+    std::vector<std::pair<State, uint32_t>> queue{{bytes_.expressions().intern(id), 0}};
     std::set<State> seen{kDead, queue[0].first};
     for (size_t i = 0; i < queue.size() && i < kMaxSearch; ++i) {
       auto [state, length] = queue[i];

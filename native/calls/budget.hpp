@@ -93,7 +93,7 @@ class StackRoom {
  private:
   static constexpr size_t kReserve = 64 << 10;
   StackRoom() {
-#ifdef __linux__
+#if defined(__linux__) || defined(__wasm__)
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     void* base = nullptr;

@@ -193,7 +193,7 @@ struct Avx512 {
           const __m512i x = _mm512_loadu_si512(at);
           if constexpr (kWide) {
             uint16_t word;
-            std::memcpy(&word, mask + 2 * v, 2);
+            std::memcpy(&word, mask + size_t{2} * v, 2);
             _mm512_storeu_si512(at, _mm512_mask_blend_epi32(word, minus_inf, x));
           } else {
             _mm512_storeu_si512(at, _mm512_mask_blend_epi16(load_word(mask, v), minus_inf, x));

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,7 +39,7 @@ class Arena : public NodeTable {
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
 
-  size_t memory() const { return NodeTable::memory() + nested_.capacity() * sizeof(Nested) + sets_.memory(); }
+  size_t memory() const { return memory_of_nodes() + nested_.capacity() * sizeof(Nested) + sets_.memory(); }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
   const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
   const std::vector<ByteSet>& sets() const { return sets_.all(); }
@@ -47,6 +48,12 @@ class Arena : public NodeTable {
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, sets_.add(set), 0, 0, 0});
+  }
+  // The set of one byte, of which words are made.
+  NodeId letter(uint8_t byte) {
+    NodeId& known = letters_[byte];
+    if (known == kEmpty) known = bytes(ByteSet::single(byte));
+    return known;
   }
   // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
   void widen(uint32_t symbols, bool tokens_in_rules) {
@@ -64,6 +71,14 @@ class Arena : public NodeTable {
     const Node& node = nodes_[text];
     const uint16_t traits = static_cast<uint16_t>((node.traits & ~kEndless) | kHasToken);
     return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
+  }
+  // The words of `text` that have bytes of at most `left` tokens: Few; FewInside, where the current token has one: few_tokens.hpp.
+  NodeId few_tokens(NodeId text, uint32_t left, Kind place = Kind::Few) {
+    if (text == kEmpty || text == kEpsilon) return text;
+    const Node& node = nodes_[text];
+    if (left == 0) return node.nullable ? kEpsilon : kEmpty;
+    const uint16_t traits = static_cast<uint16_t>((node.traits & ~kEndless) | kHasToken);
+    return intern({place, node.nullable, node.certain, traits, deeper(node.depth), text, 0, left, 0});
   }
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
@@ -396,7 +411,7 @@ class Arena : public NodeTable {
         rest.push_back(joined[i]);
         end = i + 1;
       } else {
-        std::vector<NodeId> tails(joined.begin() + i, joined.begin() + end);
+        std::vector<NodeId> tails(joined.data() + i, joined.data() + end);
         size_t base = spine_.size();
         while (std::all_of(tails.begin(), tails.end(),
                            [&](NodeId tail) { return nodes_[tail].kind == Kind::Concat && nodes_[tail].a == shared_head; })) {
@@ -459,6 +474,7 @@ class Arena : public NodeTable {
   ByteSet everything_ = ByteSet::all();
   uint16_t token_in_rules_ = 0;
   ByteSets sets_;
+  std::array<NodeId, 256> letters_{};  // kEmpty: not asked for yet
   std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {
     NodeId body;

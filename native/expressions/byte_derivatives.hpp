@@ -56,7 +56,7 @@ class ByteDerivatives {
 
  private:
   static constexpr uint32_t kWide = 16;  // members of a union
-  static constexpr size_t kLeastKept = 128, kKept = 1024, kMostKept = 1 << 20;  // powers of two
+  static constexpr size_t kLeastKept = 16, kKept = 1024, kMostKept = 1 << 20;  // powers of two
 
   Left left_of(NodeId id, Letter letter) {
     const Node node = arena_[id];

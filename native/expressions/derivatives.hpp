@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "expressions/few_tokens.hpp"
 #include "expressions/marks.hpp"
 #include "expressions/moves.hpp"
 #include "expressions/selections.hpp"
@@ -102,9 +103,29 @@ class Derivatives {
     return found;
   }
 
+  // Whether a closed expression without calls has a word of at most so many bytes.
+  bool has_word_within(NodeId id, uint32_t bytes) {
+    return shortest_.within(arena_, id, bytes, [&](NodeId at) { return moves(at); });
+  }
+
+  // Whether it is seen without a search for tokens that some lead from an expression without calls to its end, where a token has
+  // just ended and each byte is one: what asks for few of them has a word of as few bytes. `has_word`: whether it has any.
+  bool surely_spelled(NodeId id, bool has_word) {
+    check_stack();
+    for (;;) {
+      const Node node = arena_[id];
+      if (!node.has(kHasToken)) return has_word || (node.certain && id != kEmpty);
+      if (node.nullable && !node.has(kHasBehind | kMarkAhead)) return true;
+      if (node.kind == Kind::Few) return has_word_within(node.a, node.low);
+      if (node.kind == Kind::Or) return std::ranges::any_of(arena_.list(id), [&](NodeId member) { return surely_spelled(member, false); });
+      if (node.kind != Kind::Concat || !surely_spelled(node.a, has_word)) return false;
+      id = node.b;
+    }
+  }
+
   size_t memory() const {
-    return 32 * boundaries_.size() + pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory() +
-           unordered_.memory();
+    return shortest_.memory() + 32 * boundaries_.size() + pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 +
+           selections_.memory() + unordered_.memory();
   }
 
   // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
@@ -195,6 +216,12 @@ class Derivatives {
       case Kind::Inside: {
         Moves result = get(node.a, pasts);
         for (Move& move : result) move.target = arena_.token(move.target, Kind::Inside);
+        return result;
+      }
+      case Kind::Few:
+      case Kind::FewInside: {
+        Moves result = get(node.a, pasts);
+        for (Move& move : result) move.target = arena_.few_tokens(move.target, node.low, Kind::FewInside);
         return result;
       }
       case Kind::Set: return {{arena_.set(id), kEpsilon}};
@@ -342,6 +369,9 @@ class Derivatives {
     switch (node.kind) {
       case Kind::Token: return arena_.token(node.a, Kind::Begun);
       case Kind::Inside: return arena_[node.a].nullable ? kEpsilon : kEmpty;
+      case Kind::FewInside:
+        if (arena_.has_rules() && !has_word_within(node.a, node.low - 1)) return kEmpty;
+        return arena_.few_tokens(node.a, node.low - 1);
       case Kind::Or: return arena_.any_of(members());
       case Kind::And: return arena_.all_of(members());
       case Kind::Concat: {
@@ -359,8 +389,10 @@ class Derivatives {
         return arena_.any_of(ways);
       }
       case Kind::Repeat: {
+        const NodeId begun = at_boundary(node.a);
+        if (begun == node.a) return id;
         const NodeId more = arena_.repeat(node.a, node.low == 0 ? 0 : node.low - 1, node.high == kUnbounded ? kUnbounded : node.high - 1);
-        return arena_.either(arena_.concat(at_boundary(node.a), more), node.low == 0 ? kEpsilon : kEmpty);
+        return arena_.either(arena_.concat(begun, more), node.low == 0 ? kEpsilon : kEmpty);
       }
       case Kind::Var: {
         if (is_unfolding(id)) return kEmpty;
@@ -372,7 +404,7 @@ class Derivatives {
         Unfold guard(unfolding_, id);
         return arena_.concat(at_boundary(arena_.rule(node.a)), arena_.returning());
       }
-      default: return id;  // Begun, symbols
+      default: return id;  // Begun, Few, symbols
     }
   }
 
@@ -433,6 +465,7 @@ class Derivatives {
   ReusedVector<Move> pool_;
   ReusedVector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
   std::unordered_map<NodeId, NodeId> boundaries_;
+  ShortestWords shortest_;
   ReusedVector<uint64_t> seen_;                       // by node: the last search for look-behinds that met it
   uint64_t search_ = 0;
   std::vector<NodeId> unfolding_;                    // variables, outermost first

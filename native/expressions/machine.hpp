@@ -40,7 +40,7 @@ struct Machine {
   template <class F>
   void each_move(uint32_t state, F f) const {
     if (is_sparse()) {
-      for (uint32_t e = offsets[state]; e < offsets[state + 1]; ++e) f(edges[2 * e], edges[2 * e + 1]);
+      for (uint32_t e = offsets[state]; e < offsets[state + 1]; ++e) f(edges[size_t{2} * e], edges[size_t{2} * e + 1]);
       return;
     }
     for (uint32_t c = 0; c < num_classes; ++c) {

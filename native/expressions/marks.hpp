@@ -20,7 +20,7 @@ struct Room {
   bool thin = false;             // some prefix has few ends
   bool values = false;           // there are items that must differ and are no strings
   uint32_t fewest = kUnbounded;  // where so many are finished, there may be none that is left
-  uint32_t near = 0, far = 0;    // bytes within which any prefix has kNear ends, and kFar, or all that it has
+  uint32_t near = 0, far = 0;    // bytes within which any prefix has kNear ends, and kFar, or all; of values 1 where one is enough
   static constexpr uint32_t kNear = 64, kFar = 1 << 20;
 
   // What is known of some. `words`: how many they are at least; 0: they never run out.

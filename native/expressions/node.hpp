@@ -30,6 +30,8 @@ enum class Kind : uint8_t {
   Token,
   Begun,
   Inside,
+  Few,
+  FewInside,
   Mark
 };
 
@@ -45,7 +47,7 @@ constexpr uint16_t kHasCall = 4;    // calls of rules
 constexpr uint16_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
 constexpr uint16_t kHasLoop = 16;   // there may be words without end: without it, a finite language
 constexpr uint16_t kEndless = 32;
-constexpr uint16_t kHasToken = 64;  // tokens as such: Token, Begun, Inside, symbols; see Derivatives::at_boundary
+constexpr uint16_t kHasToken = 64;  // tokens as such: Token, Begun, Inside, Few, symbols; see Derivatives::at_boundary
 constexpr uint16_t kHasFresh = 128;   // marks of dynamic exclusion (marks.hpp)
 constexpr uint16_t kMarkAhead = 256;  // such a mark can be reached before a byte is read
 

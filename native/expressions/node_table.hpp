@@ -20,7 +20,7 @@ class NodeTable {
  public:
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
-  size_t memory() const { return nodes_.capacity() * sizeof(Node) + index_.memory() + pool_.capacity() * 4; }
+  size_t memory_of_nodes() const { return nodes_.capacity() * sizeof(Node) + index_.memory() + pool_.capacity() * 4; }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
 
   // Called now and then while expressions are made, and with so many bytes before a table takes them: throws where a budget is
@@ -28,6 +28,13 @@ class NodeTable {
   void watch(std::function<void(size_t)> check) { check_ = std::move(check); }
   void tick() {
     if (++ticks_ % 256 == 0) about_to_take(0);
+  }
+  // Makes room at once for so many nodes in all, which are likely to come: tables that double copy what they have.
+  void expect(size_t count) {
+    const size_t more = count > nodes_.capacity() ? (count - nodes_.capacity()) * sizeof(Node) : 0;
+    about_to_take(more + index_.room_for(count));
+    nodes_.reserve(count);
+    index_.expect(count);
   }
   void about_to_take(size_t bytes) const {
     if (check_) check_(bytes);

@@ -39,7 +39,8 @@ enum class Op : int32_t {
   OneToken,
   Tokens,
   Opened,
-  Fresh
+  Fresh,
+  FewTokens
 };
 
 // What an author hands over, unchecked.
@@ -73,7 +74,7 @@ class Program {
     check_tables();
     for (auto& [set, lexicon] : parts_.classes) symbols_ |= set;
     speaks_of_tokens_ = std::ranges::any_of(instructions_, [&](const Instruction& each) {
-      return each.op == Op::OneToken || (each.op == Op::Tokens && parts_.classes[each.operands[0]].second >= 0);
+      return each.op == Op::OneToken || each.op == Op::FewTokens || (each.op == Op::Tokens && parts_.classes[each.operands[0]].second >= 0);
     });
   }
   Program(const Program&) = delete;  // instructions lie in `parts_`
@@ -139,6 +140,11 @@ class Program {
           part(0, false);
           if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1]))
             refuse_program("the bounds of a repetition are no range");
+          break;
+        case Op::FewTokens:
+          count(2);
+          part(0, false);
+          if (operands[1] < 1) refuse_program("the tokens of a text are bounded by no number");
           break;
         case Op::Machine:
           count(1);
@@ -248,9 +254,11 @@ class ProgramReader {
     const uint64_t symbols = program.symbols();
     bool tokens_intersected = false;
     arena_.widen(static_cast<uint32_t>(std::bit_width(symbols)), program.speaks_of_tokens());
+    arena_.expect(arena_.size() + instructions.size() + program->blob.size() / 2);
     for (auto& [body, nullable] : program->rules) arena_.declare_rule(nullable);
     Loaded loaded;
     std::vector<NodeId> nodes;
+    nodes.reserve(instructions.size());
     std::unordered_map<size_t, NodeId> options;  // of unordered members
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
     std::vector<bool> assured(instructions.size());
@@ -270,11 +278,11 @@ class ProgramReader {
       switch (op) {
         case Op::Empty: made = kEmpty; break;
         case Op::Epsilon: made = kEpsilon; break;
-        case Op::Bytes: made = arena_.bytes(ByteSet::from_bytes(program->sets.data() + 32 * operands[0])); break;
+        case Op::Bytes: made = arena_.bytes(ByteSet::from_bytes(program->sets.data() + ptrdiff_t{32} * operands[0])); break;
         case Op::Literal: {
           const std::string_view text = std::string_view(program->blob).substr(operands[0], operands[1]);
           made = kEpsilon;
-          for (size_t k = text.size(); k-- > 0;) made = arena_.concat(arena_.bytes(ByteSet::single(static_cast<uint8_t>(text[k]))), made);
+          for (size_t k = text.size(); k-- > 0;) made = arena_.concat(arena_.letter(static_cast<uint8_t>(text[k])), made);
           break;
         }
         case Op::Concat: {
@@ -311,6 +319,17 @@ class ProgramReader {
           refuse_tokens(node(0), "one_token()");
           if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall)) refuse_program("what one token is needs a context");
           made = arena_.token(node(0));
+          break;
+        case Op::FewTokens:
+          refuse_tokens(node(0), "what is bounded to some tokens");
+          refuse_marks(node(0), "what is bounded to some tokens");
+          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall)) refuse_program("what some tokens are needs a context");
+          if (!program->rules.empty() && !derivatives_.has_word_within(node(0), static_cast<uint32_t>(operands[1])))
+            throw Error(Fault::Constraint, "a text that may have bytes of at most " + std::to_string(operands[1]) +
+                                               " tokens has more bytes than that, and stands in a grammar that needs a stack: there each "
+                                               "byte must be allowed a token; allow more tokens, or truncate the grammar");
+          tokens_intersected |= program->rules.empty();
+          made = arena_.few_tokens(node(0), static_cast<uint32_t>(operands[1]));
           break;
         case Op::Tokens: {
           auto [symbols_of_class, words] = program->classes[operands[0]];

@@ -67,6 +67,7 @@ class Unordered {
     if (other != kEmpty) made.bodies.push_back(other);
     if (separator == kEmpty) high = std::min(high, 1u);
     std::vector<NodeId> parts;
+    parts.reserve(made.bodies.size());
     for (uint32_t k = 0; k < made.bodies.size(); ++k)
       parts.push_back(arena_.concat(made.bodies[k], arena_.node({Kind::Tag, true, true, 0, 0, k, 0, 0, 0})));
     made.all = arena_.any_of(parts);
@@ -179,6 +180,7 @@ class Unordered {
   NodeId branches(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
     if (const Apart apart = taken_apart(rest, left_[left].members); !apart.others.empty()) {
       std::vector<NodeId> parts;
+      parts.reserve(apart.others.size() + 1);
       for (NodeId branch : apart.others) parts.push_back(resolved(branch, left, low, high));
       parts.push_back(apart.options == kEmpty ? kEmpty : resolved(apart.options, left, low, high));
       return arena_.any_of(parts);

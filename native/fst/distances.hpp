@@ -69,10 +69,10 @@ class Distances {
       for (Id s = 0; s < view_.size(); ++s) relax(s);
     } else if (edges_go(view_, true)) {
       for (Id s = view_.size(); s-- > 0;) relax(s);
-    } else if (Wide::kPath && monotone()) {
-      dijkstra();
     } else {
-      by_components(first);
+      bool done = false;
+      if constexpr (Wide::kPath) done = dijkstra();
+      if (!done) by_components(first);
     }
     for (Id s = 0; s < view_.size(); ++s) {
       if (!Wide::member(distance_[s])) refuse_divergent(view_.name(s));
@@ -87,36 +87,35 @@ class Distances {
     if (here == Wide::zero()) return;
     view_.each(s, [&](Id next, auto w) { distance_[next] = Wide::plus(distance_[next], Wide::times(here, w)); });
   }
-  bool monotone() {
-    for (Id s = 0; s < view_.size(); ++s) {
-      bool fits = true;
-      view_.each(s, [&](Id, auto w) { fits &= !Wide::better(w, Wide::one()); });
-      if (!fits) return false;
-      meter_.step(1 + view_.degree(s));
-    }
-    return true;
-  }
-
-  void dijkstra() {
+  // Whether no weight on the way is better than one; otherwise the distances are as they were.
+  bool dijkstra() {
     using Entry = std::pair<Weight, Id>;
     const auto later = [](const Entry& a, const Entry& b) { return Wide::better(b.first, a.first); };
     std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
     for (Id s = 0; s < view_.size(); ++s) {
       if (distance_[s] != Wide::zero()) queue.emplace(distance_[s], s);
     }
+    const std::vector<Weight> before = distance_;
     while (!queue.empty()) {
       const auto [here, s] = queue.top();
       queue.pop();
       if (here != distance_[s]) continue;
+      bool fits = true;
       view_.each(s, [&, here = here](Id next, auto w) {
+        fits &= !Wide::better(w, Wide::one());
         const Weight through = Wide::times(here, w);
         if (Wide::better(through, distance_[next])) {
           distance_[next] = through;
           queue.emplace(through, next);
         }
       });
+      if (!fits) {
+        distance_ = before;
+        return false;
+      }
       meter_.step(1 + view_.degree(s));
     }
+    return true;
   }
 
   void by_components(Id first) {

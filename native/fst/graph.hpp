@@ -220,15 +220,32 @@ Machine<S> without_zeros(Machine<S> machine) {
   return machine;
 }
 
-// Without the states on no path from the start to a final one; the others keep their order.
+// Of each state its number among those on a path from the start to a final one, or kNone; `count`: how many these are.
 template <class S>
-Machine<S> connect(const Machine<S>& machine, Meter& meter) {
+std::vector<Id> connected_places(const Machine<S>& machine, Id& count, Meter& meter) {
   const auto access = accessible(machine, meter), coaccess = coaccessible(machine, meter);
   std::vector<Id> place(machine.num_states(), kNone);
-  Id count = 0;
+  count = 0;
   for (Id s = 0; s < machine.num_states(); ++s) {
     if (access[s] && coaccess[s]) place[s] = count++;
   }
+  return place;
+}
+
+// Without the states on no path from the start to a final one; the others keep their order.
+template <class S>
+Machine<S> connect(const Machine<S>& machine, Meter& meter) {
+  Id count = 0;
+  const std::vector<Id> place = connected_places(machine, count, meter);
+  return renumbered(machine, place, count, meter);
+}
+
+// Of a machine that is given away: itself, where there are no such states.
+template <class S>
+Machine<S> connect(Machine<S>&& machine, Meter& meter) {
+  Id count = 0;
+  const std::vector<Id> place = connected_places(machine, count, meter);
+  if (count == machine.num_states()) return std::move(machine);
   return renumbered(machine, place, count, meter);
 }
 

@@ -3,7 +3,7 @@
 // there is no end of states then, and each costs what its machine's state does.
 #pragma once
 
-#include "fst/compose.hpp"
+#include "fst_operations/compose.hpp"
 #include "fst_lazy/delayed.hpp"
 
 namespace tokenfst::fst {

@@ -1,8 +1,8 @@
-// Composition and difference by pairs of states, state by state: the same step as the eager ones (fst/compose.hpp), and with labels of
+// Composition and difference by pairs of states, state by state: the same steps as the eager ones (fst_operations/compose.hpp), and with labels of
 // a special meaning on one side (special.hpp).
 #pragma once
 
-#include "fst/compose.hpp"
+#include "fst_operations/compose.hpp"
 #include "fst_lazy/special.hpp"
 
 namespace tokenfst::fst {
@@ -110,7 +110,7 @@ class LazyComposition final : public Pairs<S> {
   bool sorted1_, sorted2_;
 };
 
-// The words of `one` that `other` does not accept: as fst/compose.hpp has it, `other` deterministic and sorted.
+// The words of `one` that `other` does not accept: as fst_operations/compose.hpp has it, `other` deterministic and sorted.
 template <class S>
 class LazyDifference final : public Pairs<S> {
  public:
@@ -125,16 +125,9 @@ class LazyDifference final : public Pairs<S> {
     StateView<S> gone{S::zero(), {}, nullptr};
     if (s2 != kNone) gone = other_->at(s2, meter);
     out.final = gone.is_final() ? S::zero() : view.final;
-    for (auto arc : view.arcs) {
-      Id next = arc.ilabel == 0 ? s2 : kNone;
-      if (arc.ilabel != 0) {
-        const auto found =
-            std::lower_bound(gone.arcs.begin(), gone.arcs.end(), arc.ilabel, [](const auto& each, Id l) { return each.ilabel < l; });
-        if (found != gone.arcs.end() && found->ilabel == arc.ilabel) next = found->nextstate;
-      }
-      arc.nextstate = this->named_pair(arc.nextstate, next, 0);
-      out.arcs.push_back(arc);
-    }
+    difference_step<typename S::Weight>(
+        view.arcs, gone.arcs, s2, [&](Id first, Id second) { return this->named_pair(first, second, 0); },
+        [&](const auto& arc) { out.arcs.push_back(arc); });
   }
 
  private:

@@ -106,7 +106,7 @@ class Lazy {
     std::shared_ptr<const LazyState<S>> state;
     std::list<Id>::iterator place;
   };
-  static StateView<S> view(std::shared_ptr<const LazyState<S>> state) {
+  static StateView<S> view(const std::shared_ptr<const LazyState<S>>& state) {
     return {state->final, std::span<const Arc<typename S::Weight>>(state->arcs), state};
   }
 

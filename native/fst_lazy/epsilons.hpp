@@ -1,11 +1,11 @@
 // Removal of epsilons state by state: of each state the sum over all that arcs reach which read and write nothing, times their other
-// arcs. Each state does this anew, so a walk to the end may cost more than the eager one (fst/rmepsilon.hpp), which shares what is
+// arcs. Each state does this anew, so a walk to the end may cost more than the eager one (fst_operations/rmepsilon.hpp), which shares what is
 // finished. Cycles are summed as there: exactly, or refused.
 #pragma once
 
 #include <unordered_map>
 
-#include "fst/rmepsilon.hpp"
+#include "fst_operations/rmepsilon.hpp"
 #include "fst_lazy/delayed.hpp"
 
 namespace tokenfst::fst {
@@ -33,7 +33,7 @@ class LazyEpsilonRemoval final : public Delayed<S> {
     };
     place(s);
     for (Id at = 0; at < graph.size(); ++at) {
-      const StateView<S> view = views[at];
+      const StateView<S> view = views[at];  // NOLINT(performance-unnecessary-copy-initialization): `place` makes more of them
       for (const auto& arc : view.arcs) {
         if (is_epsilon(arc)) {
           const Id next = place(arc.nextstate);

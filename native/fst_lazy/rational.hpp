@@ -2,7 +2,7 @@
 // Cost: that of the states below.
 #pragma once
 
-#include "fst/compose.hpp"
+#include "fst_operations/compose.hpp"
 #include "fst_lazy/delayed.hpp"
 
 namespace tokenfst::fst {

@@ -1,11 +1,11 @@
-// Determinization state by state, with the step of the eager one (fst/determinize.hpp). States of the result are subsets, and the states
+// Determinization state by state, with the step of the eager one (fst_operations/determinize.hpp). States of the result are subsets, and the states
 // between the labels of an output of several labels. The subsets stay in their tables; their arcs may go.
 //
 // The input has no states without a way to acceptance, or weights and outputs fall elsewhere than in the eager result (a dead state
 // owes a share of its own); the words and their weights are the same.
 #pragma once
 
-#include "fst/determinize.hpp"
+#include "fst_operations/determinize.hpp"
 #include "fst_lazy/rational.hpp"
 
 namespace tokenfst::fst {

@@ -16,8 +16,8 @@
 #include <tuple>
 #include <vector>
 
-#include "fst/compose.hpp"
-#include "fst/determinize.hpp"
+#include "fst_operations/compose.hpp"
+#include "fst_operations/determinize.hpp"
 
 namespace tokenfst::fst {
 
@@ -102,7 +102,7 @@ class Disambiguation {
       add_string_arc(out_, from, label, string, weight, target, strings_, to == kNone ? label : 0);
       meter_.made(out_, memory());
     }
-    return connect(out_, meter_);
+    return connect(std::move(out_), meter_);
   }
 
  private:

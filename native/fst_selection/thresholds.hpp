@@ -8,7 +8,7 @@
 #include <queue>
 #include <vector>
 
-#include "fst/paths.hpp"
+#include "fst_operations/paths.hpp"
 
 namespace tokenfst::fst {
 
@@ -79,7 +79,7 @@ Machine<S> kept_best(Graph& graph, Threshold<S> threshold, Meter& meter) {
     if (arc.nextstate != kNone) out.add_arc(from, arc);
   }
   out.set_start(0);
-  return connect(out, meter);
+  return connect(std::move(out), meter);
 }
 
 template <class S>

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "expressions/least_lengths.hpp"
+#include "expression_forms/estimates.hpp"
 #include "expressions/unordered.hpp"
 #include "vocabulary/trie.hpp"
 
@@ -27,9 +27,13 @@ class Chains {
     NodeId rest;
   };
 
-  // Whether an expression begins with a letter, and surely has a word; or offers one that does, or members in any order.
+  // Whether an expression surely has a word, and begins with a letter or with members in any order; or offers what does.
   static bool begins(const Arena& arena, NodeId id) {
-    return begins_with_letter(arena, id) || offers_letters(arena, id) || begins_with_members(arena, id);
+    if (!arena[id].certain) return false;
+    const NodeId head = arena[id].kind == Kind::Concat ? arena[id].a : id;
+    if (arena[head].kind != Kind::Or) return is_letter(arena, head) || arena[head].kind == Kind::Unordered;
+    check_stack();
+    return std::ranges::any_of(arena.list(head), [&](NodeId member) { return begins(arena, member); });
   }
 
   // Reads chains from the node `top` of the trie on. Calls take(node) for each node that is reached within them or at their
@@ -91,53 +95,46 @@ class Chains {
   static bool begins_with_members(const Arena& arena, NodeId id) {
     return arena[id].certain && arena[arena[id].kind == Kind::Concat ? arena[id].a : id].kind == Kind::Unordered;
   }
-  static bool begins_with_letter(const Arena& arena, NodeId id) {
-    const Node& node = arena[id];
-    const NodeId head = node.kind == Kind::Concat ? node.a : id;
-    return node.certain && is_letter(arena, head);
-  }
   static bool is_letter(const Arena& arena, NodeId id) {
     if (arena[id].kind == Kind::Machine) return arena.machine(id).is_letter();
     return arena[id].kind == Kind::Set && arena.set(id).size() == 1 && !arena.set(id).has_symbols();
   }
-  // Whether it is, or begins with, a choice that some such letter begins.
-  static bool offers_letters(const Arena& arena, NodeId id) {
-    const Node& node = arena[id];
-    const NodeId choice = node.kind == Kind::Concat ? node.a : id;
-    return node.certain && arena[choice].kind == Kind::Or &&
-           std::ranges::any_of(arena.list(choice), [&](NodeId member) { return begins_with_letter(arena, member); });
-  }
-
   void go_on(Arena& arena, uint32_t node, const Place& from, std::vector<Exit>& exits) {
     if (from.within == kNone) enter(arena, node, from.rest, exits);
     else enter_option(arena, node, from.rest, from.within, exits);
   }
-  // What stands behind a node: letters, or the end of a chain.
+  // What stands behind a node: letters, members, or the end of a chain.
   void enter(Arena& arena, uint32_t node, NodeId id, std::vector<Exit>& exits) {
-    if (arena[id].certain && enter_letter(arena, node, id, kNone)) return;
-    const bool more = arena[id].kind == Kind::Concat;
-    const NodeId choice = more ? arena[id].a : id, rest = more ? arena[id].b : kEpsilon;
-    if (begins_with_members(arena, id)) {
-      members_.push_back({arena[choice], rest});
-      return enter_option(arena, node, arena[choice].a, static_cast<uint32_t>(members_.size() - 1), exits);
-    }
-    if (!offers_letters(arena, id)) {
+    if (!begins(arena, id)) {
       exits.push_back({node, id});
       return;
     }
-    const size_t before = places_.size();
-    std::vector<NodeId> others(arena.list(choice).begin(), arena.list(choice).end());
-    std::erase_if(others, [&](NodeId& member) {
-      member = arena.concat(member, rest);
-      return arena[member].certain && enter_letter(arena, node, member, kNone);
-    });
+    const size_t places = places_.size(), before = exits.size();
+    std::vector<NodeId> others, parts{id};  // what is not entered; of choices, and choices in them
+    while (!parts.empty()) {
+      const NodeId part = parts.back();
+      parts.pop_back();
+      if (arena[part].certain && enter_letter(arena, node, part, kNone)) continue;
+      const bool more = arena[part].kind == Kind::Concat;
+      const NodeId head = more ? arena[part].a : part, rest = more ? arena[part].b : kEpsilon;
+      if (begins_with_members(arena, part)) {
+        members_.push_back({arena[head], rest});
+        enter_option(arena, node, arena[head].a, static_cast<uint32_t>(members_.size() - 1), exits);
+      } else if (arena[head].kind == Kind::Or) {
+        const std::vector<NodeId> choices(arena.list(head).begin(), arena.list(head).end());
+        for (NodeId choice : choices) parts.push_back(arena.concat(choice, rest));
+      } else {
+        others.push_back(part);
+      }
+    }
     if (others.empty()) return;
     const NodeId left = arena.any_of(others);
-    if (has_word(arena, left) || places_.size() - before > kFew) {
-      exits.push_back({node, left});
-    } else {
-      places_.resize(before);
+    if (!has_word(arena, left) && places_.size() - places <= kFew) {
+      places_.resize(places);
+      exits.resize(before);
       exits.push_back({node, id});
+    } else {
+      exits.push_back({node, left});
     }
   }
   // The same within the options of members: those that may come and surely have a word.

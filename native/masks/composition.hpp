@@ -93,7 +93,8 @@ class Composition {
   void gather(Walk& walk, Config start, Gathered& out) {
     each_special(walk, start, [&](uint32_t token, Config) { out.tokens.push_back(token); });
     if (!bytes_.is_pushdown() && bytes_.boundary() == kNone) {
-      if (auto [words, state] = bytes_.words_of(bytes_.node(start.state)); words) return gather_words(*words, state, out);
+      if (auto [words, state] = bytes_.expressions().words_of(bytes_.expressions().node(start.state)); words)
+        return gather_words(*words, state, out);
     }
     std::vector<Place> pending{{start, 0}};
     std::set<Place> seen;
@@ -105,7 +106,7 @@ class Composition {
       pending.pop_back();
       const auto [config, top] = place;
       if (is_dead(config) || !seen.insert(place).second) continue;
-      NodeId node = bytes_.node(config.state);
+      NodeId node = bytes_.expressions().node(config.state);
       if (auto [text, rest] = splits_.begun(node); text != kEmpty) {
         out.rows.push_back({&fragments_.class_of(text)->row, {}});
         continue;
@@ -120,14 +121,14 @@ class Composition {
         if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
         if (narrow) members = splits_.members_of(node);
         if (!members.empty()) {
-          for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
+          for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(member)), top);
           continue;
         }
         if (at || splits_.go_on(node, at)) fragment = fragments_.make(at, top);
         if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = fragments_.make(at, top);
       }
       if (fragment && fragment->usable && splits_.fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
-        if (splits_.exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
+        if (splits_.exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(at.rest)), top);
       } else {
         gather_below(walk, place, out, pending);
       }
@@ -193,7 +194,7 @@ class Composition {
 
   // Whether some token is in each class that the expression asks for.
   bool has_every_class() {
-    const auto texts = bytes_.with_arena([](const Arena& arena) {
+    const auto texts = bytes_.expressions().with_arena([](const Arena& arena) {
       std::vector<NodeId> found;
       for (NodeId id = 0; id < arena.size(); ++id) {
         if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
@@ -213,15 +214,15 @@ class Composition {
   template <class Walk>
   void onward_by_bytes(Walk& walk, Config config, Onward& out) {
     // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
-    NodeId node = bytes_.node(config.state);
+    NodeId node = bytes_.expressions().node(config.state);
     splits_.clear();
     if (auto [text, rest] = splits_.begun(node); text != kEmpty) {
-      out.next.push_back(walk.boundary(walk.arrive(config, bytes_.intern(rest))));
+      out.next.push_back(walk.boundary(walk.arrive(config, bytes_.expressions().intern(rest))));
       return;
     }
     if (narrow_onward(walk, config, out, narrow_)) return;
     if (auto members = splits_.members_of(node); !members.empty()) {
-      for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.intern(member)));
+      for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.expressions().intern(member)));
       return;
     }
     Split at = splits_.of(node);
@@ -234,7 +235,7 @@ class Composition {
         out.next.push_back(walk.boundary(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]])));
       }
       for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
-      if (splits_.exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
+      if (splits_.exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.expressions().intern(at.rest)));
       unique(out.next);
       return;
     }
@@ -279,7 +280,7 @@ class Composition {
     Chains& chains = scratch().chains;
     std::vector<Chains::Exit>& exits = scratch().exits;
     exits.clear();
-    const bool whole = bytes_.with_arena([&](Arena& arena, Unordered& unordered) {
+    const bool whole = bytes_.expressions().with_arena([&](Arena& arena, Unordered& unordered) {
       return Chains::begins(arena, node) && chains.read(arena, unordered, trie, node, top, chained_, exits, [&](const TrieChild& at) {
         trie.each_string(at, [&](uint32_t token) { out.tokens.push_back(token); });
       });
@@ -289,7 +290,7 @@ class Composition {
       return false;
     }
     for (const auto& [index, rest] : exits) {
-      const Config behind = walk.arrive(config, bytes_.intern(rest));
+      const Config behind = walk.arrive(config, bytes_.expressions().intern(rest));
       if (is_dead(behind)) continue;
       if (index == top || trie.below(index) >= kMany) pending.emplace_back(behind, index);
       else if (!gather_walk(walk, {behind, index}, unsplit_, out)) gather_walk(walk, {behind, index}, UINT32_MAX, out);
@@ -367,7 +368,9 @@ class Composition {
     const std::vector<uint32_t> apart = row.removed;
     for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i)
       row.removed.push_back(fragment.longest[i]);
-    out.rows.push_back(std::move(row));
+    // Names begin behind a comma, and behind white space: what few tokens that is, is no row to be united with another one.
+    if (at.excluded == kEmpty || fragment.wide || row.tokens->count > MaskPool::kMaxFlips) out.rows.push_back(std::move(row));
+    else each_left(row, [&](uint32_t token) { out.tokens.push_back(token); });
     Leading<Walk> leading(walk, bytes_);
     for_residuals(leading, place.first, at, fragment, [&](uint32_t entry, Config) {
       const uint32_t token = fragment.tokens[entry];
@@ -376,6 +379,17 @@ class Composition {
     return true;
   }
 
+  // Calls f(token) for each token of a row that is not removed; those ascend.
+  template <class F>
+  static void each_left(const Gathered::Row& row, F&& f) {
+    const std::vector<uint32_t>& words = row.tokens->words;
+    for (uint32_t k = 0; k < words.size(); ++k) {
+      for (uint32_t word = words[k]; word; word &= word - 1) {
+        const uint32_t token = k * 32 + static_cast<uint32_t>(std::countr_zero(word));
+        if (!std::ranges::binary_search(row.removed, token)) f(token);
+      }
+    }
+  }
   // Where a fragment lacks finitely many words (Split::excluded): the tokens that are such a word, and the entries of those
   // that read one before they go on. What stays inside stays there without those words, too. Both ascending.
   void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
@@ -388,7 +402,7 @@ class Composition {
         else closing.push_back(fragment.closing[word - fragment.tokens.size()]);
       });
     };
-    words.walk_few(walk, Config{bytes_.intern(at.excluded)}, scratch().residual_path, take);
+    words.walk_few(walk, Config{bytes_.expressions().intern(at.excluded)}, scratch().residual_path, take);
     std::ranges::sort(closing);
     std::ranges::sort(entries);
   }
@@ -408,7 +422,7 @@ class Composition {
         if (!is_dead(position.config)) out.tokens.push_back(token);
       });
     };
-    const typename Pair::Position start{place.first, bytes_.intern(at.part), bytes_.intern(at.whole), false};
+    const typename Pair::Position start{place.first, bytes_.expressions().intern(at.part), bytes_.expressions().intern(at.whole), false};
     if (!trie.walk_few(pair, start, path, take, kMostApart, place.second)) {
       out.tokens.resize(before);
       return false;
@@ -420,7 +434,7 @@ class Composition {
   // Calls f(entry, configuration in the rest) for each token that leaves the fragment and is read on by the rest.
   template <class Walk, class F>
   void for_residuals(Walk& walk, Config config, const Split& split, const Fragment& fragment, F&& f) {
-    Config rest = walk.arrive(config, bytes_.intern(split.rest));
+    Config rest = walk.arrive(config, bytes_.expressions().intern(split.rest));
     const Trie& trie = *fragment.residuals;
     auto entries = [&](const auto& at, Config end) {
       trie.each_string(at, [&](uint32_t entry) {
@@ -453,9 +467,11 @@ class Composition {
     });
   }
   // The fragment that begins behind the node `top` of the vocabulary's trie. Where it leaves out bounds it is made at once: with
-  // them a state is met once, and a walk that is given up made one at each of its nodes.
+  // them a state is met once, and a walk that is given up made one at each of its nodes. So it is where it leaves out words: it
+  // is one that all free names have, and what follows is another expression each time.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
-    if (at.widened != kUnbounded && narrow_ < vocabulary_.trie().num_nodes()) return fragments_.make(at, top);
+    const bool shared = at.widened != kUnbounded || at.excluded != kEmpty;
+    if (shared && narrow_ < vocabulary_.trie().num_nodes()) return fragments_.make(at, top);
     return fragments_.find(at, top);
   }
 

@@ -18,7 +18,7 @@ namespace tokenfst {
 class FragmentBuilder {
  public:
   // Beyond these a fragment is a bad bargain: plain walks are used instead.
-  static constexpr size_t kMaxEntries = 200'000;  // residuals
+  static constexpr size_t kMaxEntries = 8'192;  // residuals: sorting more takes longer than a walk of everything
   static constexpr size_t kMaxNested = 256;       // rows for counts
   static constexpr ptrdiff_t kNarrowRow = 64;     // words of a row in which few walks of the vocabulary find tokens
 
@@ -32,9 +32,9 @@ class FragmentBuilder {
 
   std::shared_ptr<const Fragment> build() {
     auto fragment = std::make_shared<Fragment>();
-    start_ = automaton_.intern(split_.fragment);
-    loop_ = automaton_.intern(split_.loop);
-    end_ = automaton_.intern(kEpsilon);
+    start_ = automaton_.expressions().intern(split_.fragment);
+    loop_ = automaton_.expressions().intern(split_.loop);
+    end_ = automaton_.expressions().intern(kEpsilon);
     if (start_ == kDead || (split_.counted && !counts_are_unique())) return fragment;
     // Where characters are counted only at the loop, one each: then they are as many iterations.
     if (split_.counted) one_each_ = loops_.once(loop_);
@@ -46,6 +46,7 @@ class FragmentBuilder {
     if (overflow_ || broken_ || !finish(*fragment)) {
       auto none = std::make_shared<Fragment>();
       none->crowded = fragment->crowded;
+      none->vast = overflow_ && !split_.open;
       return none;
     }
     fragment->usable = true;
@@ -233,7 +234,8 @@ class FragmentBuilder {
     fragment.residuals = std::make_unique<Trie>(suffixes_, std::move(order));
     fragment.tokens = std::move(entry_tokens_);
     fragment.completed = std::move(completed_);
-    if (!split_.counted && automaton_.with_arena([&](const Arena& arena) { return ends_behind_loop(arena, split_.fragment); })) {
+    if (!split_.counted &&
+        automaton_.expressions().with_arena([&](const Arena& arena) { return ends_behind_loop(arena, split_.fragment); })) {
       for (const Inside& inside : inside_) {
         if (inside.state == end_) each_token(inside.strings, [&](uint32_t token) { fragment.closing.push_back(token); });
       }
@@ -338,8 +340,8 @@ class FragmentBuilder {
   bool inside_iteration(State state) {
     if (state >= checked_.size()) checked_.resize(state + 64, 0);
     if (!checked_[state]) {
-      checked_[state] = automaton_.with_arena([&](const Arena& arena) -> uint8_t {
-        NodeId id = automaton_.node(state);
+      checked_[state] = automaton_.expressions().with_arena([&](const Arena& arena) -> uint8_t {
+        NodeId id = automaton_.expressions().node(state);
         while (arena[id].kind == Kind::Concat && id != split_.loop) {
           if (arena[arena[id].a].nullable && arena[id].b == split_.loop) return 1;
           id = arena[id].b;

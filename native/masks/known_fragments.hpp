@@ -9,7 +9,7 @@
 #include <map>
 #include <tuple>
 
-#include "expressions/canonical_keys.hpp"
+#include "expression_forms/canonical_keys.hpp"
 #include "masks/fragment_builder.hpp"
 #include "threads/making.hpp"
 #include "walks/plain_walk.hpp"
@@ -32,9 +32,7 @@ class KnownFragments {
   // The same, built where it is not known.
   std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
     const auto [known, found_before] = entry(at, top);
-    const auto serves = [&](const std::shared_ptr<const Fragment>& found) {
-      return found && (!found->crowded || found->usable || at.open);
-    };
+    const auto serves = [&](const std::shared_ptr<const Fragment>& found) { return found && (found->is_settled() || at.open); };
     if (serves(found_before)) return found_before;
     const Making::Scope making(known->making);
     if (auto fragment = entry(at, top).second; serves(fragment)) return fragment;
@@ -53,7 +51,7 @@ class KnownFragments {
     }
     std::shared_ptr<const Fragment> slot;
     const auto [begun, key] =
-        bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), key_of(arena, text)); });
+        bytes_.expressions().with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), key_of(arena, text)); });
     if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
     if (!slot) {
       auto made = std::make_shared<Fragment>();
@@ -66,7 +64,7 @@ class KnownFragments {
         made->usable = true;
         trie.each_string(index, [&](uint32_t token) { row[token >> 5] |= 1u << (token & 31); });
       };
-      trie.walk(walk, Config{bytes_.intern(begun)}, path, take, [](uint32_t) {});
+      trie.walk(walk, Config{bytes_.expressions().intern(begun)}, path, take, [](uint32_t) {});
       made->row = TokenRow(std::move(row));
       slot = std::move(made);
       if (!key.empty()) vocabulary_.fragments().insert(key + "token", slot);
@@ -116,7 +114,7 @@ class KnownFragments {
     return keys.of(arena, node);
   }
   std::string key_of(const Split& at, uint32_t top) {
-    return bytes_.with_arena([&](const Arena& arena) {
+    return bytes_.expressions().with_arena([&](const Arena& arena) {
       std::string key = key_of(arena, at.fragment);
       if (key.empty()) return key;
       const uint32_t length = static_cast<uint32_t>(key.size());

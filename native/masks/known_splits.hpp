@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "byte_automata/byte_automaton.hpp"
-#include "expressions/splits.hpp"
+#include "expression_forms/splits.hpp"
 #include "vocabulary/fragments.hpp"
 
 namespace tokenfst {
@@ -21,12 +21,12 @@ class KnownSplits {
   void clear() { splits().clear(); }
 
   Split of(NodeId node) {
-    const Split found = bytes_.with_arena([&](Arena& arena) { return known(arena, node); });
+    const Split found = bytes_.expressions().with_arena([&](Arena& arena) { return known(arena, node); });
     return found.widened < Vocabulary::kLong ? Split{} : found;
   }
   // Whether the split can be put off to the next single byte; then it is. Else the fragment is wanted with all its exits.
   bool go_on(NodeId node, Split& at) {
-    const Split further = bytes_.with_arena([&](Arena& arena) { return split_before_byte(arena, node); });
+    const Split further = bytes_.expressions().with_arena([&](Arena& arena) { return split_before_byte(arena, node); });
     at.open = false;
     if (further) at = further;
     return static_cast<bool>(further);
@@ -39,8 +39,8 @@ class KnownSplits {
   // Whether a token surely has more iterations than the bound that the fragment leaves out: that takes few states, where a
   // run of it within the bound makes one for each byte.
   bool exceeds(const Split& at, uint32_t token) {
-    if (!bytes_.with_arena([&](const Arena& arena) { return iterations_are_unique(arena, at.bounded); })) return false;
-    const State loop = bytes_.intern(at.bounded);
+    if (!bytes_.expressions().with_arena([&](const Arena& arena) { return iterations_are_unique(arena, at.bounded); })) return false;
+    const State loop = bytes_.expressions().intern(at.bounded);
     State state = loop;
     uint32_t iterations = 0;
     for (unsigned char byte : vocabulary_.tokens()[token]) {
@@ -53,7 +53,7 @@ class KnownSplits {
   // Where an expression begins with one token of a class: what that is, and what follows; else empty.
   std::pair<NodeId, NodeId> begun(NodeId node) {
     if (bytes_.boundary() == kNone) return {kEmpty, kEmpty};
-    return bytes_.with_arena([&](const Arena& arena) -> std::pair<NodeId, NodeId> {
+    return bytes_.expressions().with_arena([&](const Arena& arena) -> std::pair<NodeId, NodeId> {
       const bool begins = arena[node].kind == Kind::Concat;
       const Node& head = begins ? arena[arena[node].a] : arena[node];
       if (head.kind != Kind::Begun) return {kEmpty, kEmpty};
@@ -61,12 +61,12 @@ class KnownSplits {
     });
   }
   bool exits_at_once(const Split& at) {
-    return bytes_.with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
+    return bytes_.expressions().with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
   }
   // Parts that a union, or a concatenation that begins with one, is made of, where some of them split: those, and one of
   // all others.
   std::vector<NodeId> members_of(NodeId node) {
-    return bytes_.with_arena([&](Arena& arena) {
+    return bytes_.expressions().with_arena([&](Arena& arena) {
       std::vector<NodeId> members, others, pending{node};
       while (!pending.empty()) {
         const NodeId id = pending.back();

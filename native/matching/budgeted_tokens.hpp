@@ -6,12 +6,14 @@
 // mark, which is what they finish. Of a string that a token leaves open, what is read so far differs within a group, but if
 // no known string begins so, it only matters where it becomes equal to a string of the completion: these tokens are
 // looked at one by one. So the cost follows the number of groups, and one walk of the vocabulary inside of a string. Where
-// there is room in any case but inside of a string that may yet become a known one, only tokens that stop in such are looked at.
+// there is room in any case but inside of a string that may yet become a known one, only tokens that stop in such are looked at;
+// where items of any kind must differ, those behind which a known one has a say.
 //
 // The completions that were found are kept as offers: the token that is taken next passes for one of them.
 #pragma once
 
 #include "matching/completion.hpp"
+#include "matching/excluded_tokens.hpp"
 
 namespace tokenfst {
 
@@ -24,12 +26,7 @@ class BudgetedTokens {
         walker_(bytes_, stacks), left_(left), offers_(offers) {}
 
   // Whether all tokens of a configuration's mask surely fit, but for those that stop inside of a string that can become a known one.
-  bool all_fit(Config from) {
-    const uint32_t more = static_cast<uint32_t>(automaton_.vocabulary().most_quotes() / 2 + 1);
-    const uint32_t finished = exclusion_.reading().finished + more;
-    return completion_.enough(automaton_.most_bytes_behind(from, stacks_), finished, left_) ||
-           completion_.enough(automaton_.worst_bytes(from, stacks_), finished, left_);
-  }
+  bool all_fit(Config from) { return completion_.all_fit(from, exclusion_.reading(), left_); }
 
   // Removes the others from the mask of a configuration where not all fit; whether there were any.
   bool remove(Config from, uint32_t* mask) {
@@ -50,17 +47,49 @@ class BudgetedTokens {
   bool remove_matching(Config from, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     from_ = from;
+    if (bytes_.marks().room.values) return automaton_.is_first(from) ? remove_each(mask, mask) : remove_near_known(mask);
     bool some = false;
     auto look_at = [&](uint32_t token) {
       pace_.step(256);
       if ((mask[token >> 5] >> (token & 31) & 1) && !fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
     };
+    if (automaton_.is_first(from)) {  // where forms are others than those that the vocabulary lists
+      for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
+        if (automaton_.text_of(from, token).find('"') != std::string_view::npos) look_at(token);
+      }
+      return some;
+    }
     if (Exclusion::matches(exclusion_.reading())) each_matching(look_at);
     for (uint32_t token : automaton_.vocabulary().quoting(exclusion_.reading().inside ? 2 : 1)) look_at(token);
     return some;
   }
 
  private:
+  // The same where items of any kind must differ: those behind which a known item has a say or has ruled out a reading, and
+  // those in which an item begins behind another.
+  bool remove_near_known(uint32_t* mask) {
+    const Vocabulary& vocabulary = automaton_.vocabulary();
+    std::vector<uint32_t> unsure;
+    auto note = [&](uint32_t token) {
+      if (mask[token >> 5] >> (token & 31) & 1) unsure.push_back(token);
+    };
+    for (const uint32_t token : vocabulary.separating(exclusion_.reading().inside)) {
+      if (!exclusion_.begins_no_second_item(vocabulary.tokens()[token])) note(token);
+    }
+    const Trie& trie = vocabulary.trie();
+    ExcludedTokens(automaton_, stacks_, exclusion_)
+        .along_known(
+            from_, [](uint32_t) {},
+            [&](uint32_t node, Config) {
+              for (uint32_t k = trie.node(node).first; k < trie.node(node + 1).first; ++k) note(trie.string_at(k));
+            });
+    bool some = false;
+    for (const uint32_t token : unsure) {
+      pace_.step(256);
+      if (!fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
+    }
+    return some;
+  }
   // One by one: where items of any kind must differ, what two tokens add to one makes two futures. Behind a token that leaves no
   // such array open nothing is known, so there the place is all that the future depends on.
   bool remove_each(const uint32_t* row, uint32_t* mask) {
@@ -170,7 +199,7 @@ class BudgetedTokens {
     pace_.step(16);
     const ExclusionTrial reading(exclusion_);
     const Config end = automaton_.advance(from_, token, stacks_, &exclusion_);
-    const std::string_view text = automaton_.vocabulary().tokens()[token];
+    const std::string_view text = automaton_.text_of(from_, token);
     group(end, exclusion_.reading(), text)->push_back(token);
   }
 
@@ -194,7 +223,7 @@ class BudgetedTokens {
     if (tokens.size() == 1 || !key.reading.inside || !key.reading.sibling) return;
     const std::set<std::string> equal = endings_that_meet(key, *text);
     for (uint32_t token : tokens) {
-      std::string_view tail = automaton_.vocabulary().tokens()[token].substr(key.text.size());
+      std::string_view tail = automaton_.text_of(from_, token).substr(key.text.size());
       const bool unsure = equal.contains(std::string(tail)) || (!equal.empty() && tail.find('\\') != tail.npos);
       if (unsure && !fits(token)) f(token);
     }

@@ -12,7 +12,12 @@
 // microseconds for each of its bytes, however long it is, and it is looked for only near the end of a budget. Further
 // off (`plenty`), a shortest text is completion enough: it has a string for every three bytes at most, and each can be
 // replaced by one that differs from all known ones and is at most so many bytes longer (`Room`). Behind a prefix with few
-// ends, and where a finite set may be used up, that is not so; then a completion is always looked for.
+// ends, and where a finite set may be used up, that is not so; then a completion is always looked for. Of items of any kind no
+// length is known; but a shortest text begins none that is not due where no array asks for two (`Room::near`), so it
+// completes every text in which no known item has a say any more.
+//
+// At the start of a text tokens may have other forms, so a text that bytes allow need not be one that a token begins, and lengths
+// in bytes bound no number of tokens. Where what is found cannot be cut there, what the tokens that may come first lead to is completed.
 #pragma once
 
 #include <map>
@@ -33,70 +38,129 @@ class Completion {
 
   // Whether so many tokens are surely enough where the exclusion is `at` this reading.
   bool plenty(Config config, const Reading& at, uint32_t left) {
-    if (bytes_.marks().room.values || (bytes_.marks().room.thin && Exclusion::matches(at))) return false;
+    const Room& room = bytes_.marks().room;
+    if (room.values ? exclusion_.has_say() : room.thin && Exclusion::matches(at)) return false;
+    if (automaton_.is_first(config)) return left > 0 && all_fit(config, at, left - 1) && automaton_.spellable(config, stacks_);
     return enough(automaton_.most_bytes_behind(config, stacks_), at.finished, left) ||  // of the text as it is, too
            enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
+  }
+  // The same behind any token that may come next. Takes no heed of strings that a token leaves open, and that can become known ones.
+  bool all_fit(Config from, const Reading& at, uint32_t left) {
+    const Vocabulary& vocabulary = automaton_.vocabulary();
+    if (automaton_.is_first(from) && vocabulary.start_absorbs()) return false;  // tokens may lead to where they began
+    const uint32_t finished = at.finished + static_cast<uint32_t>(vocabulary.most_quotes() / 2 + 1);
+    return enough(automaton_.most_bytes_behind(from, stacks_), finished, left) ||
+           enough(automaton_.worst_bytes(from, stacks_), finished, left);
   }
   // The same of a completion of so many bytes that knows nothing of what is excluded.
   bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const {
     const Room& room = bytes_.marks().room;
-    if (room.values) return false;
     const uint64_t strings = uint64_t{bytes} / 3 + 2, known = finished + strings;
     const uint64_t longer = known < Room::kNear ? room.near : known < Room::kFar ? room.far : kUnbounded;
     return known < room.fewest && bytes + strings * longer <= left;
   }
   // Whether a text completes a configuration in so many tokens.
-  bool fits(Config config, const std::string& text, uint32_t left) { return runs(config, text) && spelled_within(text, left); }
+  bool fits(Config config, const std::string& text, uint32_t left) {
+    return runs(config, text) && spelled_within(text, left, automaton_.is_first(config));
+  }
 
   // A completion, in at most so many tokens, from a configuration that the exclusion is at; none where none is found.
   std::optional<std::string> within(Config config, uint32_t left) {
     if (automaton_.accepting(config)) return "";
+    const bool first = automaton_.is_first(config);
     std::vector<std::string>& known = known_[config];
     size_t longer = 0;
     for (const std::string& text : known) {
       if (!runs(config, text)) continue;
-      if (spelled_within(text, left)) return text;
+      if (spelled_within(text, left, first)) return text;
       if (++longer == kMostLonger) return std::nullopt;
     }
     std::optional<std::string> text = find(config);
+    if (text && first && cut(*text, first).empty()) text = behind_first(config, left);
     if (!text) return std::nullopt;
     if (known.size() >= kMostKnown) known.clear();
     known.push_back(*text);
-    return spelled_within(*text, left) ? text : std::nullopt;
+    return spelled_within(*text, left, first) ? text : std::nullopt;
   }
   // The tokens of a completion; kUnreachable where none is found.
   uint32_t length(Config config) {
     const std::optional<std::string> text = within(config, kUnreachable - 1);
-    return text ? static_cast<uint32_t>(cut(*text).size()) : kUnreachable;
+    return text ? static_cast<uint32_t>(cut(*text, automaton_.is_first(config)).size()) : kUnreachable;
   }
 
-  // Whether a text, which the vocabulary can spell, is so many tokens: no token spells less than a byte.
-  bool spelled_within(std::string_view text, uint32_t left) const { return text.size() <= left || cut(text).size() <= left; }
-  // The fewest tokens that spell a text, which the vocabulary can spell.
-  std::vector<uint32_t> cut(std::string_view text) const {
-    const Trie& trie = automaton_.vocabulary().trie();
-    std::vector<uint32_t> least(text.size() + 1, kUnreachable), first(text.size()), length(text.size());
-    least[text.size()] = 0;
-    for (size_t from = text.size(); from-- > 0;) {
-      uint32_t node = 0;
-      for (size_t to = from; to < text.size(); ++to) {
-        uint32_t child = node + 1;
-        while (child < trie.node(node).end && trie.node(child).byte != static_cast<uint8_t>(text[to])) child = trie.node(child).end;
-        if (child >= trie.node(node).end) break;
-        node = child;
-        if (trie.node(node).first == trie.node(node + 1).first || least[to + 1] >= least[from] || least[to + 1] + 1 >= least[from])
-          continue;
-        least[from] = least[to + 1] + 1, first[from] = trie.string_at(trie.node(node).first),
-        length[from] = static_cast<uint32_t>(to + 1 - from);
-      }
-    }
+  // Whether a text is spelled in so many tokens, at the start of all text (`first`) or later: no later form spells less than a byte.
+  bool spelled_within(std::string_view text, uint32_t left, bool first) const {
+    if (text.empty() || (!first && text.size() <= left)) return true;
+    const size_t tokens = cut(text, first).size();
+    return tokens > 0 && tokens <= left;
+  }
+  // The fewest tokens that spell a text; none at the start of a text that no token's form there begins.
+  std::vector<uint32_t> cut(std::string_view text, bool first) const {
+    const Vocabulary& vocabulary = automaton_.vocabulary();
+    std::vector<Piece> best(text.size() + 1);
+    best[text.size()].least = 0;
+    for (size_t at = text.size(); at-- > 0;) begin_piece(at == 0 && first ? vocabulary.initial_trie() : vocabulary.trie(), text, at, best);
     std::vector<uint32_t> tokens;
-    for (size_t at = 0; at < text.size(); at += length[at]) tokens.push_back(first[at]);
+    if (best[0].least == kUnreachable) return tokens;
+    for (size_t at = 0; at < text.size(); at += best[at].length) tokens.push_back(best[at].token);
     return tokens;
   }
 
  private:
-  static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4;
+  static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4, kMostFirst = 64;
+
+  // What spells the rest of a text in the fewest tokens: the first of them.
+  struct Piece {
+    uint32_t least = kUnreachable, token = 0;
+    size_t length = 0;
+  };
+  static void begin_piece(const Trie& trie, std::string_view text, size_t from, std::vector<Piece>& best) {
+    uint32_t node = 0;
+    for (size_t to = from; to < text.size(); ++to) {
+      uint32_t child = node + 1;
+      while (child < trie.node(node).end && trie.node(child).byte != static_cast<uint8_t>(text[to])) child = trie.node(child).end;
+      if (child >= trie.node(node).end) return;
+      node = child;
+      const uint32_t rest = best[to + 1].least;
+      if (trie.node(node).first == trie.node(node + 1).first || rest == kUnreachable || rest + 1 >= best[from].least) continue;
+      best[from] = {rest + 1, trie.string_at(trie.node(node).first), to + 1 - from};
+    }
+  }
+  // A completion from the start of a text by what the tokens that may come first lead to; in at most so many tokens, if one is
+  // found. O(bytes of the vocabulary), and what a few completions cost.
+  std::optional<std::string> behind_first(Config start, uint32_t left) {
+    const StacksTrial trial(stacks_);
+    const ExclusionTrial reading(exclusion_);
+    const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    std::vector<std::pair<uint32_t, uint32_t>> first;  // the tokens to the end, and the first token that leads there
+    {
+      const Exclusion::Hold hold(exclusion_);
+      std::set<std::pair<Config, Reading>> seen;
+      Pace pace(bytes_.budget().seconds, "the tokens that may come first");
+      for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
+        pace.step(16);
+        if (automaton_.text_of(start, token).empty()) continue;
+        const Config end = automaton_.advance(start, token, stacks_, &exclusion_);
+        if (!is_dead(end) && exclusion_.escapes(bytes_, walker_, stacks_, end, exclusion_.reading()) &&
+            seen.insert({end, exclusion_.place()}).second)
+          first.emplace_back(automaton_.distance(end, stacks_), token);
+        exclusion_.restore(before);
+      }
+    }
+    std::ranges::sort(first);
+    std::optional<std::string> found;
+    for (size_t k = 0; k < std::min(first.size(), kMostFirst); ++k) {
+      const uint32_t token = first[k].second;
+      const Config end = automaton_.advance(start, token, stacks_, &exclusion_);
+      if (std::optional<std::string> rest = find(end)) {
+        std::string text = std::string(automaton_.text_of(start, token)) + *rest;
+        if (spelled_within(text, left, true)) return text;
+        if (!found) found = std::move(text);
+      }
+      exclusion_.restore(before);
+    }
+    return found;
+  }
 
   // Of the tree of texts that are searched: what one byte behind another place leads to.
   struct Place {

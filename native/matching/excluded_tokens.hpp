@@ -26,6 +26,7 @@ class ExcludedTokens {
 
   // Removes them from the mask of a configuration; whether there were any.
   bool remove(Config config, uint32_t* mask) {
+    if (automaton_.is_first(config)) return remove_first(config, mask);
     if (bytes_.marks().room.values) return remove_items(config, mask);
     bool some = false;
     if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
@@ -66,6 +67,15 @@ class ExcludedTokens {
   static bool has(const uint32_t* mask, uint32_t token) { return mask[token >> 5] >> (token & 31) & 1; }
   static void take(uint32_t* mask, uint32_t token) { mask[token >> 5] &= ~(1u << (token & 31)); }
 
+  // At the start of a text, where tokens have other forms than those that the vocabulary lists.
+  bool remove_first(Config start, uint32_t* mask) {
+    bool some = false;
+    for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
+      const std::string_view text = automaton_.text_of(start, token);
+      if (has(mask, token) && text.find_first_of("\",") != text.npos && !may_take(start, token)) some = true, take(mask, token);
+    }
+    return some;
+  }
   // Those that end the string that is being read, and those behind which it could only end as a known one.
   bool remove_endings(Config start, uint32_t* mask) {
     const StacksTrial trial(stacks_);
@@ -117,12 +127,28 @@ class ExcludedTokens {
       if (has(mask, token) && !exclusion_.begins_no_second_item(vocabulary.tokens()[token]) && !may_take(start, token))
         some = true, take(mask, token);
     }
-    if (!exclusion_.has_say()) return some;
     auto take_from = [&](uint32_t first, uint32_t last) {
       for (uint32_t k = trie.node(first).first; k < trie.node(last).first; ++k) {
         if (const uint32_t token = trie.string_at(k); has(mask, token)) some = true, take(mask, token);
       }
     };
+    along_known(
+        start, [&](uint32_t node) { take_from(node, trie.node(node).end); },
+        [&](uint32_t node, Config to) {
+          if (exclusion_.has_say() && !escapes(to, exclusion_.reading())) take_from(node, node + 1);
+        });
+    return some;
+  }
+
+ public:
+  // Where items of any kind must differ: walks the vocabulary's trie as long as a known item has a say, or has ruled out a
+  // reading of the text. Calls over(node) where the text ends, and there(node, config) elsewhere, where the exclusion is at that text.
+  template <class Over, class There>
+  void along_known(Config start, Over&& over, There&& there) {
+    if (!exclusion_.has_say()) return;
+    const StacksTrial trial(stacks_);
+    const ExclusionTrial reading(exclusion_);
+    const Trie& trie = automaton_.vocabulary().trie();
     Walker walker(bytes_, stacks_);
     struct Step {
       uint32_t node;
@@ -144,17 +170,17 @@ class ExcludedTokens {
       exclusion_.restore(from.at);
       const Config to = exclusion_.run(bytes_, walker, from.config, {text, 1});
       if (is_dead(to)) {
-        take_from(node, trie.node(node).end);
+        over(node);
         continue;
       }
-      const bool say = exclusion_.has_say(), dropped = from.dropped || to != walker.step(from.config, byte);
-      if (!say && !dropped) continue;
-      if (say && !escapes(to, exclusion_.reading())) take_from(node, node + 1);
+      const bool dropped = from.dropped || to != walker.step(from.config, byte);
+      if (!exclusion_.has_say() && !dropped) continue;
+      there(node, to);
       path.push_back({node, to, exclusion_.checkpoint(), dropped});
     }
-    return some;
   }
 
+ private:
   // Whether a token leads on: by trying.
   bool may_take(Config config, uint32_t token) {
     const StacksTrial trial(stacks_);

@@ -314,6 +314,7 @@ class Matcher {
   class Trial {
    public:
     explicit Trial(Matcher& matcher) : matcher_(matcher), before_(matcher.tokens_.size()) {}
+    // NOLINTNEXTLINE(bugprone-exception-escape): it goes back by no more tokens than were taken
     ~Trial() { matcher_.rollback(matcher_.tokens_.size() - before_); }
     void keep() { before_ = matcher_.tokens_.size(); }
 
@@ -413,12 +414,10 @@ class Matcher {
   // What is left of the plan behind a token, if that begins it (special tokens have no text) and the rest fits into the budget.
   std::optional<std::string> planned(uint32_t token) {
     auto it = excluding_->plans.find(tokens_.size());
-    const std::string_view text = automaton_->vocabulary().tokens()[token];
-    if (it == excluding_->plans.end() || text.empty() || !it->second.starts_with(text) ||
-        (tokens_.empty() && automaton_->vocabulary().has_initial()))
-      return std::nullopt;
+    const std::string_view text = automaton_->text_of(config(), token);
+    if (it == excluding_->plans.end() || text.empty() || !it->second.starts_with(text)) return std::nullopt;
     std::string rest = it->second.substr(text.size());
-    return completion().cut(rest).size() <= left() - 1 ? std::optional(std::move(rest)) : std::nullopt;
+    return completion().spelled_within(rest, left() - 1, false) ? std::optional(std::move(rest)) : std::nullopt;
   }
   // Whether the budget holds where the next token leads: with plenty of tokens left, or by a plan.
   bool completes(Config next, uint32_t token, std::optional<std::string>& text) {
@@ -444,14 +443,14 @@ class Matcher {
     excluding_->offers_from = tokens_.size();
     BudgetedTokens tokens(*automaton_, stacks_, excluding_->exclusion, completion, left() - 1, excluding_->offers);
     if (tokens.all_fit(from)) {
-      if (!automaton_->bytes().marks().room.thin) return some;
+      if (const Room& room = automaton_->bytes().marks().room; !room.thin && !room.values) return some;
       some |= tokens.remove_matching(from, mask);
     } else {
       if (!excluding_->plans.contains(tokens_.size())) plan(completion.within(from, left()), tokens_.size());
       some |= tokens.remove(from, mask);
     }
     if (auto it = excluding_->plans.find(tokens_.size()); it != excluding_->plans.end() && !it->second.empty()) {
-      const uint32_t token = completion.cut(it->second).front();
+      const uint32_t token = completion.cut(it->second, automaton_->is_first(from)).front();
       if (planned(token)) mask[token >> 5] |= 1u << (token & 31);
     }
     return some;

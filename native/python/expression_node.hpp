@@ -35,7 +35,7 @@ struct ExprNode {
 
 namespace expression_nodes {
 
-inline constexpr int kOps = static_cast<int>(Op::Fresh) + 1;
+inline constexpr int kOps = static_cast<int>(Op::FewTokens) + 1;
 inline PyTypeObject* node_type = nullptr;  // `Expr`
 inline PyObject* ops[kOps] = {};
 inline PyObject *empty = nullptr, *epsilon = nullptr, *nothing = nullptr;  // the last: a tuple

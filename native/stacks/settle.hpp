@@ -253,6 +253,7 @@ class Settler {
     }
     if (!plain.empty()) take(arena_.concat(arena_.any_of(plain), after));
     std::vector<Segment> out;
+    out.reserve(bodies.size());
     for (auto& [key, parts] : bodies) out.push_back({arena_.concat(here.body, arena_.any_of(parts)), key.first});
     return segments_[list] = std::move(out);
   }

@@ -2,6 +2,7 @@
 // most others apart without a look at them, and what places it anew when the table grows.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -26,20 +27,30 @@ class HashIndex {
     return kNothing;
   }
   void add(uint32_t hash, uint32_t number) {
-    if (is_full()) {
-      const ReusedVector<Slot> before = std::exchange(slots_, ReusedVector<Slot>(slots_.size() * 2));
-      for (const Slot& slot : before) {
-        if (slot.number != kNothing) place(slot);
-      }
-    }
+    if (is_full()) grow(slots_.size() * 2);
     ++size_;
     place({hash, number});
+  }
+  // Makes room for so many in all, at once; `room_for` says how many bytes that takes.
+  void expect(size_t count) {
+    if (const size_t wanted = slots_for(count); wanted > slots_.size()) grow(wanted);
+  }
+  size_t room_for(size_t count) const {
+    const size_t wanted = slots_for(count);
+    return wanted > slots_.size() ? (wanted - slots_.size()) * sizeof(Slot) : 0;
   }
 
  private:
   struct Slot {
     uint32_t hash = 0, number = kNothing;
   };
+  static size_t slots_for(size_t count) { return std::bit_ceil(2 * count); }
+  void grow(size_t slots) {
+    const ReusedVector<Slot> before = std::exchange(slots_, ReusedVector<Slot>(slots));
+    for (const Slot& slot : before) {
+      if (slot.number != kNothing) place(slot);
+    }
+  }
   void place(Slot made) {
     const size_t mask = slots_.size() - 1;
     size_t at = made.hash & mask;
@@ -47,7 +58,7 @@ class HashIndex {
     slots_[at] = made;
   }
 
-  ReusedVector<Slot> slots_ = ReusedVector<Slot>(512);  // a power of two
+  ReusedVector<Slot> slots_ = ReusedVector<Slot>(64);  // a power of two: an automaton of few states takes little
   size_t size_ = 0;
 };
 

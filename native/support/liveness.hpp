@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -23,9 +24,10 @@ Life leads_to_acceptance(State start, Known&& life, Settle&& settle, Next&& next
   constexpr uint32_t kRoot = UINT32_MAX;
   std::vector<std::pair<State, uint32_t>> met{{start, kRoot}};
   std::unordered_set<State> seen{start};
-  using Open = std::pair<uint32_t, uint32_t>;  // estimate, and place in `met`
+  using Rank = std::invoke_result_t<Estimate&, State>;
+  using Open = std::pair<Rank, uint32_t>;  // estimate, and place in `met`
   std::priority_queue<Open, std::vector<Open>, std::greater<Open>> open;
-  open.emplace(0, 0);
+  open.emplace(Rank{}, 0);
   while (!open.empty()) {
     const uint32_t i = open.top().second;
     const State q = met[i].first;
@@ -38,7 +40,7 @@ Life leads_to_acceptance(State start, Known&& life, Settle&& settle, Next&& next
     if (met.size() > limit) return Life::Unknown;
     next(q, [&](State target) {
       if (!seen.insert(target).second) return;
-      open.emplace(life(target) == Life::Unknown ? estimate(target) : 0, static_cast<uint32_t>(met.size()));
+      open.emplace(life(target) == Life::Unknown ? estimate(target) : Rank{}, static_cast<uint32_t>(met.size()));
       met.emplace_back(target, i);
     });
   }

@@ -60,7 +60,7 @@ class StableVector {
     int k = chunk_of(index);
     return chunks_[k].load(std::memory_order_acquire) + (index - kFirst * ((size_t{1} << k) - 1));
   }
-  std::atomic<T*> chunks_[40] = {};
+  std::atomic<T*> chunks_[29] = {};  // up to 2^32 elements
   std::atomic<size_t> size_{0};
 };
 

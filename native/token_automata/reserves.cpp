@@ -4,11 +4,12 @@
 namespace tokenfst {
 
 Node Reserves::node(NodeId id) {
-  return bytes_.with_arena([&](const Arena& arena) { return arena[id]; });
+  return bytes_.expressions().with_arena([&](const Arena& arena) { return arena[id]; });
 }
 
 std::vector<NodeId> Reserves::list(NodeId id) {
-  return bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); });
+  return bytes_.expressions().with_arena(
+      [&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); });
 }
 
 // What is known of an expression; the reference is good until rules are solved anew.
@@ -49,13 +50,15 @@ Reserves::Part Reserves::element(NodeId id) {
     case Kind::Mark: return of_length(0, 0);
     case Kind::Set: {
       Part made = of_length(1, 1);
-      const ByteSet set = bytes_.with_arena([&](const Arena& arena) { return arena.set(id); });
+      const ByteSet set = bytes_.expressions().with_arena([&](const Arena& arena) { return arena.set(id); });
       made.rare = (set - rare_->set).empty();
       return made;
     }
     case Kind::Token:
     case Kind::Begun:
     case Kind::Inside: return of_length(1, 1);
+    case Kind::Few:
+    case Kind::FewInside: return part(at.a);
     case Kind::Or: {
       Part made = dead();
       for (NodeId member : list(id)) unite(made, part(member));
@@ -70,7 +73,8 @@ Reserves::Part Reserves::element(NodeId id) {
       return made;
     }
     case Kind::Call: return of_rule(at.a);
-    case Kind::Words: return bytes_.with_selections([&](const Selections& them) { return of_words(them.lexicon(at.a), at.a, at.b); });
+    case Kind::Words:
+      return bytes_.expressions().with_selections([&](const Selections& them) { return of_words(them.lexicon(at.a), at.a, at.b); });
     case Kind::Unordered: return unordered(id, at);
     case Kind::Var:
     case Kind::Pick:
@@ -91,7 +95,7 @@ const Reserves::Options& Reserves::options(NodeId id, const Node& at) {
   const Bounds key{at.b, at.low, at.high};
   if (auto known = options_.find(key); known != options_.end()) return known->second;
   Options made;
-  const Unordered::Demand demand = bytes_.demand(id);
+  const Unordered::Demand demand = bytes_.expressions().demand(id);
   const Part separator = part(demand.separator);
   const size_t options = demand.bodies.size() - demand.repeats;
   uint32_t count = 0, longest = 0;
@@ -161,7 +165,7 @@ Reserves::Part Reserves::explored(NodeId start) {
     }
     ++expanded;
     if (node(met[k]).nullable) queue.emplace(least[k] = 0, k);
-    for (const Move& move : bytes_.moves(met[k])) {
+    for (const Move& move : bytes_.expressions().moves(met[k])) {
       const auto [at, fresh] = number.try_emplace(move.target, static_cast<uint32_t>(met.size()));
       if (fresh) met.push_back(move.target), before.emplace_back();
       before[at->second].push_back(k);
@@ -227,7 +231,7 @@ Reserves::Part Reserves::intersection(NodeId id) {
     if (found.dead() || plus(found.most.back(), longest_token()) <= turns) return found;
   }
   if (const std::optional<Part> found = without_few(id)) return *found;
-  if (const uint32_t most = steps(id); most <= kMostSteps) return bytes_.intern(id) == kDead ? dead() : of_length(most, most);
+  if (const uint32_t most = steps(id); most <= kMostSteps) return bytes_.expressions().intern(id) == kDead ? dead() : of_length(most, most);
   return explored(id);
 }
 // How many bytes a shortest rest of a word has at most, where all loops are of single bytes: in one that is longer, all parts of an
@@ -261,16 +265,17 @@ NodeId Reserves::widened(NodeId id, uint32_t& turns) {
     case Kind::Or: {
       std::vector<NodeId> parts = list(id);
       for (NodeId& part : parts) part = widened(part, turns);
-      return bytes_.with_arena([&](Arena& arena) { return at.kind == Kind::And ? arena.all_of(parts) : arena.any_of(parts); });
+      return bytes_.expressions().with_arena(
+          [&](Arena& arena) { return at.kind == Kind::And ? arena.all_of(parts) : arena.any_of(parts); });
     }
     case Kind::Concat: {
       const NodeId head = widened(at.a, turns), tail = widened(at.b, turns);
-      return bytes_.with_arena([&](Arena& arena) { return arena.concat(head, tail); });
+      return bytes_.expressions().with_arena([&](Arena& arena) { return arena.concat(head, tail); });
     }
     case Kind::Repeat:
       if (at.high == kUnbounded || at.high < longest_token()) return id;
       turns = std::min(turns, at.high);
-      return bytes_.with_arena([&](Arena& arena) { return arena.repeat(at.a, at.low, kUnbounded); });
+      return bytes_.expressions().with_arena([&](Arena& arena) { return arena.repeat(at.a, at.low, kUnbounded); });
     default: return id;
   }
 }
@@ -314,7 +319,7 @@ uint64_t Reserves::count(NodeId id) {
   switch (at.kind) {
     case Kind::Empty: return 0;
     case Kind::Epsilon: return 1;
-    case Kind::Set: return static_cast<uint64_t>(bytes_.with_arena([&](const Arena& arena) { return arena.set(id).size(); }));
+    case Kind::Set: return static_cast<uint64_t>(bytes_.expressions().with_arena([&](const Arena& arena) { return arena.set(id).size(); }));
     case Kind::Concat: return std::min(kMany, count(at.a) * count(at.b));
     case Kind::Or: {
       uint64_t sum = 0;
@@ -331,7 +336,7 @@ Reserves::Part Reserves::machine(const Node& at) {
   std::vector<Part> found;
   std::vector<std::vector<uint32_t>> before;
   std::vector<uint32_t> queue;
-  bytes_.with_arena([&](const Arena& arena) {
+  bytes_.expressions().with_arena([&](const Arena& arena) {
     const Machine& machine = *arena.machines()[at.a];
     before.resize(machine.accepting.size());
     found.assign(machine.accepting.size(), dead());
@@ -360,7 +365,7 @@ Reserves::Part Reserves::machine(const Node& at) {
 }
 
 const Reserves::Part& Reserves::of_rule(uint32_t rule) {
-  if (rules_.empty()) rules_.resize(bytes_.with_arena([](const Arena& arena) { return arena.num_rules(); }));
+  if (rules_.empty()) rules_.resize(bytes_.expressions().with_arena([](const Arena& arena) { return arena.num_rules(); }));
   if (rules_[rule].index == 0) connect(rule);
   return rules_[rule].part;
 }
@@ -386,7 +391,7 @@ void Reserves::connect(uint32_t rule) {
 }
 
 NodeId Reserves::body(uint32_t rule) {
-  return bytes_.with_arena([&](const Arena& arena) { return arena.rule(rule); });
+  return bytes_.expressions().with_arena([&](const Arena& arena) { return arena.rule(rule); });
 }
 
 std::vector<uint32_t> Reserves::callees(uint32_t rule) {
@@ -403,7 +408,7 @@ std::vector<uint32_t> Reserves::callees(uint32_t rule) {
     if (at.kind == Kind::Concat) pending.insert(pending.end(), {at.a, at.b});
     if (at.kind == Kind::Repeat) pending.push_back(at.a);
     if (at.kind == Kind::Unordered) {
-      const Unordered::Demand demand = bytes_.demand(id);
+      const Unordered::Demand demand = bytes_.expressions().demand(id);
       pending.insert(pending.end(), {demand.rest, demand.separator});
       pending.insert(pending.end(), demand.bodies.begin(), demand.bodies.end());
     }

@@ -3,9 +3,22 @@
 
 namespace tokenfst {
 
+namespace {
+
+// Whether so many bytes of the byte automaton, and so many of masks beside it, are within the budget that they share. The former are
+// counted before the masks' lock is taken, where that is possible: a thread that waits for the byte automaton then keeps no other
+// one from its masks.
+void check_held(ByteAutomaton& bytes, size_t of_bytes, size_t beside) {
+  bytes.set_beside(beside);
+  const size_t most = bytes.budget().bytes;
+  if (of_bytes + beside > most) throw BudgetExceeded("bytes", static_cast<double>(most), "masks");
+}
+
+}  // namespace
+
 uint32_t TokenAutomaton::find_distance(Config config, Stacks& stacks) {
   const auto lock = locked(mutex_);
-  if (bytes_->num_stacks(config.state) == 0 && recall_distance(config.state)) return info(config.state).distance.load();
+  if (bytes_->stacks().count(config.state) == 0 && recall_distance(config.state)) return info(config.state).distance.load();
   return bound(config, stacks);
 }
 
@@ -41,7 +54,7 @@ uint32_t TokenAutomaton::most_bytes_left(Config config, Stacks& stacks) {
 
 uint32_t TokenAutomaton::worst_bytes(Config config, Stacks& stacks) {
   const auto lock = locked(mutex_);
-  if (bytes_->num_stacks(config.state) != 0) {
+  if (bytes_->stacks().count(config.state) != 0) {
     uint32_t worst = 0;
     for (const Rise& rise : rises(config, stacks))
       worst = std::max(worst, plus(rise.bytes, rise.address == kNone ? 0 : bytes_below(stacks.known[rise.address], stacks)));
@@ -63,7 +76,7 @@ uint32_t TokenAutomaton::find_most_behind(Config config, Stacks& stacks) {
 
 uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
   distance(config, stacks);
-  if (bytes_->num_stacks(config.state) == 0) return info(config.state).worst;
+  if (bytes_->stacks().count(config.state) == 0) return info(config.state).worst;
   const auto lock = locked(mutex_);
   return worst_with_stacks(config, stacks);
 }
@@ -71,7 +84,7 @@ uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
 bool TokenAutomaton::make_mask_above(Config config, StackId opaque, Stacks& stacks) {
   if (known_mask(config, stacks)) return true;
   Gathered gathered;
-  Asked asked(config, bytes_->num_stacks(config.state), stacks);
+  Asked asked(config, bytes_->stacks().count(config.state), stacks);
   Walker walk(*bytes_, stacks, &asked);
   walk.stop_at(opaque, true);
   StacksTrial trial(stacks);
@@ -130,7 +143,7 @@ size_t TokenAutomaton::memory() {
 
 TokenAutomaton::Stats TokenAutomaton::stats() {
   const auto lock = locked(masks_mutex_);
-  size_t frames = bytes_->is_pushdown() ? bytes_->num_frames() : 0;
+  size_t frames = bytes_->is_pushdown() ? bytes_->stacks().num_frames() : 0;
   return {bytes_->num_states(), masks_made_,          masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames,
           mask_leaves_,         mask_tree_.deepest(), masks_composed_,   masks_recalled_};
 }
@@ -176,7 +189,7 @@ MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {
   }
   static thread_local Gathered gathered;  // its room is kept
   gathered.clear();
-  Asked asked(config, bytes_->num_stacks(config.state), stacks);
+  Asked asked(config, bytes_->stacks().count(config.state), stacks);
   StacksTrial trial(stacks);
   with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered, stacks); });
   return keep_gathered(config, stacks, gathered, asked);
@@ -191,7 +204,7 @@ void TokenAutomaton::learn(std::shared_ptr<Learned> learned, bool instead) {
 }
 
 Digest TokenAutomaton::digest_of(State state) {
-  const Digest digest = bytes_->digest(bytes_->node(state));
+  const Digest digest = bytes_->expressions().digest(bytes_->expressions().node(state));
   if (!composition_.is_first({state})) return digest;
   Digest first;  // the same expression may stand elsewhere, too
   first.add(kFirstOfText);
@@ -200,14 +213,14 @@ Digest TokenAutomaton::digest_of(State state) {
 }
 
 std::pair<uint32_t, uint32_t> TokenAutomaton::known_distance(State state) {
-  if (state >= infos_.size() || bytes_->num_stacks(state) != 0) return {kUnknown, 0};
+  if (state >= infos_.size() || bytes_->stacks().count(state) != 0) return {kUnknown, 0};
   const Info& entry = info(state);
   const uint32_t distance = entry.distance.load();
   return {distance, distance == kUnknown ? 0 : entry.worst};
 }
 
 MaskId TokenAutomaton::recall(Config config, Stacks& stacks) {
-  const uint32_t count = bytes_->num_stacks(config.state);
+  const uint32_t count = bytes_->stacks().count(config.state);
   const Digest digest = digest_of(config.state);
   for (const auto& learned : learned_) {
     const uint32_t* row = learned->find(digest);
@@ -224,6 +237,7 @@ MaskId TokenAutomaton::recall(Config config, Stacks& stacks) {
       continue;
     }
     ++masks_recalled_;
+    check_held(*bytes_, bytes_->memory(), held_beside());
     return keep_mask(config, stacks, id, asked);
   }
   return 0;
@@ -272,19 +286,20 @@ void TokenAutomaton::gather(Walk& walk, Config config, Gathered& gathered, Stack
 MaskId TokenAutomaton::keep_gathered(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
   if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
   const MaskMaker::Finished finished = mask_maker_.finish(gathered);
+  const size_t of_bytes = bytes_->memory();
   const auto lock = locked(masks_mutex_);
   if (MaskId known = known_mask(config, stacks)) return known;
   ++masks_composed_;
-  return keep_mask(config, stacks, mask_maker_.keep(finished), asked);
+  const MaskId id = mask_maker_.keep(finished);
+  check_held(*bytes_, of_bytes, held_beside());
+  return keep_mask(config, stacks, id, asked);
 }
 
 MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, MaskId id, const Asked& asked) {
-  bytes_->set_beside(held_beside());
-  if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
   Info& entry = info(config.state);
   uint32_t value = id;
   if (bytes_->is_pushdown()) {
-    value = mask_tree_.keep(mask_tree_.make_place(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, asked), id);
+    value = mask_tree_.keep(mask_tree_.make_place(entry.mask.load(), config, bytes_->stacks().count(config.state), stacks, asked), id);
     ++mask_leaves_;
   }
   if (entry.mask.load() == 0) ++masks_made_;
@@ -306,7 +321,11 @@ std::vector<uint32_t> TokenAutomaton::exact_tokens(Walk& walk, Config config, ui
 Life TokenAutomaton::known_life(State q) {
   if (q == kDead) return Life::Dead;
   if (uint32_t known = info(q).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
-  return bytes_->accepting(q) ? Life::Alive : info(q).life.load(std::memory_order_acquire);
+  if (bytes_->accepting(q)) return Life::Alive;
+  std::atomic<Life>& life = info(q).life;
+  if (life.load(std::memory_order_acquire) == Life::Unknown && vocabulary_->complete() && bytes_->expressions().surely_spelled(q))
+    life.store(Life::Alive, std::memory_order_release);
+  return life.load(std::memory_order_acquire);
 }
 
 template <class Walk>

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "byte_automata/searches.hpp"
-#include "walks/exclusion.hpp"
+#include "exclusion/exclusion.hpp"
 #include "masks/mask_maker.hpp"
 #include "token_automata/learned.hpp"
 #include "token_automata/token_distances.hpp"
@@ -38,6 +38,12 @@ class TokenAutomaton : protected TokenDistances {
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const MaskPool& masks() const { return masks_; }
   const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return composition_.specials(); }
+  // Whether the vocabulary spells text in another way here: at the start of some.
+  bool is_first(Config config) const { return composition_.is_first(config); }
+  // What a token adds to the text here: its initial form at the start.
+  std::string_view text_of(Config config, uint32_t token) const {
+    return is_first(config) ? vocabulary_->initial()[token] : vocabulary_->tokens()[token];
+  }
   // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token). With an
   // `exclusion`, which goes on with it: what is excluded has no arc either.
   Config advance(Config config, uint32_t token, Stacks& stacks, Exclusion* exclusion = nullptr) const {
@@ -71,7 +77,7 @@ class TokenAutomaton : protected TokenDistances {
   // 0: not made yet.
   MaskId known_mask(Config config, Stacks& stacks) {
     uint32_t root = info(config.state).mask.load(std::memory_order_acquire);
-    return bytes_->is_pushdown() ? mask_tree_.find(root, config, bytes_->num_stacks(config.state), stacks) : root;
+    return bytes_->is_pushdown() ? mask_tree_.find(root, config, bytes_->stacks().count(config.state), stacks) : root;
   }
 
   uint32_t distance(Config config, Stacks& stacks) {
@@ -141,7 +147,7 @@ class TokenAutomaton : protected TokenDistances {
   }
   // Within with_learned(): what a state is called there, and how many tokens it is from acceptance, where that is known.
   Digest digest_of(State state);
-  Digest digest_of_frame(uint32_t frame) { return bytes_->digest(bytes_->frame(frame).body); }
+  Digest digest_of_frame(uint32_t frame) { return bytes_->expressions().digest(bytes_->stacks().frame(frame).body); }
   std::pair<uint32_t, uint32_t> known_distance(State state);
   uint32_t known_root(State state) { return state < infos_.size() ? infos_[state].mask.load() : 0; }
 

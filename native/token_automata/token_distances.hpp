@@ -59,16 +59,19 @@ class TokenDistances {
   }
 
   // Where there are too many states to find all distances, some are bounds.
-  bool bounds_distances() const { return bytes_->is_pushdown() || ((bytes_->is_vast() || too_many_) && complete_); }
+  bool bounds_distances() const { return bytes_->is_pushdown() || ((bytes_->expressions().is_vast() || too_many_) && complete_); }
 
-  // Whether lengths in bytes bound distances: of expressions, where every byte is a token.
-  bool counts_bytes() const { return complete_ && bytes_->is_lazy(); }
+  // Whether lengths in bytes bound the distances behind tokens: of expressions, where every byte is a token; but not where a token
+  // may leave the text at its start, since tokens have other forms there, and not every byte has to be one of them.
+  bool counts_bytes(State state) const {
+    return complete_ && bytes_->is_lazy() && !(vocabulary_->start_absorbs() && state == bytes_->start());
+  }
   // A bound for the distance behind any one token, as far as it is kept: kUnknown elsewhere. Takes no lock.
   uint32_t known_most_behind(Config config, const Stacks& stacks) {
     const uint32_t top = info(config.state).reserve.load(std::memory_order_acquire);
     if (top >= kUnknown) return top;
     uint32_t below = 0, beneath = 0;
-    for (uint32_t k = 0; k < bytes_->num_stacks(config.state); ++k) {
+    for (uint32_t k = 0; k < bytes_->stacks().count(config.state); ++k) {
       const StackId node = stacks.member(config.stack, k);
       const uint32_t least = stacks.known_sum(node, Stacks::Sum::Needed), most = stacks.known_sum(node, Stacks::Sum::Reserve);
       if (least == Stacks::kUnsummed || most == Stacks::kUnsummed) return kUnknown;
@@ -81,20 +84,20 @@ class TokenDistances {
   uint32_t most_behind(Config config, Stacks& stacks) {
     if (const uint32_t known = known_most_behind(config, stacks); known != kUnknown) return known;
     std::atomic<uint32_t>& kept = info(config.state).reserve;
-    const uint32_t count = bytes_->num_stacks(config.state);
+    const uint32_t count = bytes_->stacks().count(config.state);
     if (kept.load() == kUnknown) {
       uint32_t top = 0;
-      if (!counts_bytes()) top = kUnreachable;
-      else if (count == 0) top = reserves_.of(bytes_->node(config.state));
+      if (!counts_bytes(config.state)) top = kUnreachable;
+      else if (count == 0) top = reserves_.of(bytes_->expressions().node(config.state));
       else
-        for (const Member& member : bytes_->shape(config.state).members) top = std::max(top, reserves_.of(member.top));
+        for (const Member& member : bytes_->stacks().shape(config.state).members) top = std::max(top, reserves_.of(member.top));
       kept.store(top, std::memory_order_release);
     }
     if (kept.load() == kUnreachable) return kUnreachable;
     for (uint32_t k = 0; k < count; ++k) {
       stacks.reserve(
-          stacks.member(config.stack, k), [&](uint32_t frame) { return reserves_.needed(bytes_->frame(frame).body); },
-          [&](uint32_t frame) { return reserves_.of(bytes_->frame(frame).body); });
+          stacks.member(config.stack, k), [&](uint32_t frame) { return reserves_.needed(bytes_->stacks().frame(frame).body); },
+          [&](uint32_t frame) { return reserves_.of(bytes_->stacks().frame(frame).body); });
     }
     return known_most_behind(config, stacks);
   }
@@ -113,7 +116,7 @@ class TokenDistances {
     if (const Distances::Entry* dead = known(state)) return dead->distance;
     Distances distances(bytes_->budget());
     if (bytes_->is_lazy() && (bounds_distances() || complete_)) {
-      const auto bound = [&](State q) { return lengths_.of(bytes_->node(q)); };
+      const auto bound = [&](State q) { return lengths_.of(bytes_->expressions().node(q)); };
       if (bounds_distances()) distances.give_up_after(kMaxExplored, SIZE_MAX, bound);
       else distances.give_up_after(kManyStates, kManyStates, bound);
     }
@@ -132,7 +135,7 @@ class TokenDistances {
     Successors out;
     if (onward.whole) out.effort = kEffortOfWalk;
     auto add = [&](Config config, std::vector<State>& alone, uint32_t cost) {
-      if (bytes_->num_stacks(config.state) == 0) alone.push_back(config.state);
+      if (bytes_->stacks().count(config.state) == 0) alone.push_back(config.state);
       else each_way(config, stacks, [&](std::vector<State> parts) { out.sums.push_back({cost, std::move(parts)}); });
     };
     for (Config config : onward.next) add(config, out.next, 1);
@@ -142,10 +145,10 @@ class TokenDistances {
 
   // The bound of a configuration: of its members the least.
   uint32_t bound(Config config, Stacks& stacks) {
-    if (bytes_->num_stacks(config.state) == 0) return solve(config.state);
+    if (bytes_->stacks().count(config.state) == 0) return solve(config.state);
     uint32_t least = kUnreachable;
     const std::vector<uint32_t> above = tops(config.state);
-    const auto& members = bytes_->shape(config.state).members;
+    const auto& members = bytes_->stacks().shape(config.state).members;
     for (size_t k = 0; k < members.size(); ++k) {
       uint32_t hole = members[k].hole;
       uint32_t below = hole == kNone ? 0 : stacks.least(stacks.member(config.stack, hole), Stacks::Sum::Tokens, [&](uint32_t frame) {
@@ -160,7 +163,7 @@ class TokenDistances {
     auto known = tops_.find(state);
     if (known == tops_.end()) {
       std::vector<uint32_t> found;
-      for (const Member& member : bytes_->shape(state).members) found.push_back(distance_alone(member.top));
+      for (const Member& member : bytes_->stacks().shape(state).members) found.push_back(distance_alone(member.top));
       known = tops_.emplace(state, std::move(found)).first;
     }
     return known->second;
@@ -168,7 +171,7 @@ class TokenDistances {
   uint32_t frame_distance(uint32_t frame) {
     if (frame >= frame_distances_.size()) frame_distances_.resize(frame + 1, kUnknown);
     if (frame_distances_[frame] == kUnknown) {
-      uint32_t found = distance_alone(bytes_->frame(frame).body);
+      uint32_t found = distance_alone(bytes_->stacks().frame(frame).body);
       frame_distances_[frame] = found;
     }
     return frame_distances_[frame];
@@ -177,26 +180,26 @@ class TokenDistances {
   uint32_t distance_alone(NodeId node) {
     check_stack();
     Stacks own;
-    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node))), own);
+    return bound(Walker(*bytes_, own).arrive(start(), bytes_->expressions().intern(bytes_->expressions().at_boundary(node))), own);
   }
   // States that complete it one after the other: itself, where it needs no stack; else some way to.
   void append_alone(NodeId node, std::vector<State>& parts) {
     Pace pace(bytes_->budget().seconds, "the ways to complete a text");
     for (std::vector<NodeId> pending{node}; !pending.empty();) {
       Stacks own;
-      Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(pending.back())));
+      Config config = Walker(*bytes_, own).arrive(start(), bytes_->expressions().intern(bytes_->expressions().at_boundary(pending.back())));
       pending.pop_back();
       pace.step(64);
-      if (bytes_->num_stacks(config.state) == 0) {
+      if (bytes_->stacks().count(config.state) == 0) {
         parts.push_back(config.state);
         continue;
       }
-      const Member member = bytes_->shape(config.state).members[0];
+      const Member member = bytes_->stacks().shape(config.state).members[0];
       const size_t others = pending.size();
       pending.push_back(member.top);
       for (StackId at = member.hole == kNone ? kBottom : own.member(config.stack, member.hole); at != kBottom;
            at = own.edges(at)[0].below) {
-        pending.push_back(bytes_->frame(own.edges(at)[0].frame).body);
+        pending.push_back(bytes_->stacks().frame(own.edges(at)[0].frame).body);
       }
       std::reverse(pending.begin() + static_cast<std::ptrdiff_t>(others), pending.end());
     }
@@ -208,7 +211,7 @@ class TokenDistances {
     constexpr int kMaxWays = 64;
     int ways = 0;
     std::vector<std::pair<std::vector<State>, StackId>> pending;
-    for (const Member& member : bytes_->shape(config.state).members) {
+    for (const Member& member : bytes_->stacks().shape(config.state).members) {
       pending.push_back({{}, member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole)});
       append_alone(member.top, pending.back().first);
     }
@@ -222,7 +225,7 @@ class TokenDistances {
       }
       for (const Edge& edge : stacks.edges(node)) {
         pending.emplace_back(parts, edge.below);
-        append_alone(bytes_->frame(edge.frame).body, pending.back().first);
+        append_alone(bytes_->stacks().frame(edge.frame).body, pending.back().first);
       }
     }
   }
@@ -239,7 +242,7 @@ class TokenDistances {
     return bytes >= kUnknown ? kUnreachable : static_cast<uint32_t>(bytes);
   }
   uint32_t bytes_of_frame(uint32_t frame) {
-    return bytes_->is_lazy() ? lengths_.of(bytes_->frame(frame).body) : in_bytes(frame_distance(frame));
+    return bytes_->is_lazy() ? lengths_.of(bytes_->stacks().frame(frame).body) : in_bytes(frame_distance(frame));
   }
   uint32_t bytes_below(StackId node, Stacks& stacks) {
     return stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return bytes_of_frame(frame); });
@@ -269,7 +272,7 @@ class TokenDistances {
   };
   // Sets what is known of the stacks, too.
   const std::vector<Rise>& rises(Config config, Stacks& stacks) {
-    const uint32_t count = bytes_->num_stacks(config.state);
+    const uint32_t count = bytes_->stacks().count(config.state);
     Info& entry = info(config.state);
     uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
     if (!leaf) {
@@ -291,6 +294,7 @@ class TokenDistances {
         }
       }
       std::vector<Rise> found;
+      found.reserve(highest.size());
       for (auto& [address, rise] : highest) found.push_back(rise);
       // Only now, when it is whole: what lies before may raise.
       worsts_.push_back(std::move(found));
@@ -314,10 +318,10 @@ class TokenDistances {
   }
   // Of some way to complete a configuration: the first node on it that is known, and the bound of what is above it.
   Rise rise(Config config, Stacks& stacks, const std::vector<StackId>& known) {
-    if (bytes_->num_stacks(config.state) == 0) return {kNone, solve(config.state), bytes_of(config, stacks)};
+    if (bytes_->stacks().count(config.state) == 0) return {kNone, solve(config.state), bytes_of(config, stacks)};
     Rise best{kNone, kUnreachable, kUnreachable};
     const std::vector<uint32_t> above = tops(config.state);
-    const auto& members = bytes_->shape(config.state).members;
+    const auto& members = bytes_->stacks().shape(config.state).members;
     for (size_t k = 0; k < members.size(); ++k) {
       StackId node = members[k].hole == kNone ? kBottom : stacks.member(config.stack, members[k].hole);
       uint32_t length = above[k], bytes = bytes_->is_lazy() ? lengths_.of(members[k].top) : in_bytes(above[k]);

@@ -72,7 +72,7 @@ class CoarseTrie {
       nodes.push_back({0, static_cast<uint32_t>(strings.size()), 0, at.depth, at.byte});
       const size_t first = members_.size();
       member_first_.push_back(static_cast<uint32_t>(first));
-      members_.insert(members_.end(), waiting.begin() + at.first, waiting.end());
+      members_.insert(members_.end(), waiting.data() + at.first, waiting.data() + waiting.size());
       waiting.resize(at.first);
       ByteGroups below = 0;
       for (uint32_t member : std::span(members_).subspan(first)) {

@@ -24,7 +24,7 @@
 
 #include "threads/fork_gate.hpp"
 #include "vocabulary/masks.hpp"
-#include "expressions/splits.hpp"
+#include "expression_forms/splits.hpp"
 #include "vocabulary/trie.hpp"
 
 namespace tokenfst {
@@ -36,6 +36,7 @@ struct Fragment {
   bool wide = false;  // more tokens stay inside than a narrow walk of the vocabulary finds
   bool crowded = false;  // more tokens leave it than that; of a split that is open, it is not built then
   bool ambiguous = false;  // a token that stays inside could also have left before its end
+  bool vast = false;  // left by so many tokens that it is not built with all its exits either
   TokenRow row;                        // tokens that stay inside
   std::vector<TokenRow> nested;  // counted: the rows for at most 1, 2, ... iterations, while they differ much
   std::vector<uint32_t> longest;       // counted: tokens of `row` with more iterations than that, most first
@@ -71,6 +72,8 @@ struct Fragment {
     return *words_left_;
   }
 
+  // Whether it is all that is to be had of the expression, also where it is wanted with all its exits.
+  bool is_settled() const { return usable || vast || !crowded; }
   size_t memory() const {
     return row.words.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 +
            representatives.capacity() * 6 + closing.capacity() * 4 + (residuals ? residuals->memory() : 0) + sizeof(Fragment);
@@ -117,7 +120,7 @@ class FragmentCache {
     if (fresh) {
       entry = {std::move(fragment), order_.insert(order_.end(), &it->first), size};
       bytes_ += size;
-    } else if (fragment->usable && !entry.fragment->usable) {  // one that is no longer left out
+    } else if (fragment->is_settled() && !entry.fragment->is_settled()) {  // one that is no longer left out
       bytes_ += size - entry.size;
       gone.push_back(std::exchange(entry.fragment, std::move(fragment)));
       entry.size = size;

@@ -137,11 +137,11 @@ class SelfLoops {
     }
     return ~leaving;
   }
-  bool steps(State from, uint8_t byte, State to) { return bytes_.step(from, byte) == to && bytes_.keeps_stacks(from, to); }
+  bool steps(State from, uint8_t byte, State to) { return bytes_.step(from, byte) == to && bytes_.stacks().keeps(from, to); }
 
   // Whether all characters that are in `middle`, which is reached from `before`, lead back to `state`.
   bool goes_through(State before, State middle, State state, Continuation rest, Checked& checked) {
-    if (middle == kDead || bytes_.accepting(middle) > bytes_.accepting(state) || !bytes_.keeps_stacks(before, middle)) return false;
+    if (middle == kDead || bytes_.accepting(middle) > bytes_.accepting(state) || !bytes_.stacks().keeps(before, middle)) return false;
     const std::array<uint32_t, 3> key{middle, rest.count, uint32_t{rest.low} << 8 | rest.high};
     if (std::ranges::find(checked, key) != checked.end()) return true;
     for (int byte = rest.low; byte <= rest.high; ++byte) {

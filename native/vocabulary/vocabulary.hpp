@@ -140,7 +140,7 @@ class Vocabulary {
     });
     return rare_;
   }
-  // The most quotation marks in a token.
+  // The most quotation marks in a token, in either form.
   size_t most_quotes() const { return quoting(1), most_quotes_; }
   // The tokens with more bytes than so many, which are at least kLong. O(tokens) the first time.
   static constexpr size_t kLong = 32;
@@ -174,6 +174,7 @@ class Vocabulary {
         const std::string_view text = tokens_[token];
         const size_t count = static_cast<size_t>(std::count(text.begin(), text.end(), '"'));
         most_quotes_ = std::max(most_quotes_, count);
+        if (initial_) most_quotes_ = std::max(most_quotes_, static_cast<size_t>(std::ranges::count((*initial_)[token], '"')));
         if (count) groups[count > 2 ? 0 : count == 1 ? 3 : text.find_first_of(",[{") != text.npos ? 1 : 2].push_back(token);
       }
       for (size_t k = 0; k < groups.size(); ++k) {

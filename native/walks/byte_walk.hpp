@@ -25,7 +25,8 @@ class ByteWalk {
 
   explicit ByteWalk(ByteAutomaton& bytes)
       : bytes_(bytes), lengths_(bytes), walker_(bytes, stacks_),
-        tells_lengths_(bytes.is_pushdown() && bytes.with_selections([](const Selections& them) { return them.lexicons().empty(); })) {
+        tells_lengths_(bytes.is_pushdown() &&
+                       bytes.expressions().with_selections([](const Selections& them) { return them.lexicons().empty(); })) {
     if (!is_dead(walker_.start())) number_of(walker_.start());
   }
 
@@ -43,6 +44,12 @@ class ByteWalk {
   // Where a byte leads; -1: nowhere.
   int64_t advance(uint32_t number, uint8_t byte) {
     const Config end = walker_.step(configs_[number], byte);
+    return is_dead(end) ? -1 : int64_t{number_of(end)};
+  }
+
+  // Where the end of a token leads, which matters where something is bounded to few tokens; -1: nowhere.
+  int64_t boundary(uint32_t number) {
+    const Config end = walker_.boundary(configs_[number]);
     return is_dead(end) ? -1 : int64_t{number_of(end)};
   }
 

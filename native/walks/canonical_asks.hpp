@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "expressions/digests.hpp"
+#include "expression_forms/digests.hpp"
 #include "walks/ask_tree.hpp"
 
 namespace tokenfst {

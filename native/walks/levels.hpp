@@ -204,7 +204,7 @@ class Levels {
     queue_.push({levels_[level].callers[caller].text.size() + ends_[level].found[end].text.size(), level, caller, end});
   }
   // Goes on in the level of a caller. Copies: what they are from may grow meanwhile.
-  void go_on(Caller caller, Return found) {
+  void go_on(Caller caller, Return found) {  // NOLINT(performance-unnecessary-value-param)
     found.frames.push_back(caller.frame);
     StackId node = below(caller.level);
     for (size_t i = found.frames.size(); i-- > 0;) node = stacks_.push(found.frames[i], node);
@@ -259,6 +259,7 @@ class Levels {
       }
     }
     std::vector<std::string> found;
+    found.reserve(least.size());
     for (auto& text : least) found.push_back(text.value_or(""));
     return found;
   }

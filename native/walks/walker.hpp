@@ -328,9 +328,9 @@ inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std
   constexpr size_t kMaxWays = 64;
   std::vector<std::vector<uint32_t>> ways;
   auto labels = [&](NodeId node, size_t limit) {
-    return bytes.with_arena([&](const Arena& arena) { return labels_in(arena, node, limit); });
+    return bytes.expressions().with_arena([&](const Arena& arena) { return labels_in(arena, node, limit); });
   };
-  std::vector<Member> members{{bytes.node(at.state)}};
+  std::vector<Member> members{{bytes.expressions().node(at.state)}};
   if (bytes.stacks().count(at.state) > 0) members = bytes.stacks().shape(at.state).members;
   for (size_t k = members.size(); k-- > 0 && ways.size() < kMaxWays;) {
     std::vector<uint32_t> below;

@@ -215,6 +215,7 @@ class CharacterReader {
     int places, first, count;
     std::vector<Range> valid;  // code points, without surrogates
   };
+  // NOLINTNEXTLINE(bugprone-throwing-static-initialization): four of them
   inline static const std::vector<Utf8Form> kForms = {{1, 0x00, 0x80, {{0x0, 0x7F}}},
                                                       {2, 0xC0, 0x20, {{0x80, 0x7FF}}},
                                                       {3, 0xE0, 0x10, {{0x800, 0xD7FF}, {0xE000, 0xFFFF}}},

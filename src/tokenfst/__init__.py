@@ -32,11 +32,11 @@ if TYPE_CHECKING:
         text_until,
         unquoted_text,
     )
+    from tokenfst.automata.grammars.repairing import repair
     from tokenfst.automata.grammars.templates import template
     from tokenfst.automata.images.edits import within_edits
     from tokenfst.automata.images.equivalence import normalization_insensitive
     from tokenfst.automata.images.folding import case_insensitive
-    from tokenfst.automata.images.repair import repair
     from tokenfst.automata.images.rewriting import rewrite
     from tokenfst.automata.json_schema.changes import schema_changes
     from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
@@ -59,8 +59,12 @@ if TYPE_CHECKING:
     from tokenfst.automata.tools.reading.reader import ToolParser
     from tokenfst.automata.tools.reading.replies import ToolCall, ToolReply
     from tokenfst.automata.tools.requests import from_openai
+    from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
+    from tokenfst.automata.weights.choices import weighted_template
+    from tokenfst.automata.weights.edits import weighted_edits
     from tokenfst.automata.weights.entropy import maximum_entropy
     from tokenfst.automata.weights.language import WeightedLanguage
+    from tokenfst.automata.weights.look_ahead import look_ahead
     from tokenfst.automata.weights.ngrams import NGramModel
     from tokenfst.automata.weights.preferences import boost, prefer
     from tokenfst.budget import Budget
@@ -73,6 +77,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.device.matchers import DeviceMatchers
     from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
     from tokenfst.decoding.device.sampling import DeviceSampler
+    from tokenfst.decoding.device.scores import DeviceScores
     from tokenfst.decoding.generation.endpoint import Endpoint
     from tokenfst.decoding.generation.generator import Generator
     from tokenfst.decoding.labels.check import verify_labels
@@ -84,7 +89,9 @@ if TYPE_CHECKING:
         apply_token_bitmask_inplace,
         fill_bitmasks,
     )
+    from tokenfst.decoding.models.fused import FusedModel
     from tokenfst.decoding.particles.hmm import Hmm
+    from tokenfst.decoding.particles.hmm_look_ahead import HmmLookAhead
     from tokenfst.decoding.particles.hmm_product import HmmProduct
     from tokenfst.decoding.particles.hmm_training import distil_hmm, train_hmm
     from tokenfst.decoding.particles.smc import smc
@@ -100,6 +107,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.exact_length_sampling import exact_length_sample
     from tokenfst.decoding.search.jump_forward import generate
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
+    from tokenfst.decoding.search.scores_processor import ScoresLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
     from tokenfst.decoding.store.store import Store
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
@@ -130,13 +138,16 @@ __all__ = [
     "DeviceGenerate",
     "DeviceMatchers",
     "DeviceSampler",
+    "DeviceScores",
     "EmptyLanguageError",
     "Endpoint",
+    "FusedModel",
     "Generation",
     "Generator",
     "Grammar",
     "GraphedStep",
     "Hmm",
+    "HmmLookAhead",
     "HmmProduct",
     "Language",
     "Matcher",
@@ -148,6 +159,7 @@ __all__ = [
     "SchemaError",
     "ScoreAutomaton",
     "ScoreMatcher",
+    "ScoresLogitsProcessor",
     "Store",
     "SymbolAutomaton",
     "TensorRows",
@@ -160,6 +172,7 @@ __all__ = [
     "ToolReply",
     "UnsupportedSchemaError",
     "Vocabulary",
+    "WeightedGrammar",
     "WeightedLanguage",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
@@ -195,6 +208,7 @@ __all__ = [
     "lark_grammar",
     "load",
     "load_vocabulary",
+    "look_ahead",
     "ltlf",
     "maximum_entropy",
     "multi_choice",
@@ -225,6 +239,8 @@ __all__ = [
     "unordered",
     "unquoted_text",
     "verify_labels",
+    "weighted_edits",
+    "weighted_template",
     "within_edits",
 ]
 
@@ -239,13 +255,16 @@ _PLACES = {
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
     "DeviceSampler": "decoding.device.sampling",
+    "DeviceScores": "decoding.device.scores",
     "EmptyLanguageError": "errors",
     "Endpoint": "decoding.generation.endpoint",
+    "FusedModel": "decoding.models.fused",
     "Generation": "decoding.rows.generations",
     "Generator": "decoding.generation.generator",
     "Grammar": "automata.grammars.grammar",
     "GraphedStep": "decoding.device.graphs",
     "Hmm": "decoding.particles.hmm",
+    "HmmLookAhead": "decoding.particles.hmm_look_ahead",
     "HmmProduct": "decoding.particles.hmm_product",
     "Language": "automata.languages.language",
     "Matcher": "_native",
@@ -257,6 +276,7 @@ _PLACES = {
     "SchemaError": "errors",
     "ScoreAutomaton": "decoding.scores.automaton",
     "ScoreMatcher": "decoding.scores.matcher",
+    "ScoresLogitsProcessor": "decoding.search.scores_processor",
     "Store": "decoding.store.store",
     "SymbolAutomaton": "automata.symbols.automaton",
     "TensorRows": "decoding.rows.tensor_rows",
@@ -269,6 +289,7 @@ _PLACES = {
     "ToolReply": "automata.tools.reading.replies",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
+    "WeightedGrammar": "automata.weighted_grammars.grammar",
     "WeightedLanguage": "automata.weights.language",
     "allocate_token_bitmask": "decoding.masks.bitmask",
     "apply_token_bitmask_inplace": "decoding.masks.bitmask",
@@ -303,6 +324,7 @@ _PLACES = {
     "label_probabilities": "decoding.labels.scoring",
     "lark_grammar": "automata.notations.lark_syntax",
     "load_vocabulary": "tokenizers.adapters.sources",
+    "look_ahead": "automata.weights.look_ahead",
     "ltlf": "automata.symbols.ltlf",
     "maximum_entropy": "automata.weights.entropy",
     "multi_choice": "automata.pieces.taxonomy",
@@ -314,7 +336,7 @@ _PLACES = {
     "python_object": "automata.python_text.objects",
     "quoted_text": "automata.grammars.lists",
     "regex": "automata.regex.translate",
-    "repair": "automata.images.repair",
+    "repair": "automata.grammars.repairing",
     "rewrite": "automata.images.rewriting",
     "schema_changes": "automata.json_schema.changes",
     "smc": "decoding.particles.smc",
@@ -333,6 +355,8 @@ _PLACES = {
     "unordered": "automata.pieces.unordered",
     "unquoted_text": "automata.grammars.lists",
     "verify_labels": "decoding.labels.check",
+    "weighted_edits": "automata.weights.edits",
+    "weighted_template": "automata.weights.choices",
     "within_edits": "automata.images.edits",
 }
 """The module of each name."""

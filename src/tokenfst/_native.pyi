@@ -1,13 +1,21 @@
 """Types of the native core (native/bindings). Semantics stand with the Python faces that use it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.automata.captures.values import Captures
-from tokenfst.automata.expressions.expression import Dfa, Differing, Expr, Op, TokenName, Unordered
+from tokenfst.automata.expressions.expression import (
+    Dfa,
+    Differing,
+    Expr,
+    Op,
+    TokenBound,
+    TokenName,
+    Unordered,
+)
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.decoding.token_automata.explaining import TokenExplanation
 
@@ -67,8 +75,56 @@ class PlainForms:
     def __init__(self) -> None: ...
     def hold(self, document: object, forms: dict[str, int]) -> bool: ...
 
+class PlainReader:
+    def __init__(
+        self,
+        bits: dict[str, int],
+        scalars: frozenset[str],
+        type_key: object,
+        place: type,
+        formula: type,
+        atom: object,
+        any: object,
+        none: object,
+        dumps: Callable[[Any, int], bytes],
+        far_down: int,
+    ) -> None: ...
+    def said(self, schema: dict[str, Any]) -> int: ...
+    def formula(
+        self,
+        schema: object,
+        atoms: dict[Any, Any],
+        targets: dict[Any, Any],
+        resource: object,
+        closed: object,
+        pointer: str,
+        keyword: str,
+    ) -> Any: ...
+    def formulas(
+        self,
+        properties: dict[str, Any],
+        atoms: dict[Any, Any],
+        targets: dict[Any, Any],
+        resource: object,
+        closed: object,
+        pointer: str,
+        otherwise: Callable[[Any, str], object],
+    ) -> dict[str, Any]: ...
+
+class MemberNodes:
+    def __init__(self, colon: Expr, has_plain_names: bool) -> None: ...
+    def members(
+        self,
+        names: list[str],
+        formulas: dict[str, Any],
+        known_names: dict[str, Expr],
+        members: dict[tuple[str, int], Expr],
+        texts: dict[Any, Expr],
+        value_of: Callable[[Any], Expr],
+        name_of: Callable[[str], Expr],
+    ) -> dict[str, Expr]: ...
+
 def plain_parts(value: object) -> int: ...
-def only_keyword(schema: dict[str, Any], keywords: dict[str, Any]) -> str | None: ...
 def are_members(properties: object, required: object) -> bool: ...
 def characters(
     classes: npt.NDArray[np.uint8],
@@ -105,7 +161,17 @@ class Node:
     op: Final[Op]
     args: Final[tuple[Expr, ...]]
     value: Final[
-        int | bytes | str | tuple[int, int] | Unordered | Differing | Dfa | Lexicon | TokenName | None
+        int
+        | bytes
+        | str
+        | tuple[int, int]
+        | Unordered
+        | Differing
+        | Dfa
+        | Lexicon
+        | TokenName
+        | TokenBound
+        | None
     ]
     source: Final[str | None]
     size: Final[int]
@@ -123,6 +189,7 @@ class Node:
         | Differing
         | Dfa
         | Lexicon
+        | TokenBound
         | TokenName
         | None = ...,
         source: str | None = ...,
@@ -134,6 +201,7 @@ def begin_nodes(type: type[Node], ops: tuple[Op, ...], empty: Node, epsilon: Nod
 def concat(*parts: Expr) -> Expr: ...
 def union(*parts: Expr) -> Expr: ...
 def literal(data: bytes) -> Expr: ...
+def word_tree(words: list[bytes]) -> Expr: ...
 def first_of(parts: list[Expr], later: list[Expr], end: int) -> Expr: ...
 
 class ProgramCode:
@@ -156,6 +224,8 @@ class ProgramCode:
     def code(self) -> npt.NDArray[np.int32]: ...
     @property
     def blob(self) -> bytes: ...
+    @property
+    def rows(self) -> bytes: ...
     @property
     def labels(self) -> list[tuple[int, str]]: ...
     @property
@@ -211,6 +281,7 @@ class ByteWalk:
     def accepting(self, number: int) -> bool: ...
     def least(self, number: int) -> int: ...
     def advance(self, number: int, byte: int) -> int: ...
+    def boundary(self, number: int) -> int: ...
     def arcs(self, number: int) -> list[tuple[int, bytes]]: ...
     @property
     def memory(self) -> int: ...
@@ -224,7 +295,7 @@ class SignedText:
     @property
     def state(self) -> int: ...
     def read(self, data: bytes, begin: int) -> int: ...
-    def read_on(self, data: bytes) -> tuple[list[tuple[int, bytes]], int]: ...
+    def read_on(self, data: bytes) -> tuple[list[tuple[int, bytes]], int] | None: ...
     def sign(self) -> bytes: ...
     def sign_behind(self, way: bytes) -> bytes: ...
     def ahead(self, most: int) -> tuple[list[tuple[bytes, int]], bool, bool]: ...
@@ -250,6 +321,40 @@ class Vocabulary:
     def limit_fragments(self, bytes: int) -> None: ...
     @property
     def trie_nodes(self) -> int: ...
+
+_RuleTable = tuple[
+    npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.float64]
+]
+
+class RuleChart:
+    @property
+    def size(self) -> int: ...
+    @property
+    def end(self) -> float: ...
+    def key(self) -> bytes: ...
+
+class WeightedRules:
+    def __init__(
+        self,
+        bytes: WeightedBytes,
+        rule_of: npt.NDArray[np.uint32],
+        starts: npt.NDArray[np.uint32],
+        reads: npt.NDArray[np.uint8],
+        calls: _RuleTable,
+        predicts: _RuleTable,
+        corners: _RuleTable,
+        units: _RuleTable,
+        first: _RuleTable,
+        root: int,
+        empty: float,
+    ) -> None: ...
+    def start(self, limit: int) -> RuleChart: ...
+    def advance(
+        self, chart: RuleChart, data: bytes, limit: int, seconds: float
+    ) -> tuple[RuleChart, float]: ...
+    def scores(
+        self, vocabulary: Vocabulary, initial: bool, chart: RuleChart, limit: int, seconds: float
+    ) -> npt.NDArray[np.float32]: ...
 
 class WeightedBytes:
     def __init__(
@@ -370,6 +475,8 @@ class Matcher:
     def find_jump_forward_string(self) -> str: ...
     def explain(self, token_id: int) -> TokenExplanation: ...
     def captures(self) -> Captures: ...
+    @property
+    def temperature(self) -> float | None: ...
     def rollback(self, num_tokens: int = 1) -> None: ...
     def fork(self) -> Matcher: ...
     @property

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import fields
 
 from tokenfst.budget import Budget
@@ -113,6 +114,21 @@ class DivergingSumError(ConstraintError):
 
     def __reduce__(self) -> tuple[type[DivergingSumError], tuple[bytes, float, int]]:
         return type(self), (self.cycle, self.weight, self.states)
+
+
+class DivergingGrammarError(ConstraintError):
+    """The weights of a grammar's texts add up to no finite number. ``rules``: the rules that call each other round."""
+
+    def __init__(self, rules: Iterable[str]) -> None:
+        self.rules = tuple(rules)
+        shown = ", ".join(map(repr, self.rules[:8])) + (", ..." if len(self.rules) > 8 else "")
+        super().__init__(
+            f"the weights of the words of {shown} add up to no finite number: what is called again and again weighs "
+            "one or more. Scale the weights down, or truncate(depth) the grammar"
+        )
+
+    def __reduce__(self) -> tuple[type[DivergingGrammarError], tuple[tuple[str, ...]]]:
+        return type(self), (self.rules,)
 
 
 class ArpaError(ConstraintError):

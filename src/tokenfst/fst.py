@@ -7,22 +7,10 @@
 from __future__ import annotations
 
 from tokenfst.automata.transducer_grammars.cdrewrite import cdrewrite
-from tokenfst.automata.transducers import lazy
-from tokenfst.automata.transducers.building import accep, cross, optimize, string, string_map
-from tokenfst.automata.transducers.checks import NO_LABEL, NO_STATE_ID
-from tokenfst.automata.transducers.far import Far, FarReader, FarWriter
-from tokenfst.automata.transducers.files import (
-    from_bytes,
-    from_pynini,
-    read,
-    table_of,
-    to_bytes,
-    to_pynini,
-    write,
-)
-from tokenfst.automata.transducers.lazy import LazyFst
-from tokenfst.automata.transducers.mapping import EncodeMapper, arcmap, convert, decode, encode, statemap
-from tokenfst.automata.transducers.operations import (
+from tokenfst.automata.transducer_operations import lazy
+from tokenfst.automata.transducer_operations.building import accep, cross, optimize, string, string_map
+from tokenfst.automata.transducer_operations.lazy import LazyFst
+from tokenfst.automata.transducer_operations.operations import (
     compose,
     determinize,
     difference,
@@ -41,10 +29,23 @@ from tokenfst.automata.transducers.operations import (
     shortestpath,
     synchronize,
 )
-from tokenfst.automata.transducers.replacing import replace
+from tokenfst.automata.transducer_operations.replacing import replace
+from tokenfst.automata.transducers.arcs import Arc
+from tokenfst.automata.transducers.checks import NO_LABEL, NO_STATE_ID
+from tokenfst.automata.transducers.far import Far, FarReader, FarWriter
+from tokenfst.automata.transducers.files import (
+    from_bytes,
+    from_pynini,
+    read,
+    table_of,
+    to_bytes,
+    to_pynini,
+    write,
+)
+from tokenfst.automata.transducers.mapping import EncodeMapper, arcmap, convert, decode, encode, statemap
 from tokenfst.automata.transducers.symbols import NO_SYMBOL, SymbolTable
 from tokenfst.automata.transducers.text import Compiler
-from tokenfst.automata.transducers.vector import Arc, VectorFst
+from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight, divide, plus, power, times
 from tokenfst.errors import (
     FstArgError,

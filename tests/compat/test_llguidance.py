@@ -158,7 +158,7 @@ def test_grammars_by_format(specification):
     for wrong in (
         '{"grammars": []}',
         "{",
-        '{"grammars": [{"json_schema": {}, "options": {"lenient": true}}]}',
+        '{"grammars": [{"json_schema": {}, "options": {"nonsense": true}}]}',
     ):
         matcher = ours.LLMatcher(tokenizer, wrong)
         assert matcher.is_error() and ours.LLMatcher.validate_grammar_with_warnings(wrong)[0]

@@ -11,12 +11,12 @@ import pytest
 
 from tokenfst import Language, Vocabulary, compile, regex
 from tokenfst.automata.characters.utf8 import normalize
-from tokenfst.automata.languages.walk import Walk
+from tokenfst.automata.languages.texts.walk import Walk
 from tokenfst.explore.kinds import KINDS
 from tokenfst.explore.layout import place
 from tokenfst.explore.opened import MOST_TOKENS, Opened
 from tokenfst.explore.picture import _characters
-from tokenfst.explore.server import Explorer
+from tokenfst.explore.questions import Explorer
 
 WORDS = [b"ab", b"abc", b"yes", b"no", b'{"', b'":', b" \xf0\x9f"]
 END = 256 + len(WORDS)

@@ -1,42 +1,55 @@
-"""The explorer's page in Chromium: ten scenarios, by the keyboard alone too, over a real vocabulary.
+"""The explorer's page in Chromium: ten scenarios, by the keyboard alone too, over a real vocabulary; of the page that a
+server answers, and of the page without one.
 
-``make test-explore``; it wants Playwright and a Chromium of the system.
+``make test-explore``; it wants Playwright and a Chromium of the system, and for the second page what
+``make explorer-page`` needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.programs.chromium import serious
+from support.programs.static_files import served
 
 from tokenfst import Vocabulary, compile, regex
 from tokenfst.explore.kinds import KINDS
 from tokenfst.explore.opened import Opened
-from tokenfst.explore.server import Explorer, Server
+from tokenfst.explore.questions import Explorer
+from tokenfst.explore.server import Server
 
 pytestmark = pytest.mark.explore
+BUILT = Path(__file__).resolve().parents[2] / "build" / "explorer"
 
 
-@pytest.fixture(scope="module")
-def server(tekken: Vocabulary) -> Iterator[Server]:
-    with Server(Explorer(tekken)) as made:
-        made.start()
-        yield made
-        made.shutdown()
+@pytest.fixture(scope="module", params=["server", "worker"])
+def address(request: pytest.FixtureRequest, tekken: Vocabulary) -> Iterator[str]:
+    """Of the page, and who answers it."""
+    if request.param == "server":
+        with Server(Explorer(tekken)) as made:
+            made.start()
+            yield made.address
+            made.shutdown()
+        return
+    if not (BUILT / "index.html").is_file():
+        pytest.skip("there is no page without a server: make explorer-page")
+    with served(BUILT) as found:
+        yield found
 
 
 @pytest.fixture
-def opened(page: Any, server: Server) -> Any:
+def opened(page: Any, address: str) -> Any:
     """The page with its first example open; it asks no other host."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(server.address)
+    page.goto(address)
     page.locator("#tokens button").first.wait_for()
     page.locator("#picture svg").wait_for()
     yield page
-    assert all(url.startswith(server.address) for url in asked), asked
+    assert all(url.startswith(address) for url in asked), asked
 
 
 def settled(page: Any) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tokenfst import Vocabulary
-from tokenfst.explore.server import MOST_BYTES, PAGE, Explorer, Server
+from tokenfst.explore.questions import Explorer
+from tokenfst.explore.server import MOST_BYTES, PAGE, Server
 
 VOCABULARY = Vocabulary([*(bytes((byte,)) for byte in range(256)), b""], 256)
 

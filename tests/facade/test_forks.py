@@ -10,11 +10,21 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tokenfst import TokenAutomaton, Vocabulary, allocate_token_bitmask, compile, json_schema, locks, regex
+from tokenfst import (
+    TokenAutomaton,
+    Vocabulary,
+    allocate_token_bitmask,
+    compile,
+    fill_bitmasks,
+    json_schema,
+    locks,
+    regex,
+)
 
 BYTES = [bytes([byte]) for byte in range(256)]
 pytestmark = [
@@ -104,6 +114,29 @@ def test_a_child_may_fork_again() -> None:
     automaton = compile(regex("a+b"), Vocabulary([*BYTES, b""], 256))
     right = mask(automaton)
     assert in_child(lambda: in_child(lambda: mask(automaton))) == right
+
+
+def test_threads_that_share_a_batch() -> None:
+    """They go home before a fork, so that a process has no more threads than it began; parent and child make others."""
+    automaton = compile(regex("[a-h]{0,40}x?"), Vocabulary([*BYTES, b"ab", b""], 257))
+
+    def batch(length: int) -> bytes:
+        matchers = [automaton.matcher() for _ in range(40)]
+        for row, matcher in enumerate(matchers):
+            assert matcher.accept_tokens(list(b"abcdefgh" * 5)[: length + row % 2])
+        rows = allocate_token_bitmask(40, len(automaton.vocabulary))
+        fill_bitmasks(matchers, rows, 4)
+        return rows.tobytes()
+
+    tasks = Path("/proc/self/task")
+    before = {each.name for each in tasks.iterdir()} if tasks.is_dir() else set()
+    for length in range(0, 20, 2):
+        right = batch(length)
+        assert in_child(lambda length=length: batch(length)) == right[:4096]
+        while before and not {each.name for each in tasks.iterdir()} <= before:
+            time.sleep(0.001)  # they have ended, and the system may still list them
+        assert in_child(lambda length=length: in_child(lambda: batch(length))) == right[:4096]
+        assert batch(length + 10) == batch(length + 10)
 
 
 def test_locks_of_python_that_another_thread_holds() -> None:

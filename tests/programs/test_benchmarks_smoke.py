@@ -10,9 +10,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tokenfst
@@ -24,22 +24,12 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture(scope="module")
 def modules() -> Any:
-    """The named modules of benchmarks/, loaded by path and forgotten again: their names are common ones."""
-    sys.path.insert(0, str(BENCHMARKS))
-    before = set(sys.modules)
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    yield load
-    sys.path.remove(str(BENCHMARKS))
-    for name in set(sys.modules) - before:
-        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
-            del sys.modules[name]
+    """The named modules of benchmarks/."""
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
 def test_object_regex_has_the_size_that_the_issue_asks_for(modules: Any) -> None:
-    pattern = modules("patterns").object_with_20_properties()
+    pattern = modules("measuring.patterns").object_with_20_properties()
     language = tokenfst.regex(pattern)
     assert 600 <= language.size().states <= 1000
     rng = random.Random(0)
@@ -51,7 +41,7 @@ def test_object_regex_has_the_size_that_the_issue_asks_for(modules: Any) -> None
 
 def test_both_notations_of_a_grammar_have_the_same_words(modules: Any) -> None:
     rng = random.Random(0)
-    for grammar in modules("grammars").GRAMMARS:
+    for grammar in modules("grammars.grammars").GRAMMARS:
         one, other = lark_grammar(grammar.lark), ebnf(grammar.ebnf)
         verdicts = set()
         for _ in range(10):
@@ -69,7 +59,7 @@ def test_both_notations_of_a_grammar_have_the_same_words(modules: Any) -> None:
 
 
 def test_a_pass_walks_all_documents_and_refuses_what_is_none(modules: Any) -> None:
-    grammars, libraries = modules("grammars"), modules("libraries")
+    grammars, libraries = modules("grammars.grammars"), modules("measuring.libraries")
     vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos_token_id=256)
     ours = libraries.Tokenfst(vocabulary)
     for grammar in grammars.GRAMMARS:
@@ -82,7 +72,7 @@ def test_a_pass_walks_all_documents_and_refuses_what_is_none(modules: Any) -> No
 
 
 def test_a_missed_target_is_marked(modules: Any) -> None:
-    run, measure = modules("run"), modules("measure")
+    run, measure = modules("measuring.table"), modules("measuring.measure")
     ours = measure.figure("x", "tokenfst", [2e-6, 1e-6, 3e-6], target=1e-6)
     assert ours.median == 2e-6
     assert run.judge(ours, ours) == "<= 1 µs MISSED"
@@ -104,7 +94,7 @@ def test_a_missed_target_is_marked(modules: Any) -> None:
     ],
 )
 def test_figures_for_people(modules: Any, value: float, unit: str, text: str) -> None:
-    assert modules("measure").shown(value, unit) == text
+    assert modules("measuring.measure").shown(value, unit) == text
 
 
 @pytest.mark.skipif(
@@ -126,10 +116,12 @@ def test_one_benchmark_from_the_command_line() -> None:
     importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
 )
 def test_memory_of_a_sequence(modules: Any) -> None:
-    run = modules("run")
-    world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
+    run = modules("measuring.table")
+    world = modules("measuring.libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
     figures = list(
-        modules("grammars").memory(world, "x", list(world.vocabulary.encode_greedy(b"[")) * 1000, 1e3)
+        modules("grammars.grammars").memory(
+            world, "x", list(world.vocabulary.encode_greedy(b"[")) * 1000, 1e3
+        )
     )
     assert run.judge(figures[0], figures[0]) == "<= 1.0 kB MISSED"
     assert "history of tokens 5," in figures[0].note
@@ -141,8 +133,8 @@ def test_memory_of_a_sequence(modules: Any) -> None:
 def test_the_loop_on_a_device(modules: Any) -> None:
     """Where there is no GPU, the first figures are of the CPU, and every state takes the token it is timed with."""
     torch = pytest.importorskip("torch")
-    device = modules("device")
-    world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
+    device = modules("device.masking_loop")
+    world = modules("measuring.libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
     first = next(device.on_cpu(world, torch))
     assert first.what == "advance 64 rows, digits, on the CPU" and 0 < first.least <= first.median < 1e-2
     automaton = device.resident(world, token_limits=False)
@@ -167,7 +159,7 @@ ROW: dict[str, Any] = {
 
 
 def test_a_schema_is_walked_along_its_documents_and_judged(modules: Any) -> None:
-    libraries, runner = modules("libraries"), modules("schema_runner")
+    libraries, runner = modules("measuring.libraries"), modules("schemas.runner")
     vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos_token_id=256)
     ours = libraries.Tokenfst(vocabulary)
 
@@ -192,7 +184,7 @@ def test_a_schema_is_walked_along_its_documents_and_judged(modules: Any) -> None
 
 
 def test_figures_of_records(modules: Any) -> None:
-    schemas, runner, run = modules("schemas"), modules("schema_runner"), modules("run")
+    schemas, runner, run = modules("schemas.schemas"), modules("schemas.runner"), modules("measuring.table")
     ours = [
         runner.Record("1", "tokenfst", 0.001, [1e-6, 3e-6], memory=300_000_000),
         runner.Record("2", "tokenfst", refused="SchemaError: it is none"),
@@ -226,7 +218,7 @@ def test_figures_of_records(modules: Any) -> None:
     importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
 )
 def test_a_library_that_dies_is_a_record(modules: Any) -> None:
-    runner = modules("schema_runner").Runner("tokenfst", "mistral:tekken_240911")
+    runner = modules("schemas.runner").Runner("tokenfst", "mistral:tekken_240911")
     with runner:
         first = runner.run(ROW)
         assert first.other_order == [2] and first.rejects_valid == [4] and first.memory is not None
@@ -236,7 +228,7 @@ def test_a_library_that_dies_is_a_record(modules: Any) -> None:
 
 @pytest.mark.soak
 def test_a_library_that_takes_too_long_is_started_again(modules: Any) -> None:
-    with modules("schema_runner").Runner("tokenfst", "mistral:tekken_240911", limit=0.0) as runner:
+    with modules("schemas.runner").Runner("tokenfst", "mistral:tekken_240911", limit=0.0) as runner:
         assert runner.run(ROW).trouble == "timeout"
         runner.limit = 60.0
         assert runner.run(ROW).other_order == [2]
@@ -246,8 +238,8 @@ class Asked:
     """A library's process, in this one; ``denied``: a token that its masks leave out, ``added``: one that they add."""
 
     def __init__(self, modules: Any, who: str, constraint: Any, denied: int = -1, added: int = -1) -> None:
-        self.who, self._answers = who, modules("mask_by_mask").ANSWERS
-        library = modules("libraries").Tokenfst(BYTES)
+        self.who, self._answers = who, modules("schemas.mask_by_mask").ANSWERS
+        library = modules("measuring.libraries").Tokenfst(BYTES)
         walk = library.walk(tokenfst.compile(constraint, BYTES))
         self._walk = walk if denied < 0 and added < 0 else self._changed(modules, walk, denied, added)
 
@@ -256,14 +248,14 @@ class Asked:
             walk.fill()
             words = walk.bitmask.view("uint32")[0]
             if denied >= 0:
-                words[denied >> 5] &= ~modules("numpy").uint32(1 << (denied & 31))
+                words[denied >> 5] &= ~np.uint32(1 << (denied & 31))
             if added >= 0:
-                words[added >> 5] |= modules("numpy").uint32(1 << (added & 31))
+                words[added >> 5] |= np.uint32(1 << (added & 31))
 
         def accept(token: int) -> bool:
             return token == added or walk.accept(token)
 
-        return modules("libraries").Walk(fill, accept, walk.bitmask, walk.restart)
+        return modules("measuring.libraries").Walk(fill, accept, walk.bitmask, walk.restart)
 
     def ask(self, question: str, *arguments: Any) -> Any:
         return self._answers[question](self._walk, *arguments)
@@ -273,7 +265,7 @@ BYTES = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
 
 
 def test_masks_that_differ_are_decided_by_texts(modules: Any) -> None:
-    masks = modules("mask_by_mask")
+    masks = modules("schemas.mask_by_mask")
     world = masks.world_of(BYTES.tokens, 256)
     judge = masks.schema_judge({"type": "integer"})
     constraint = tokenfst.json_schema({"type": "integer"})
@@ -297,7 +289,9 @@ def test_masks_that_differ_are_decided_by_texts(modules: Any) -> None:
 
 
 def test_the_judge_of_texts(modules: Any) -> None:
-    judge = modules("mask_by_mask").schema_judge({"type": "object", "properties": {"a": {"format": "date"}}})
+    judge = modules("schemas.mask_by_mask").schema_judge(
+        {"type": "object", "properties": {"a": {"format": "date"}}}
+    )
     assert judge('{"b": [1e5]}') and judge('{"a": "2024-02-29"}')
     assert judge("[]") is False and judge("{") is False and judge('{"b": NaN}') is False
     assert judge('{"b": 1, "b": 2}') is None and judge('{"a": "x"}') is None
@@ -306,7 +300,7 @@ def test_the_judge_of_texts(modules: Any) -> None:
 def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
     modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board, page = modules("leaderboard"), modules("leaderboard_page")
+    board, page = modules("leaderboard.run"), modules("leaderboard.page")
     monkeypatch.setattr(page, "DATA", tmp_path / "data" / "leaderboard.json")
     monkeypatch.setattr(page, "PAGE", tmp_path / "leaderboard.md")
     monkeypatch.setattr(page, "IMAGES", tmp_path)
@@ -324,7 +318,7 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
         def run(self, row: Any) -> Any:
             InProcess.runs += 1
             lost = {"refused": "no"} if self.who == "xgrammar" else {}
-            return modules("schema_runner").Record(
+            return modules("schemas.runner").Record(
                 row["id"], self.who, 0.1, [1e-6], first_mask_cpu=0.1, memory=5, **lost
             )
 
@@ -359,7 +353,7 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
 
 
 def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None:
-    board = modules("leaderboard")
+    board = modules("leaderboard.run")
     for row in board.patterns(4):
         judge = board.judge_of(row)
         assert all(judge(test["text"]) == test["valid"] for test in row["tests"])
@@ -369,7 +363,7 @@ def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None
 
 
 def test_the_sample_is_the_same_every_time(modules: Any, tmp_path: Path) -> None:
-    schemas = modules("schemas")
+    schemas = modules("schemas.schemas")
     with gzip.open(tmp_path / "rows.gz", "wt") as file:
         file.writelines(json.dumps({"id": k}) + "\n" for k in range(50))
     few, many = schemas.sample_of(tmp_path / "rows.gz", 10), schemas.sample_of(tmp_path / "rows.gz", None)
@@ -377,7 +371,7 @@ def test_the_sample_is_the_same_every_time(modules: Any, tmp_path: Path) -> None
 
 
 def test_temporal_formulas_are_timed(modules: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    modules("temporal").main(rounds=1)
+    modules("languages.temporal").main(rounds=1)
     assert "clothes, 13 formulas over 10 symbols" in capsys.readouterr().out
 
 
@@ -386,7 +380,7 @@ def test_whole_decodings_are_timed(
 ) -> None:
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    loop = modules("decoding_loop")
+    loop = modules("decoders.decoding_loop")
     monkeypatch.setattr(loop, "RUNS", 1)
     monkeypatch.setattr(loop, "DRAWN", 2)
     monkeypatch.setattr(loop, "MOST", 30)
@@ -442,7 +436,7 @@ def test_the_figures_of_a_gpu_are_taken_in_one_command(modules: Any, monkeypatch
     """All that runs on a GPU runs here on the CPU by a clock that stands still; what it measures is not looked at."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers").LlamaForCausalLM  # noqa: B018 - loaded before torch.cuda is replaced
-    device, libraries = modules("device"), modules("libraries")
+    device, libraries = modules("device.masking_loop"), modules("measuring.libraries")
     tokens = [*(bytes([byte]) for byte in range(256)), b" the", b"12", b""]
     world = libraries.World(tokenfst.Vocabulary(tokens, eos_token_id=258))
     cuda = CudaWithoutOne()
@@ -477,7 +471,7 @@ def test_a_store_is_filled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         for number in range(4):
             file.write(json.dumps({"id": number, "schema": {"enum": [number // 2]}}) + "\n")
     code = (
-        "import pathlib, sys, tokenfst; sys.path.insert(0, 'benchmarks'); import store_batch\n"
+        "import pathlib, sys, tokenfst; sys.path.insert(0, '.'); from benchmarks.workers import store_batch\n"
         "if __name__ == '__main__':\n"
         "    tokens = [*(bytes([byte]) for byte in range(256)), b'']\n"
         "    tokenfst.load_vocabulary = lambda name: tokenfst.Vocabulary(tokens, 256)\n"

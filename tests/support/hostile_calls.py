@@ -123,6 +123,9 @@ class World:
         self.edges = t.TokenEdges.from_automaton(self.automaton)
         self.symbols = t.SymbolAutomaton(["a", "b"], [[1, 0, 0], [1, 1, 1]], np.array([False, True]), 0)
         self.device = t.DeviceAutomaton(self.automaton)
+        self.weighted = t.WeightedLanguage.alternatives({"ab": 1.0, "c": 2.0}, self.budget)
+        self.preferred = t.prefer(self.language, budget=self.budget)
+        self.scored = t.compile(self.weighted, self.vocabulary)
 
     def model(self, ids: Any) -> Any:
         return torch.zeros(len(ids), WIDTH)
@@ -137,6 +140,10 @@ class World:
             ("DeviceSampler", "automaton"): self.device,
             ("DeviceSampler.see", "tokens"): torch.tensor([[97]]),
             ("DeviceSampler.select", "rows"): torch.tensor([0]),
+            ("look_ahead", "model"): self.weighted,
+            ("FusedModel", "scores"): self.scored,
+            ("ScoresLogitsProcessor", "scores"): self.scored,
+            ("DeviceScores", "language"): self.preferred,
             ("Grammar", "rules"): {"start": literal(b"a")},
             ("Grammar", "start"): "start",
             ("Grammar.from_rules", "start"): "start",
@@ -186,6 +193,7 @@ class World:
             ("HmmProduct", "automaton"): self.automaton,
             ("Store", "url"): str(FOLDER / "store"),
             ("NGramModel.from_arpa", "text"): ARPA,
+            ("WeightedGrammar", "rules"): {"start": {"a{start}b": 0.25, "c": 0.5}},
             ("WeightedLanguage.from_fst", "fst"): self.language.to_native_fst(),
         }
         if (owner, name) in special:
@@ -250,6 +258,7 @@ class World:
             "max_new_tokens": 4,
             "mean_length": 2.0,
             "model": self.model,
+            "max_cost": 1.0,
             "name": "a",
             "num_beams": 2,
             "num_states": 2,
@@ -295,6 +304,7 @@ class World:
             "vocabulary": self.vocabulary,
             "width": WIDTH,
             "word": "ab",
+            "written": [[97]],
         }[name]
 
     def subjects(self) -> dict[str, Any]:
@@ -319,6 +329,9 @@ class World:
             "ComposingDeviceAutomaton": t.ComposingDeviceAutomaton(self.automaton),
             "PushDownDeviceAutomaton": t.PushDownDeviceAutomaton(nested.expand()),
             "ConstraintLogitsProcessor": t.ConstraintLogitsProcessor(self.automaton),
+            "DeviceScores": t.DeviceScores(self.preferred, self.vocabulary, capacity=1 << 20),
+            "FusedModel": t.FusedModel(self.model, self.scored, width=WIDTH),
+            "ScoresLogitsProcessor": t.ScoresLogitsProcessor(self.scored),
             "DeviceMatchers": t.DeviceMatchers([self.automaton.matcher()], self.vocabulary),
             "DeviceSampler": t.DeviceSampler(self.device, 1, presence_penalty=0.5),
             "PromptLookup": t.PromptLookup(),
@@ -326,6 +339,7 @@ class World:
                 self.language, self.vocabulary, self.budget, tokenization="canonical"
             ).matcher(),
             "WeightedLanguage": t.WeightedLanguage.of(self.language, self.budget),
+            "WeightedGrammar": t.WeightedGrammar({"start": {"a{start}b": 0.25, "c": 0.5}}),
             "ScoreMatcher": t.compile(
                 t.WeightedLanguage.of(self.language, self.budget), self.vocabulary
             ).matcher(),
@@ -346,6 +360,7 @@ EXEMPT = {
     "CanonicalAutomaton.of_artifact": "takes what the reader of artifacts has checked",
     "WeightedLanguage": "holds the arrays that from_fst, of and alternatives make",
     "NGramModel": "is made by from_arpa",
+    "GrammarScores": "is made by compile, and walks nodes that it gives out itself",
     "ScoreAutomaton": "is made by compile, and walks nodes that it gives out itself",
     "ScoreMatcher": "is made by the matcher() of an automaton",
     "Concepts.product": "takes the clock of the question that it is a part of",

@@ -13,28 +13,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Sequence
 
 from tokenfst.arguments import checked
 from tokenfst.errors import VocabularyError
-from tokenfst.tokenizers.adapters.huggingface import from_huggingface
-from tokenfst.tokenizers.adapters.mistral import from_mistral
-from tokenfst.tokenizers.adapters.pack import read_pack
-from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece
-from tokenfst.tokenizers.adapters.symbols import read_symbols
-from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
-from tokenfst.tokenizers.adapters.token_file import read_token_file
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_ADAPTERS: dict[str, Callable[..., Vocabulary]] = {
-    "mistral": from_mistral,
-    "hf": from_huggingface,
-    "tiktoken": from_tiktoken,
-    "spm": from_sentencepiece,
-    "symbols": read_symbols,
-    "tokens": read_token_file,
-    "pack": read_pack,
+_ADAPTERS = {
+    "mistral": "mistral.from_mistral",
+    "hf": "huggingface.from_huggingface",
+    "tiktoken": "tiktoken.from_tiktoken",
+    "spm": "sentencepiece.from_sentencepiece",
+    "symbols": "symbols.read_symbols",
+    "tokens": "token_file.read_token_file",
+    "pack": "pack.read_pack",
 }
+"""Functions by their modules here, which are imported when one is first asked for."""
 
 
 @checked
@@ -51,4 +46,7 @@ def load_vocabulary(
     if not colon or not rest or kind not in _ADAPTERS:
         known = ", ".join(f"{adapter}:..." for adapter in _ADAPTERS)
         raise VocabularyError(f"{spec!r} does not name a vocabulary: write one of {known}")
-    return _ADAPTERS[kind](rest, size=size, eos_token_id=eos_token_id)
+    module, _, name = _ADAPTERS[kind].partition(".")
+    read = getattr(importlib.import_module(f"tokenfst.tokenizers.adapters.{module}"), name)
+    made: Vocabulary = read(rest, size=size, eos_token_id=eos_token_id)
+    return made

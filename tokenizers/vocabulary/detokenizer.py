@@ -15,7 +15,8 @@ The token label sits on the *last* arc. On the first one, where one might look f
 and composing with a constraint has to guess every token before it reads a byte: it ran out of 24 GB on a JSON
 object.
 
-Usage. ``pynini.compose(vocabulary.detokenizer(), constraint.to_fst())``, and project its input side.
+Usage. ``fst.compose(vocabulary.native_detokenizer(), constraint.to_native_fst())``, and project its input side; with
+pynini, ``vocabulary.detokenizer()`` and ``constraint.to_fst()``.
 
 Complexity. States: 1 + the distinct proper prefixes of tokens (per trie); arcs: those prefixes + the tokens.
 Time: O(total bytes * log) in numpy, one step for each byte depth and none for an arc.
@@ -34,7 +35,9 @@ import numpy.typing as npt
 
 from tokenfst.automata.openfst.fst import Arcs, from_arcs
 from tokenfst.automata.openfst.label_kinds import byte_symbols
-from tokenfst.automata.openfst.labels import EPSILON_LABEL, byte_label, token_label
+from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label, token_label
+from tokenfst.automata.transducers.acceptors import byte_table, machine_of
+from tokenfst.automata.transducers.vector import VectorFst
 
 if TYPE_CHECKING:
     import pynini
@@ -59,6 +62,11 @@ def detokenizer(vocabulary: Vocabulary) -> pynini.Fst:
     )
     made.set_output_symbols(byte_symbols())
     return made
+
+
+def native_detokenizer(vocabulary: Vocabulary) -> VectorFst:
+    """The same transducer as a machine of ``tokenfst.fst``."""
+    return machine_of(detokenizer_arcs(vocabulary), None, byte_table(BYTE_ZERO_LABEL))
 
 
 def detokenizer_arcs(vocabulary: Vocabulary) -> Arcs:

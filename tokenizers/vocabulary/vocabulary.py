@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pynini
 
     import tokenfst._native as _native
+    from tokenfst.automata.transducers.vector import VectorFst
 
 
 class Vocabulary:
@@ -387,6 +388,12 @@ class Vocabulary:
         from tokenfst.tokenizers.vocabulary.detokenizer import detokenizer
 
         return detokenizer(self)
+
+    def native_detokenizer(self) -> VectorFst:
+        """``detokenizer`` as a machine of ``tokenfst.fst``, without pynini. O(the tokens' bytes)."""
+        from tokenfst.tokenizers.vocabulary.detokenizer import native_detokenizer
+
+        return native_detokenizer(self)
 
     @checked
     def to_json(self, path: str | PathLike[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tokenfst.automata.json_schema.reading.source import Place
 
-_FAR_DOWN = 1000
+FAR_DOWN = 1000
 """Characters of a JSON pointer."""
 
 
@@ -20,7 +20,7 @@ def key_of(place: Place, keywords: Set[str]) -> Hashable:
     """A key that schemas share whose ``keywords``, all that constrain, are equal; far down in a document the same
     schema only: texts of all that is inside would cost the square of the depth."""
     value = place.value
-    if len(place.pointer) > _FAR_DOWN:
+    if len(place.pointer) > FAR_DOWN:
         return id(value)
     if len(keywords) < len(value):
         value = {name: each for name, each in value.items() if name in keywords}

@@ -238,9 +238,10 @@ def known(place: Place) -> dict[str, Any]:
     alone = draft < 2019 and "$ref" in place.value
     names = ["$ref"] if alone else [name for name in place.value if name in KEYWORDS]
     found: dict[str, Any] = {}
+    every = place.resource.dialect.vocabularies is None
     for name in names:
         first, last, (check, form) = KEYWORDS[name]
-        if first <= draft <= last and _listed(name, place):
+        if first <= draft <= last and (every or _listed(name, place)):
             value = place.value[name]
             if not check(value, draft):
                 raise SchemaError(place.where(name), f"must be {form}")

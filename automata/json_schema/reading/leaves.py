@@ -72,6 +72,8 @@ class Leaves:
 
     def __init__(self, budget: Budget | None, formats: Literal["assert", "annotate"]) -> None:
         self._budget, self._formats = budget, formats
+        self.shares = formats if budget is None else None
+        """What shapes without parts depend on beside their keywords; ``None`` where it is the user's own budget."""
         self._patterns: dict[str, Language] = {}
 
     def shape(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Shape:

@@ -59,7 +59,8 @@ _APPLICATORS = frozenset(
         ),
     )
 )
-_TYPE = frozenset({"type"})
+TYPE_KEY = frozenset({"type"})
+"""What stands before the types in keys of formulas that say nothing else."""
 _Link = tuple[Resource, str, tuple[str, ...], object]
 """What the target of a reference depends on."""
 
@@ -96,10 +97,11 @@ class Meaning:
 
         self.algebra = Algebra(self.formulas, alive, is_empty)
         self.relaxed: dict[Relaxed, None] = {}
-        self.relaxes = relax
+        self.relaxes, self.shares = relax, leaves.shares
         self._source, self._leaves = source, leaves
         self._shapes: dict[Formula, Shape] = {ANY: EVERY, NONE: NOTHING}
-        self._targets: dict[_Link, Formula] = {}
+        self.targets: dict[_Link, Formula] = {}
+        """Of references that were followed, the formulas of their targets."""
         self._active: dict[Formula, None] = {}
         self._empty: dict[tuple[Formula, int], bool] = {}
         self._look = _LOOK
@@ -112,7 +114,7 @@ class Meaning:
         made: Formula | None = None
         while made is None:
             value = place.value
-            if not isinstance(value, MAPPINGS):
+            if value.__class__ is not dict and (value.__class__ is bool or not isinstance(value, MAPPINGS)):
                 if not isinstance(value, bool):
                     raise SchemaError(
                         place.where(), f"a schema is an object or a boolean, not {json_type(value)}"
@@ -131,29 +133,26 @@ class Meaning:
                     )
                 reference = known(place)["$ref"]
                 link = passed[id(value)] = place.resource, reference, place.scope, place.closed
-                made = self._targets.get(link)
+                made = self.targets.get(link)
                 if made is None:
                     place = self._source.resolve(place, reference, "$ref")
         for link in passed.values():
-            self._targets[link] = made
+            self.targets[link] = made
         return made
-
-    def known_target(self, place: Place, reference: str) -> Formula | None:
-        """The formula of what a reference right below ``place`` leads to, if it is known."""
-        return self._targets.get((place.resource, reference, place.scope, place.closed))
 
     def _atom(self, place: Place, keywords: Set[str]) -> Formula:
         """The atom of a schema with these constraining keywords."""
-        if keywords == _TYPE and place.resource.dialect.vocabularies is None:
+        if keywords == TYPE_KEY and place.resource.dialect.vocabularies is None:
             named = scalar_types(place.value["type"])
             if named is not None:  # whatever else is said of it
-                return self.formulas.atom((_TYPE, named, place.draft == 4), place)
-        place = self._source.scoped(place)
+                return self.formulas.atom((TYPE_KEY, named, place.draft == 4), place)
+        if place.scope:
+            place = self._source.scoped(place)
         resource = place.resource  # several documents may call a part by one name
         key = (
             resource.document,
             resource.uri,
-            place.draft,
+            resource.draft,
             place.scope,
             place.closed,
             key_of(place, keywords),

@@ -415,7 +415,7 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
         except (ValueError, ArithmeticError) as error:
             problem = f"the schema is no JSON text: {error}"
         raise SchemaError(where, problem)
-    if not isinstance(schema, Mapping | bool):
+    if not isinstance(schema, (dict, bool, Mapping)):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
     parts = plain_parts(schema)
     if (parts or text_parts(schema, work)) > work.budget.positions:
@@ -462,7 +462,7 @@ def json_type(value: Any) -> str:
 
 def draft_of(value: Any, default: int) -> int | None:
     """The draft that ``$schema`` names, ``default`` where it is not there; ``None`` if it is no draft's URI."""
-    named = value.get("$schema") if isinstance(value, Mapping) else None
+    named = value.get("$schema") if isinstance(value, MAPPINGS) else None
     if named is None:
         return default
     if not isinstance(named, str):

@@ -53,16 +53,17 @@ class Formulas:
 
     def __init__(self, work: Work | None = None) -> None:
         self.work = work or Work()
-        self._atoms: dict[Hashable, Formula] = {}
+        self.atoms: dict[Hashable, Formula] = {}
+        """By their keys."""
         self._negations: dict[Formula, Formula] = {ANY: NONE, NONE: ANY}
         self._combined: dict[Kind, dict[frozenset[Formula], Formula]] = {Kind.AND: {}, Kind.OR: {}}
         self._both: dict[tuple[Formula, Formula], Formula] = {}
 
     def atom(self, key: Hashable, content: object) -> Formula:
         """The atom with this key; ``content`` is kept if it is new."""
-        found = self._atoms.get(key)
+        found = self.atoms.get(key)
         if found is None:
-            found = self._atoms[key] = Formula(Kind.ATOM, atom=content)
+            found = self.atoms[key] = Formula(Kind.ATOM, atom=content)
         return found
 
     def negate(self, formula: Formula) -> Formula:

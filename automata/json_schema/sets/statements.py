@@ -86,8 +86,9 @@ class Group:
     def __init__(self, cells: tuple[Cell, ...], variables: dict[Variable, None]) -> None:
         self.cells: Final = cells
         self.variables: Final = variables
-        self.left: Final[dict[Hashable, Group]] = {}
-        """What decisions leave of it, by their keys."""
+        self.left: Final[dict[Hashable, Group | None]] = {}
+        """What decisions leave of it, by their keys; ``None``: all of it, so that no group holds itself, and what a
+        question took is freed by its counts."""
         self._said: dict[str, list[Formula]] | None = None
 
     def said(self, name: str) -> list[Formula]:
@@ -107,6 +108,8 @@ Groups = tuple[tuple[int, Group], ...]
 
 TRUE = Group((Cell((), {}),), {})
 FALSE = Group((), {})
+_UNKNOWN = Group((), {})
+"""What a decision leaves that was not made yet."""
 
 
 class Statements:
@@ -177,9 +180,9 @@ class Statements:
         """The sets, given what ``decide`` says of the literals that speak of a variable. ``key``: of this decision."""
         return tuple(
             [
-                (place, group.left.get(key) or self._of_group(group, about, key, decide))
-                if about in group.variables
-                else (place, group)
+                (place, group)
+                if about not in group.variables or (left := group.left.get(key, _UNKNOWN)) is None
+                else (place, self._of_group(group, about, key, decide) if left is _UNKNOWN else left)
                 for place, group in groups
             ]
         )
@@ -197,7 +200,8 @@ class Statements:
                     continue
                 made = self.cell([clause for clause in left if clause is not True])  # type: ignore[misc]
             cells.append(made)
-        found = group.left[key] = self.group(cells)
+        found = self.group(cells)
+        group.left[key] = None if found is group else found
         return found
 
 

@@ -20,6 +20,7 @@ from tokenfst._native import plain_parts
 from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
+from tokenfst.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,9 @@ _ALL_QUESTIONS = 1_500_000
 """States of all of them together, each counted for every language that the question combines: about 0.8 µs."""
 _ASKED = 50
 """States that asking counts for: it takes as long as so many states."""
+_SEARCHED: Recent[Hashable, tuple[bool, int]] = Recent(512)
+"""Answers to questions that earlier schemas asked, and what they took, which counts again: so no result depends on what
+was read before."""
 _MOST_PARTS = 1 << 62
 """Where parts are not counted any further."""
 
@@ -108,11 +112,17 @@ class Work:
         if found is None:
             if self._states < _ASKED:
                 return False
-            found = self._answers[key] = self._search(texts(), parts)
+            if self._states < _QUESTION.states:
+                found, used = self._search(texts())
+            else:  # all that a question may cost: so its answer is the same in each schema
+                found, used = _SEARCHED.get(key, lambda: self._search(texts()))
+            self._answers[key] = found
+            self.tick()
+            self._states -= (_ASKED + used) * parts
         return found
 
-    def _search(self, expr: Expr, parts: int) -> bool:
-        self.tick()
+    def _search(self, expr: Expr) -> tuple[bool, int]:
+        """Whether an expression plainly has no word, and how many states that took."""
         budget = replace(_QUESTION, states=min(_QUESTION.states, self._states), seconds=self.left().seconds)
         used = budget.states
         try:
@@ -123,8 +133,7 @@ class Work:
             if error.resource == "seconds":
                 raise self.exceeded("seconds") from None
             empty = False
-        self._states -= (_ASKED + used) * parts
-        return empty
+        return empty, used
 
 
 def text_parts(value: Any, work: Work) -> int:

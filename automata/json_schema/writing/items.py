@@ -20,6 +20,7 @@ from tokenfst.automata.json_schema.sets.shape import Shape
 from tokenfst.automata.json_schema.sets.strings import subset_of_words
 from tokenfst.automata.json_schema.writing.contains import Counting
 from tokenfst.automata.json_schema.writing.fresh import fresh_text, room
+from tokenfst.automata.json_schema.writing.layout import Differs
 from tokenfst.automata.json_schema.writing.supply import Supply
 from tokenfst.errors import UnsupportedSchemaError
 
@@ -34,7 +35,7 @@ _MOST_TWICE = 64
 class Items:
     """Writes one cell."""
 
-    def __init__(self, writer: Writer, cell: Array, *, differs: bool = False) -> None:
+    def __init__(self, writer: Writer, cell: Array, *, differs: Differs = "") -> None:
         """``differs``: as of ``Writer.bracketed``."""
         self.writer, self.cell, self.differs = writer, cell, differs
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
@@ -139,8 +140,10 @@ class Items:
         if cell.contains:
             self._check_counted(supply)
             return Counting(self.writer, cell, self.writer.different).texts()
-        prefix = [self.writer.different(item) for item in cell.prefix]
-        return self._in_order(prefix, EMPTY if cell.rest is NONE else self.writer.different(cell.rest))
+        differs: Differs = "alone" if cell.low <= 1 else "one of several"
+        prefix = [self.writer.different(item, differs) for item in cell.prefix]
+        rest = EMPTY if cell.rest is NONE else self.writer.different(cell.rest, differs)
+        return self._in_order(prefix, rest)
 
     def _ask_for(self, supply: Supply, formula: Formula, number: int, what: str) -> None:
         """UnsupportedSchemaError unless a formula surely has so many values."""

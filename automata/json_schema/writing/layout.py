@@ -42,6 +42,8 @@ _SPACE = literal(b" ")
 MOST_LEVELS = 32
 
 Surrounding = Literal["none", "flexible"]
+Differs = Literal["", "alone", "one of several"]
+"""Whether a value must differ from the other items of its array; "alone": and the array asks for one item at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

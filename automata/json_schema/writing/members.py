@@ -31,6 +31,7 @@ from tokenfst.automata.json_schema.writing.fresh import (
     fresh_text,
     room,
 )
+from tokenfst.automata.json_schema.writing.layout import Differs
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _Class = tuple[Strings, Formula]
 class Members:
     """Writes one cell."""
 
-    def __init__(self, writer: Writer, cell: Object, *, differs: bool = False) -> None:
+    def __init__(self, writer: Writer, cell: Object, *, differs: Differs = "") -> None:
         """``differs``: as of ``Writer.bracketed``."""
         self.writer, self.cell, self.differs = writer, cell, differs
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
@@ -223,7 +224,7 @@ class Members:
         if low <= len(required):
             low = 0
         counted = high is not None or low > 1
-        members = {name: self.writer.member(name, values[name]) for name in names}
+        members = self.writer.members(names, values)
         left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
         apart = [
             members[name] for name in names if name not in required and (self.any_order or name in pending)

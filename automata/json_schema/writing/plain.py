@@ -10,32 +10,65 @@ Invariant: the texts are those of the general way (tests/automata/json_schema/wr
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tokenfst._native import are_members, only_keyword
+from tokenfst._native import PlainReader, are_members
 from tokenfst.automata.expressions.expression import Expr, union
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, bounds, scalar_types
+from tokenfst.automata.json_schema.reading.keys import FAR_DOWN, key_of
+from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, bounds
 from tokenfst.automata.json_schema.reading.leaves import LONGEST_CONSTANTS, typed
+from tokenfst.automata.json_schema.reading.meaning import TYPE_KEY
 from tokenfst.automata.json_schema.reading.source import NESTED, SCALARS, Place
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.arrays import Array
-from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
+from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Kind
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
 from tokenfst.automata.json_schema.sets.strings import has_surrogate, words
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.members import Members
+from tokenfst.recent import Recent
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer
 
-_OF_OBJECTS = frozenset(("type", "properties", "required", "additionalProperties"))
-_OF_ARRAYS = frozenset(("type", "items", "minItems", "maxItems"))
-_OF_WORDS = frozenset(("type", "enum"))
-_TYPE = frozenset(("type",))
+_BITS = {name: 1 << number for number, name in enumerate(KEYWORDS)}
+"""Of each keyword a bit, so that all keywords of a schema are one number."""
+
+
+def _bits(*names: str) -> int:
+    return sum(_BITS[name] for name in names)
+
+
+_TYPE, _ENUM = _bits("type"), _bits("enum")
+_OF_OBJECTS = _bits("type", "properties", "required", "additionalProperties")
+_OF_ARRAYS = _bits("type", "items", "minItems", "maxItems")
+_OF_WORDS = _TYPE | _ENUM
+_OF_SCALARS = _bits(
+    *("type", "enum", "const", "pattern", "format", "minLength", "maxLength"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+)
+_READER = PlainReader(
+    {**_BITS, "$id": 1 << 63, "id": 1 << 63},
+    SCALARS,
+    TYPE_KEY,
+    Place,
+    Formula,
+    Kind.ATOM,
+    ANY,
+    NONE,
+    marshal.dumps,
+    FAR_DOWN,
+)
+"""Reads sub-schemas in the native core."""
+_LONG_KEY = 2_000
+"""Bytes: what is longer is seldom said twice."""
 _SCHEMA = (dict, bool)
+_TYPED: Recent[Hashable, Expr] = Recent(256)
+"""Texts of types, by these and how texts are written."""
 
 _ENTERED = Evaluated()
 """``Place.closed`` of a schema whose members are forbidden that nothing names (``closing``)."""
@@ -49,9 +82,6 @@ Plain = Expr | tuple[Hashable, Callable[[], Expr]]
 class PlainSchemas:
     """Finds and writes the plain schemas of one ``Writer``, which it is told each time: held, it would be a cycle."""
 
-    def __init__(self) -> None:
-        self._scalars: dict[tuple[str | tuple[str, ...], bool], Formula] = {}
-
     def text(self, writer: Writer, place: Place) -> Plain | None:
         """What a sub-schema allows; ``None`` if it is not plain."""
         value = place.value
@@ -62,14 +92,14 @@ class PlainSchemas:
             or value.__class__ is not dict
         ):
             return None
-        keywords = KEYWORDS.keys() & value.keys()
-        types = value.get("type")
-        if "type" not in keywords:
-            if keywords == {"enum"}:
-                return self._scalar(writer, place, keywords, ("string",))
-            if keywords <= _OF_OBJECTS:
+        said = _READER.said(value)
+        if not said & _TYPE:
+            if said == _ENUM:
+                return self._scalar(writer, place, said, ("string",))
+            if not said & ~_OF_OBJECTS:
                 return self._object(writer, place, None, value)
-            return self._array(writer, place, None, value) if keywords <= _OF_ARRAYS else None
+            return None if said & ~_OF_ARRAYS else self._array(writer, place, None, value)
+        types: Any = value["type"]
         if types.__class__ is str:
             types = (types,)
         elif types.__class__ is list:
@@ -78,19 +108,17 @@ class PlainSchemas:
             return None
         parts = [each for each in types if each not in SCALARS]
         if not parts:
-            return self._scalar(writer, place, keywords, types)
-        if parts == ["object"] and keywords <= _OF_OBJECTS:
+            return self._scalar(writer, place, said, types)
+        if parts == ["object"] and not said & ~_OF_OBJECTS:
             return self._object(writer, place, types, value)
-        if parts == ["array"] and keywords <= _OF_ARRAYS:
+        if parts == ["array"] and not said & ~_OF_ARRAYS:
             return self._array(writer, place, types, value)
         return None
 
-    def _scalar(
-        self, writer: Writer, place: Place, keywords: set[str], types: tuple[str, ...]
-    ) -> Plain | None:
-        if keywords == _TYPE:
-            return writer.scalars(typed(types, place.draft == 4), place.where())
-        if not keywords <= _OF_WORDS or "string" not in types:
+    def _scalar(self, writer: Writer, place: Place, said: int, types: tuple[str, ...]) -> Plain | None:
+        if said == _TYPE:
+            return _typed_texts(writer, types, place)
+        if said & ~_OF_WORDS or "string" not in types:
             return None
         listed = place.value["enum"]
         if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
@@ -103,10 +131,16 @@ class PlainSchemas:
         others = value.get("additionalProperties", place.closed != _ENTERED or not properties)
         if others.__class__ not in _SCHEMA or not are_members(properties, names):
             return None
-        listed = {
-            name: self._entered(writer, place, schema, "properties", name)
-            for name, schema in properties.items()
-        }
+        meaning = writer.meaning
+        listed = _READER.formulas(
+            properties,
+            meaning.formulas.atoms,
+            meaning.targets,
+            place.resource,
+            None if place.closed is None else _ENTERED,
+            place.pointer,
+            lambda schema, name: meaning.entered(place.below(schema, "properties", name)),
+        )
         held = self._entered(writer, place, others, "additionalProperties")
         required = frozenset(names)
         if any(listed.get(name, held) is NONE or has_surrogate(name) for name in required):
@@ -134,27 +168,14 @@ class PlainSchemas:
         make = partial(_array_text, writer, place, types, Array((), rest, low, high))
         return (id(rest), low, high, _key(types, place)), make
 
-    def _entered(self, writer: Writer, place: Place, schema: Any, *tokens: str) -> Formula:
-        """``Meaning.entered`` of a part. Those that are nothing but a scalar type are one formula each."""
+    def _entered(self, writer: Writer, place: Place, schema: Any, keyword: str) -> Formula:
+        """``Meaning.entered`` of what stands under a keyword."""
         meaning = writer.meaning
-        if schema.__class__ is bool:
-            return ANY if schema else NONE
-        only = only_keyword(schema, KEYWORDS) if schema.__class__ is dict else None
-        if only == "type" and "$schema" not in schema:
-            named = scalar_types(schema["type"])
-            if named is not None:
-                key = named, place.draft == 4
-                known = self._scalars.get(key)
-                if known is None:
-                    known = self._scalars[key] = meaning.entered(place.below(schema, *tokens))
-                return known
-        elif only == "$ref" and place.closed is None:
-            reference = schema["$ref"]
-            if reference.__class__ is str and "$id" not in schema and "id" not in schema:
-                known = meaning.known_target(place, reference)
-                if known is not None:
-                    return known
-        return meaning.entered(place.below(schema, *tokens))
+        closed = None if place.closed is None else _ENTERED
+        found = _READER.formula(
+            schema, meaning.formulas.atoms, meaning.targets, place.resource, closed, place.pointer, keyword
+        )
+        return meaning.entered(place.below(schema, keyword)) if found is None else found
 
 
 def _object_text(
@@ -176,11 +197,18 @@ def _array_text(writer: Writer, place: Place, types: _Types, cell: Array) -> Exp
 def _among(writer: Writer, place: Place, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
     """``text``, of arrays or else objects, beside the texts of all other values of these types."""
     if types is not None:
-        return text if len(types) == 1 else union(writer.scalars(typed(types, place.draft == 4), ""), text)
+        return text if len(types) == 1 else union(_typed_texts(writer, types, place), text)
     scalars = writer.scalars(EVERY, "")
     if arrays:
         return union(scalars, text, Members(writer, Object()).texts())
     return union(scalars, Items(writer, Array()).texts(), text)
+
+
+def _typed_texts(writer: Writer, types: tuple[str, ...], place: Place) -> Expr:
+    """The texts of all values without parts of these types."""
+    strict = place.draft == 4
+    key = types, strict, writer.spelling, writer.fractions
+    return _TYPED.get(key, lambda: writer.scalars(typed(types, strict), place.where()))
 
 
 def _key(types: _Types, place: Place) -> Hashable:
@@ -192,6 +220,25 @@ def _object_key(listed: dict[str, Formula], required: frozenset[str], held: Form
     """A key of members, of numbers and names: the collector would go through pairs of names and formulas. A schema's
     formulas live as long as its writer."""
     return tuple(listed), tuple(map(id, listed.values())), required, id(held)
+
+
+def scalar_key(writer: Writer, place: Place) -> Hashable | None:
+    """What the texts depend on of a sub-schema whose values have no parts, which schemas share; ``None`` where that is
+    more than its keywords and how texts are written: the user's own budget, or another dialect."""
+    value, shares = place.value, writer.meaning.shares
+    if shares is None or value.__class__ is not dict or place.resource.dialect.vocabularies is not None:
+        return None
+    types = value.get("type")
+    if not (
+        types in SCALARS if types.__class__ is str else types.__class__ is list and SCALARS.issuperset(types)
+    ):
+        return None
+    if _READER.said(value) & ~_OF_SCALARS:
+        return None
+    key = key_of(place, KEYWORDS.keys() & value.keys())
+    if key.__class__ is not bytes or len(key) > _LONG_KEY:
+        return None
+    return key, place.draft, writer.spelling, writer.fractions, shares
 
 
 def plain_key(shape: Shape) -> Hashable | None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from tokenfst._native import MemberNodes
 from tokenfst.automata.expressions.exclusion_marks import fresh_value, opened
 from tokenfst.automata.expressions.expression import (
     EMPTY,
@@ -34,11 +35,12 @@ from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGE
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, any_string, spelled
 from tokenfst.automata.json_schema.writing.fresh import fresh_text
 from tokenfst.automata.json_schema.writing.items import Items
-from tokenfst.automata.json_schema.writing.layout import Layout
+from tokenfst.automata.json_schema.writing.layout import Differs, Layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.numbers import number_texts
-from tokenfst.automata.json_schema.writing.plain import PlainSchemas, plain_key
+from tokenfst.automata.json_schema.writing.plain import PlainSchemas, plain_key, scalar_key
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
+from tokenfst.recent import Recent
 
 START = "value"
 """The rule of the whole text."""
@@ -48,6 +50,8 @@ _ANY_HERE = "anything"
 """The same, where levels have rules of their own."""
 
 
+_SCALARS: Recent[Hashable, Expr] = Recent(1024)
+"""The texts of sub-schemas whose values have no parts, by ``scalar_key``: many schemas say the same of a number."""
 _ANY: dict[tuple[Layout, bool, bool], Expr] = {}
 _MOST_LAYOUTS = 16
 
@@ -71,6 +75,8 @@ class _Level:
         self.known: dict[Formula, Expr] = {NONE: EMPTY}
         self.shared: dict[Hashable, Expr] = {}
         """Calls of rules, by what they are written from."""
+        self.names: dict[str, Expr] = {}
+        """Names with their colons."""
         self.members: dict[tuple[str, int], Expr] = {}
         """By names and the ids of formulas."""
         self.later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
@@ -108,7 +114,7 @@ class Writer:
         """Of the array or object that is being written; ``layout`` is its layout."""
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
-        self._plain = None if meaning.relaxes or any_order else PlainSchemas()
+        self._plain = None if meaning.relaxes else PlainSchemas()
         self._waiting: list[tuple[str, Callable[[], Expr], Writer, _Level]] = []
         """Rules to come: a name, what makes the body, who called it, and of which level it is."""
         self._names: set[str] = {START}
@@ -151,13 +157,19 @@ class Writer:
             found = level.known[formula] = self._value(formula, level)
         return found
 
-    def member(self, name: str, formula: Formula) -> Expr:
-        """A member with a listed name. Large schemas say the same of a name in many places: it is written once."""
-        key = name, id(formula)
-        found = self._level.members.get(key)
-        if found is None:
-            found = self._level.members[key] = concat(_named(self.layout, name), self.value(formula))
-        return found
+    def members(self, names: list[str], formulas: dict[str, Formula]) -> dict[str, Expr]:
+        """Members with listed names. Large schemas say the same of a name in many places: it is written once."""
+        layout = self.layout
+        inner = self._level if layout.inner is None else self._level.below()
+        return _nodes(layout).members(
+            names,
+            formulas,
+            self._level.names,
+            self._level.members,
+            inner.known,
+            self.value,
+            partial(_named, layout),
+        )
 
     def later(self, member: Expr, needed: bool) -> Expr:
         """A member after a comma; or nothing, if it is not needed."""
@@ -191,13 +203,13 @@ class Writer:
         *,
         empty: bool,
         distinct: bool = False,
-        differs: bool = False,
+        differs: Differs = "",
     ) -> Expr:
         """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing.
         ``distinct``: there is something right inside that must differ. ``differs``: it is itself such an item."""
         before, behind = literal(left), literal(right)
         if differs:
-            behind = fresh_value(behind)
+            behind = fresh_value(behind, alone=differs == "alone")
         if distinct:
             before = opened(before)
         bare = concat(before, self.layout.empty, behind) if empty else EMPTY
@@ -215,23 +227,29 @@ class Writer:
             if plain is not None:
                 key, make = plain
                 return self._call(key, formula.atom.where, make, level)
+            scalar = scalar_key(self, formula.atom)
+            if scalar is not None:
+                return _SCALARS.get(
+                    scalar, lambda: self.of_shape(self.meaning.shape(formula), formula, level)
+                )
         return self.of_shape(self.meaning.shape(formula), formula, level)
 
-    def different(self, formula: Formula) -> Expr:
+    def different(self, formula: Formula, differs: Differs = "one of several") -> Expr:
         """The texts of a formula's values, each different from all items before it in the same array."""
+        alone = differs == "alone"
         shape = self.meaning.shape(formula)
         level = self._level if self.layout.inner is None else self._level.below()
-        parts = [fresh_value(text) for text in _constants(shape)]
+        parts = [fresh_value(text, alone=alone) for text in _constants(shape)]
         if shape.has_numbers():
-            parts.append(fresh_value(self._numbers(shape, place_of(formula))))
+            parts.append(fresh_value(self._numbers(shape, place_of(formula)), alone=alone))
         if shape.strings:
             parts.append(fresh_text(shape.strings, self.spelling, self.work))
         if shape.arrays or shape.objects:
             parts.append(
                 self._call(
-                    ("different", shape.arrays, shape.objects),
+                    ("different", differs, shape.arrays, shape.objects),
                     lambda: f"{name_of(formula)} (different)",
-                    lambda: self._parts(shape, differs=True),
+                    lambda: self._parts(shape, differs=differs),
                     level,
                 )
             )
@@ -300,12 +318,12 @@ class Writer:
     def _body(self, shape: Shape, where: str) -> Expr:
         return union(self.scalars(shape, where), self._parts(shape))
 
-    def _parts(self, shape: Shape, *, differs: bool = False) -> Expr:
+    def _parts(self, shape: Shape, *, differs: Differs = "") -> Expr:
         """The texts of arrays and objects; ``differs``: as of ``bracketed``."""
         arrays = [self._cell(cell, differs) for cell in shape.arrays]
         return union(*arrays, *(self._cell(cell, differs) for cell in shape.objects))
 
-    def _cell(self, cell: Array | Object, differs: bool) -> Expr:
+    def _cell(self, cell: Array | Object, differs: Differs) -> Expr:
         """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
         try:
             return self._written(cell, differs)
@@ -316,16 +334,41 @@ class Writer:
             self.meaning.relaxed[Relaxed(error.pointer, error.reason)] = None
             return self._written(every, differs)
 
-    def _written(self, cell: Array | Object, differs: bool) -> Expr:
+    def _written(self, cell: Array | Object, differs: Differs) -> Expr:
         if isinstance(cell, Array):
             return Items(self, cell, differs=differs).texts()
         return Members(self, cell, differs=differs).texts()
+
+
+class OwnMembers(Writer):
+    """A writer whose members are written one by one, in a way of its own (``member``). It writes no schema as plain."""
+
+    def __init__(
+        self, meaning: Meaning, layout: Layout, *, fractions: bool, any_order: bool, distinct: bool
+    ) -> None:
+        """As of ``Writer``."""
+        super().__init__(meaning, layout, fractions=fractions, any_order=any_order, distinct=distinct)
+        self._plain = None
+
+    def member(self, name: str, formula: Formula) -> Expr:
+        """A member with a listed name."""
+        raise NotImplementedError
+
+    def members(self, names: list[str], formulas: dict[str, Formula]) -> dict[str, Expr]:
+        """Members with listed names."""
+        return {name: self.member(name, formulas[name]) for name in names}
 
 
 def _constants(shape: Shape) -> list[Expr]:
     """The texts of null, true and false, as far as a shape has them."""
     found = (b"null", shape.null), (b"true", shape.true), (b"false", shape.false)
     return [literal(text) for text, there in found if there]
+
+
+@lru_cache(maxsize=64)
+def _nodes(layout: Layout) -> MemberNodes:
+    """Makes the members of a layout in the native core."""
+    return MemberNodes(layout.colon, layout.spelling != "any")
 
 
 @lru_cache(maxsize=4096)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tokenfst._native import SignedText
-from tokenfst.automata.events.event import Event
+from tokenfst.automata.events.event import Event, event
 from tokenfst.automata.events.json_events import JsonEvents
 from tokenfst.automata.structural_tags.signs import Closed, Ended, Sign, squeezed
 from tokenfst.automata.tools.declared.sketches import Role
@@ -46,8 +46,14 @@ class CallEvents:
         self._is_told = False
         """Whether it was told that the call has begun which is open or comes next."""
         self._marks = _Marks(signed, walk)
-        self._text: _Text | None = self._content()
+        self._first = signed.openings[0]
+        self._plain: _Growing = self._content()
+        """The content that goes on where no tag is open."""
+        self._text: _Text | None = self._plain
         """What the text that comes is told as."""
+        self.document: Callable[[bytes, list[Event]], None] | None = None
+        """What tells pieces of text without a sign, where that is all there is to do: arguments in JSON. It is given
+        ``found``; where it raises ConstraintError, ``over`` is called."""
         self._run = b""
         """In a frame, the last bytes since the last sign that may begin a tag."""
         self._values: list[_Value] = []
@@ -70,6 +76,28 @@ class CallEvents:
         elif not self._is_told:
             self._run += data
 
+    def more(self, data: bytes) -> None:
+        """A piece of text without a sign: ``text`` and ``settle``."""
+        text = self._text
+        if isinstance(text, _Document):
+            text.feed(data)
+            if self._is_told:
+                return
+        elif text is self._plain and not text.held and self._first.search(data) is None and not self._is_told:
+            text.tell(data)  # no mark begins in it
+            return
+        elif text is not None:
+            text.held += data
+        elif not self._is_told:
+            self._run += data
+        self.settle()
+
+    def over(self) -> None:
+        """No more is told of the arguments that are open."""
+        self.document = None
+        if isinstance(self._text, _Document):
+            self._text.is_over = True
+
     def settle(self) -> None:
         """A piece of the text ends here: what is decided is told."""
         text = self._text
@@ -83,6 +111,7 @@ class CallEvents:
 
     def tag_begins(self, role: Role) -> None:
         """A tag's beginning was read."""
+        self.document = None
         if not self._roles:
             self._end_text(role.begin)
         self._roles.append(role)
@@ -96,6 +125,7 @@ class CallEvents:
 
     def tag_ends(self, role: Role, inner: bytes, call: ToolCall | None) -> None:
         """A tag's end was read. ``inner``: what stood in front of it, since the last sign."""
+        self.document = None
         self._roles.pop()
         if role.kind in ("content", "reasoning"):
             self._end_text(next((end for end in role.ends if end and self._ends_with(end)), b""))
@@ -106,7 +136,9 @@ class CallEvents:
             self._index += 1
             self._is_told = False
         self._run = b""
-        self._text = None if self._roles else self._content()
+        self._text = None
+        if not self._roles:
+            self._text = self._plain = self._content()
 
     def close(self) -> None:
         """The text ends here."""
@@ -183,6 +215,7 @@ class CallEvents:
             self._text.feed(_LEADS.get(role.form or "", b""))
             if role.form == "python string":
                 self._text.feed(role.ends[0])
+            self.document = self._text.read
             return
         self._tell("start", place, "object")
         self._values = [_Value(place, "object")]
@@ -277,13 +310,26 @@ class _Marks:
     def openings(self, text: bytes) -> int:
         """Of marks that begin tags."""
         first, longest, prefixes = self._signed.openings
-        for match in first.finditer(text, max(0, len(text) - longest)):
+        match = first.search(text, max(0, len(text) - longest))
+        while match is not None:
             rest = text[match.start() :]
-            if rest in prefixes:
-                for begin in self._signed.begins:
-                    if begin.startswith(rest) and self._leads(begin[len(rest) :], begin):
-                        return len(rest)
+            if rest in prefixes and self._begins_tag(rest):
+                return len(rest)
+            match = first.search(text, match.start() + 1)
         return 0
+
+    def _begins_tag(self, rest: bytes) -> bool:
+        """Whether some text goes on with the rest of a tag's beginning behind these bytes of it."""
+        state, known = self._walk.state, self._signed.leading
+        found = known.get((state, rest)) if state >= 0 else None
+        if found is None:
+            found = any(
+                begin.startswith(rest) and self._leads(begin[len(rest) :], begin)
+                for begin in self._signed.begins
+            )
+            if state >= 0:
+                known[state, rest] = found
+        return found
 
     def begun(self, text: bytes) -> int:
         """Of the same, wherever the text stands."""
@@ -328,7 +374,8 @@ class _Growing:
     ) -> None:
         self._found, self._kind, self._path = found, kind, path
         self._marks, self._newlines = marks, newlines
-        self._decoder = _decoder()
+        self._begun = b""
+        """A character that is not whole."""
         self._is_first = True
         self.held = b""
 
@@ -342,6 +389,10 @@ class _Growing:
             return 0
         marked = self._marks(self.held)
         size = len(self.held) - marked
+        if not marked and not self._newlines and not self._begun:
+            data, self.held = self.held, b""
+            self.tell(data)
+            return 0
         if self._newlines and self.held[:size].endswith(b"\n") and not (self._is_first and size == 1):
             size -= 1
         if size:
@@ -358,32 +409,43 @@ class _Growing:
         data, self.held = self.held[:size], self.held[size:]
         if self._newlines and self._is_first and data:
             data, self._is_first = data.removeprefix(b"\n"), False
-        text = self._decoder.decode(data)
+        self.tell(data)
+
+    def tell(self, data: bytes) -> None:
+        """Tell whole characters; the bytes of one that is not whole wait."""
+        if self._begun:
+            data = self._begun + data
+        try:
+            text, self._begun = data.decode(), b""
+        except UnicodeDecodeError as error:  # at the end: the automaton reads UTF-8 alone
+            text, self._begun = data[: error.start].decode(), data[error.start :]
         if text:
-            self._found.append(Event(self._kind, self._path, text))
+            self._found.append(event(Event, (self._kind, self._path, text)))
 
 
 class _Document:
     """Arguments in JSON or as Python's literals; what follows them is not told."""
 
     def __init__(self, found: list[Event], path: tuple[Any, ...], *, python: bool = False) -> None:
-        self._events = JsonEvents(path, followed=True, read_float=finite)
+        events = JsonEvents(path, followed=True, read_float=finite)
+        self._read = events.read
+        self.read = None if python else events.read
+        """What ``feed`` comes to, where nothing stands in between."""
         self._python = PythonText() if python else None
         self._decoder = _decoder()
         self._found = found
-        self._is_over = False
+        self.is_over = False
 
     def feed(self, data: bytes) -> None:
         """Text goes on."""
-        if self._is_over or self._events.is_done:
+        if self.is_over:
             return
         try:
-            if self._python is None:
-                self._found += self._events.feed(data)
-            else:
-                self._found += self._events.feed(self._python.feed(self._decoder.decode(data)))
+            self._read(
+                data if self._python is None else self._python.feed(self._decoder.decode(data)), self._found
+            )
         except ConstraintError:  # a number beyond what Python reads, of which the reader has more to say
-            self._is_over = True
+            self.is_over = True
 
 
 _Text = _Growing | _Document

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tokenfst._native import SignedText
-from tokenfst.automata.languages.constraint import encode
-from tokenfst.automata.languages.explanation import Following, following
+from tokenfst.automata.languages.operands import encode
+from tokenfst.automata.languages.shown.explanation import Following, following
+from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
 from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended
-from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.tools.declared.definitions import Tool
 from tokenfst.automata.tools.declared.sketches import Role
 from tokenfst.automata.tools.reading.call_events import CallEvents
@@ -38,6 +38,8 @@ class ToolParser:
     def __init__(self, signed: Signed, *, tells: bool = False) -> None:
         self._signed = signed
         self._walk = SignedText(signed.automaton)
+        self._read_on = self._walk.read_on
+        self._keeps = bool(signed.row.stops)
         self.events = CallEvents(signed, self._walk) if tells else None
         self._open: list[tuple[Role, Elements | None]] = []
         self._run: list[bytes] = []
@@ -50,37 +52,48 @@ class ToolParser:
         self._calls: list[ToolCall] = []
         self._pieces: list[bytes] = []
         """All that was fed, where an end may be missing."""
-        self._tails: list[bytes] = []
-        """The last bytes of the pieces before the one that is read."""
+        self._before = b""
+        """The last bytes of the pieces up to the last one that had a sign."""
+        self._fresh = 0
+        """Which of ``_run`` came behind those pieces."""
         self._length = self._taken = 0
         """Bytes before the piece that is read, and before the last sign."""
         self._reply: ToolReply | None = None
         self._failure: tuple[str, int, str] | None = None
         """The first error."""
+        self._is_over = False
+        """Whether no more is read: the text is finished, or there was an error."""
 
     def feed(self, piece: str | bytes) -> None:
         """Read on. ParseError where no text of the constraint goes on so, and where a call has ended whose arguments
         Python does not read; nothing more is read then."""
         data = piece if piece.__class__ is bytes else encode(piece)
-        if data is None or self._reply is not None or self._failure is not None:
+        if data is None or self._is_over:
             self._refuse_to_read(data)
-        if self._signed.row.stops:
+        if self._keeps:
             self._pieces.append(data)
         events, size = self.events, len(data)
-        signs, length = self._walk.read_on(data)
-        if not signs and length == size:
+        read = self._read_on(data)
+        if read is None:
             self._run.append(data)
+            self._length += size
             if events is not None:
-                events.text(data)
-        else:
-            self._take_signs(signs, data, length)
-            if length < size:
-                raise self._refused(data, length)
+                document = events.document
+                if document is None:
+                    events.more(data)
+                else:
+                    try:
+                        document(data, events.found)
+                    except ConstraintError:  # of a number beyond what Python reads there is more to say
+                        events.over()
+            return
+        signs, length = read
+        before = self._tail
+        self._take_signs(signs, data, length)
+        if length < size:
+            raise self._refused(data, length, before)
         self._length += length
-        tails = self._tails
-        tails.append(data if size <= _AROUND else data[-_AROUND:])
-        if len(tails) > 2 * _AROUND:
-            self._tails = [self._tail]
+        self._before, self._fresh = (before + data)[-_AROUND:], len(self._run)
         if events is not None:
             events.settle()
 
@@ -95,7 +108,14 @@ class ToolParser:
     @property
     def _tail(self) -> bytes:
         """The last bytes before the piece that is read."""
-        return b"".join(self._tails)[-_AROUND:]
+        last: list[bytes] = []
+        missing = _AROUND
+        for piece in reversed(self._run[self._fresh :]):
+            if missing <= 0:
+                break
+            last.append(piece[-missing:])
+            missing -= len(piece)
+        return b"".join([self._before, *reversed(last)])[-_AROUND:]
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -110,6 +130,7 @@ class ToolParser:
             if not self._walk.accepting:
                 self._complete()
             self._reply = self._said()
+            self._is_over = True
             if self.events is not None:
                 self.events.close()
         return self._reply
@@ -129,13 +150,13 @@ class ToolParser:
                     self._read(stop)
                     self._take_all()
                     return
-        raise self._refused(b"", 0)
+        raise self._refused(b"", 0, self._tail)
 
     # --- the walk -------------------------------------------------------------------------------------
 
     def _read(self, data: bytes) -> int:
         """Reads as much as some text goes on with; how much that is."""
-        signs, length = self._walk.read_on(data)
+        signs, length = self._walk.read_on(data) or ([], len(data))
         self._take_signs(signs, data, length)
         return length
 
@@ -257,9 +278,9 @@ class ToolParser:
         if self._failure is not None:
             raise ParseError(*self._failure)
 
-    def _refused(self, data: bytes, at: int) -> ParseError:
-        """The error of a text that cannot go on with ``data`` at ``at``."""
-        before, position = (self._tail + data[:at])[-_AROUND:], self._length + at
+    def _refused(self, data: bytes, at: int, tail: bytes) -> ParseError:
+        """The error of a text that cannot go on with ``data``, behind ``tail``, at ``at``."""
+        before, position = (tail + data[:at])[-_AROUND:], self._length + at
         live, ends = self._walk.next_bytes(b"") if self._walk.alive else (b"", False)
         inside = _is_inside(before)
         found = Following(ends, (), live) if inside or not live else following(self._walk.next_bytes)
@@ -273,7 +294,7 @@ class ToolParser:
         )
 
     def _failed(self, message: str, position: int, expected: str) -> ParseError:
-        self._failure = message, position, expected
+        self._failure, self._is_over = (message, position, expected), True
         return ParseError(message, position, expected)
 
     def _unreadable(self, text: str, error: Exception) -> ParseError:

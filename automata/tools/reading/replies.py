@@ -75,6 +75,8 @@ class Signed:
     """Of what tags begin with: first bytes, the greatest length, and all prefixes but the empty one."""
     ahead: dict[int, tuple[int, int] | None] = field(init=False, default_factory=dict)
     """Of states that were looked at: the tool whose call comes next, and how many bytes before it; ``None``: open."""
+    leading: dict[tuple[int, bytes], bool] = field(init=False, default_factory=dict)
+    """Of states and the bytes of a tag's beginning in front of them: whether some text goes on with the rest of it."""
 
     def __post_init__(self) -> None:
         self.steps = {

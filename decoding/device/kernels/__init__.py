@@ -4,5 +4,6 @@ The greedy kernel is in ``triton_kernels``; ``triton`` starts it. ``plain``, ``p
 what the kernels give, bit for bit.
 
 Read in this order: ``plain``, ``plain_stacks``, ``launching``, ``triton``, ``triton_kernels``,
-``triton_stack_kernels``, ``plain_sampling``, ``triton_sampling``, ``triton_sampling_kernels``, ``compose``.
+``triton_stack_kernels``, ``plain_sampling``, ``triton_sampling``, ``triton_sampling_kernels``, ``compose``,
+``plain_scores`` and ``triton_scores`` (weighted languages).
 """

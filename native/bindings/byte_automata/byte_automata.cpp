@@ -7,8 +7,8 @@
 #include "python/numpy_arrays.hpp"
 #include "python/texts.hpp"
 #include "walks/levels.hpp"
-#include "walks/shortest_distinct.hpp"
-#include "walks/text_walk.hpp"
+#include "exclusion/shortest_distinct.hpp"
+#include "exclusion/text_walk.hpp"
 
 using namespace nanobind::literals;
 
@@ -113,7 +113,7 @@ void bind_byte_automata(nb::module_& m) {
             return to_bytes(*word);
           },
           "prefix"_a)
-      .def_prop_ro("has_marks", [](const ByteAutomaton& self) { return self.marks().any; })
+      .def_prop_ro("has_marks", [](ByteAutomaton& self) { return self.marks().any; })
       .def("determinize",
            [](ByteAutomaton& self) {
              Tables tables;

@@ -46,6 +46,14 @@ A text leads to one of them, however it can be read. Not for use by several thre
           },
           "number"_a, "byte"_a)
       .def(
+          "boundary",
+          [number](ByteWalk& self, uint64_t at) {
+            const uint32_t from = number(self, at);
+            const QuickCall call;
+            return self.boundary(from);
+          },
+          "number"_a)
+      .def(
           "arcs",
           [number](ByteWalk& self, uint64_t at) {
             const uint32_t from = number(self, at);

@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "python/calls.hpp"
-#include "walks/signed_text.hpp"
+#include "exclusion/signed_text.hpp"
 
 namespace tokenfst {
 
@@ -34,12 +34,13 @@ Not for use by several threads at once; the automaton below is.)")
           "data"_a, "begin"_a)
       .def(
           "read_on",
-          [](SignedText& self, nb::bytes data) {
+          [](SignedText& self, nb::bytes data) -> nb::object {
             SignedText::Read found;
             {
               const QuickCall call;
               found = self.read_on({data.c_str(), data.size()});
             }
+            if (found.signs.empty() && found.length == data.size()) return nb::none();
             nb::list signs;
             for (const auto& [place, code] : found.signs) signs.append(nb::make_tuple(place, nb::bytes(code.data(), code.size())));
             return nb::make_tuple(signs, found.length);

@@ -29,6 +29,7 @@ void bind_lazy(nanobind::module_& m, const char* name) {
   };
   const auto all = [](const std::vector<const L*>& given) {
     std::vector<fst::LazyPtr<S>> out;
+    out.reserve(given.size());
     for (const L* each : given) out.push_back(each->lazy);
     return out;
   };
@@ -87,6 +88,7 @@ void bind_lazy(nanobind::module_& m, const char* name) {
       .def_static("replace", [=](const std::vector<std::pair<int64_t, const L*>>& given, bool call_input, bool call_output,
                                  bool return_input, bool return_output, int64_t return_label, uint64_t cache) {
         std::vector<std::pair<fst::Id, fst::LazyPtr<S>>> machines;
+        machines.reserve(given.size());
         for (const auto& [label, each] : given) machines.emplace_back(H::label(label), each->lazy);
         if (machines.empty()) fst::refuse("replace: there is no machine");
         const fst::CallLabels labels{call_input, call_output, return_input, return_output, H::label(return_label)};

@@ -8,6 +8,7 @@
 #include "python/bitmask_buffer.hpp"
 #include "python/calls.hpp"
 #include "python/texts.hpp"
+#include "threads/helpers.hpp"
 #ifdef TOKENFST_STRESS
 #include "bindings/matching/stress.hpp"
 #endif
@@ -40,53 +41,86 @@ void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<in
                               rows.stride());
 }
 
-// Rows whose masks are known are copied here and now: waking a thread costs more. Threads share the others.
+// The rows of one call of fill_bitmasks, which several threads share.
+class Rows {
+ public:
+  using Row = std::pair<Matcher*, uint32_t*>;
+
+  explicit Rows(std::vector<Row> rows) : rows_(std::move(rows)), unknown_(rows_.size()) {}
+
+  // Those whose masks are known are copied, `kAtOnce` by each thread at a time, by so many threads.
+  void fill_known(size_t threads) {
+    share(threads, rows_.size(), kAtOnce, [&](size_t i) { unknown_[i] = !rows_[i].first->fill_known(rows_[i].second); });
+    size_t left = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (unknown_[i]) rows_[left++] = rows_[i];
+    }
+    rows_.resize(left);
+  }
+  // The others are made, each by one thread. All are, also where one raises.
+  void make(size_t threads) {
+    share(threads, rows_.size(), 1, [&](size_t i) { rows_[i].first->fill(rows_[i].second); });
+  }
+  bool empty() const { return rows_.empty(); }
+
+ private:
+  static constexpr size_t kAtOnce = 8;
+
+  template <class F>
+  static void share(size_t threads, size_t count, size_t at_once, F&& row) {
+    std::atomic<size_t> next{0};
+    std::exception_ptr failure;
+    std::mutex failure_mutex;
+    const auto some = [&] {
+      for (size_t begin; (begin = next.fetch_add(at_once)) < count;) {
+        for (size_t i = begin; i < std::min(count, begin + at_once); ++i) {
+          try {
+            row(i);
+          } catch (...) {
+            const std::lock_guard lock(failure_mutex);
+            failure = std::current_exception();
+          }
+        }
+      }
+    };
+    threads = std::min<size_t>({threads, (count + at_once - 1) / at_once, std::thread::hardware_concurrency()});
+    if (threads <= 1) {
+      some();
+    } else {
+      const auto begun = Call::begun();
+      Helpers::share(threads - 1, [&] {
+        const Call helping(begun);
+        some();
+      });
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  std::vector<Row> rows_;
+  std::vector<uint8_t> unknown_;  // a byte each, which threads may write side by side
+};
+
+// Rows whose masks are known are copied first: few of them here and now, since waking a thread costs more; many by several threads.
 void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
   constexpr size_t kManyRows = 16;  // whose copies take longer than giving up Python's lock: some 20 microseconds
-  std::vector<std::pair<Matcher*, uint32_t*>> rows, work;
+  constexpr size_t kPart = 1 << 23;  // bytes of a thread: less is copied sooner than a second thread wakes up and shares the caches
+  std::vector<Rows::Row> found;
   std::optional<BitmaskBuffer> buffer;
   size_t words = 0;  // that it was looked at for
+  size_t bytes = 0;
   for (size_t i = 0; i < matchers.size(); ++i) {
     if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
     if (const size_t own = matchers[i]->automaton()->masks().words(); !buffer || own != words) buffer.emplace(bitmask, words = own);
-    rows.emplace_back(matchers[i], buffer->row(static_cast<int64_t>(i)));
+    found.emplace_back(matchers[i], buffer->row(static_cast<int64_t>(i)));
+    bytes += words * 4;
   }
+  Rows rows(std::move(found));
   std::optional<LongCall> call;
-  if (rows.size() > kManyRows) call.emplace();
-  for (const auto& [matcher, row] : rows) {
-    if (!matcher->fill_known(row)) work.emplace_back(matcher, row);
-  }
-  if (work.empty()) return;
+  if (matchers.size() > kManyRows) call.emplace();
+  rows.fill_known(call ? std::min<size_t>(threads, bytes / kPart) : 1);
+  if (rows.empty()) return;
   if (!call) call.emplace();
-  std::atomic<size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  auto fill_some = [&] {
-    for (size_t i; (i = next++) < work.size();) {
-      try {
-        work[i].first->fill(work[i].second);
-      } catch (...) {
-        std::lock_guard lock(failure_mutex);
-        failure = std::current_exception();
-      }
-    }
-  };
-  const size_t wanted = std::min<size_t>({threads, work.size(), std::thread::hardware_concurrency()});
-  const auto begun = wanted > 1 ? Call::begun() : Call::Clock::time_point{};
-  std::vector<std::thread> pool;
-  try {
-    while (pool.size() + 1 < wanted) {
-      pool.emplace_back([&] {
-        const Call helping(begun);
-        fill_some();
-      });
-    }
-  } catch (const std::system_error&) {
-    // No more threads to be had: those there are share the work.
-  }
-  fill_some();
-  for (std::thread& thread : pool) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  rows.make(threads);
 }
 
 constexpr size_t kMuch = 1 << 16;  // bytes: matchers that hold more are copied, and looked through, while others go on
@@ -98,6 +132,7 @@ std::string forced_bytes(Matcher& matcher) {
 uint32_t token_id(int64_t token) { return token < 0 || token >= UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(token); }
 std::vector<uint32_t> token_ids(const std::vector<int64_t>& tokens) {
   std::vector<uint32_t> ids;
+  ids.reserve(tokens.size());
   for (int64_t token : tokens) ids.push_back(token_id(token));
   return ids;
 }
@@ -118,11 +153,11 @@ text is; advancing takes time proportional to the token's bytes. Not for use by 
 
 Raises TokenIdError outside the vocabulary and TerminatedError after the end token.)")
       .def(
-          "accept_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.accept_tokens(token_ids(tokens)); }, "token_ids"_a,
-          nb::call_guard<LongCall>(),
+          "accept_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(token_ids(tokens)); },
+          "token_ids"_a, nb::call_guard<LongCall>(),
           "Advance by several tokens, or by none: False, and nothing changes, where one of them is not allowed.")
       .def(
-          "validate_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.validate_tokens(token_ids(tokens)); },
+          "validate_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.validate_tokens(token_ids(tokens)); },
           "token_ids"_a, nb::call_guard<LongCall>(),
           "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
       .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,

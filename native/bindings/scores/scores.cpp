@@ -1,9 +1,11 @@
 // The Python face of weighted automata over bytes and of lattices: `_native.WeightedBytes`, called by decoding/scores, and
-// `_native.lattice_forward` and `lattice_backward`, called by decoding/lattices, which checks the numbers of its graphs.
+// `_native.WeightedRules` of weighted grammars, and `_native.lattice_forward` and `lattice_backward`, called by decoding/lattices, which
+// checks the numbers of its graphs.
 #include "scores/lattice.hpp"
 #include "bindings/bindings.hpp"
 #include "python/calls.hpp"
 #include "python/numpy_arrays.hpp"
+#include "scores/rule_chart.hpp"
 #include "scores/token_scores.hpp"
 #include "vocabulary/vocabulary.hpp"
 
@@ -21,6 +23,10 @@ std::vector<Weighted> position_of(const WeightedBytes& machine, const Array<uint
   }
   return made;
 }
+
+// Work after which others may go on, in words that are cleared for a text, and what a step from one state takes of it: some 20
+// microseconds. A token's few bytes are read sooner than Python's lock is given up and taken back.
+constexpr size_t kMuch = 1 << 16, kStep = 64;
 
 template <class T>
 struct LatticeArrays {
@@ -76,6 +82,81 @@ void bind_lattice(nb::module_& m) {
       nb::arg("graph"), nb::arg("weights"), nb::arg("finals"), nb::arg("alpha"), nb::arg("totals"), nb::arg("scales"));
 }
 
+// The arrays of a table: where each number's entries begin, rules, targets, weights.
+using TableArrays = std::tuple<Array<uint32_t>, Array<uint32_t>, Array<uint32_t>, Array<double>>;
+
+RuleTable table_of(const TableArrays& arrays, size_t count, size_t rules, size_t states) {
+  const auto& [offsets, numbers, targets, weights] = arrays;
+  return {view(offsets), view(numbers), view(targets), view(weights), count, rules, states};
+}
+
+void bind_rules(nb::module_& m) {
+  nb::class_<RuleChart>(m, "RuleChart", "Where a text stands in a weighted grammar.")
+      .def("key",
+           [](const RuleChart& self) {
+             const std::string key = self.key();
+             return nb::bytes(key.data(), key.size());
+           })
+      .def_prop_ro("size", &RuleChart::size)
+      .def_prop_ro("end", [](const RuleChart& self) { return self.at(self.last()).end; });
+  nb::class_<WeightedRules>(m, "WeightedRules", "A weighted grammar without empty words, and its closures.")
+      .def(
+          "__init__",
+          [](WeightedRules* self, const WeightedBytes& bytes, const Array<uint32_t>& rule_of, const Array<uint32_t>& starts,
+             const Array<uint8_t>& reads, const TableArrays& calls, const TableArrays& predicts, const TableArrays& corners,
+             const TableArrays& units, const TableArrays& first, uint32_t root, double empty) {
+            const size_t states = bytes.num_states(), rules = starts.size();
+            if (reads.size() != states) throw Error(Fault::Constraint, "a weighted grammar has a mark for each state");
+            WeightedRules made{
+                bytes,
+                {rule_of.data(), rule_of.data() + rule_of.size()},
+                {starts.data(), starts.data() + rules},
+                table_of(calls, states, rules, states),
+                table_of(predicts, states, rules, states),
+                table_of(corners, rules, rules, states),
+                table_of(units, rules, rules, states),
+                table_of(first, 1, rules, states),
+                root,
+                empty,
+                {reads.data(), reads.data() + states},
+                {},
+            };
+            made.check();
+            new (self) WeightedRules(std::move(made));
+          },
+          nb::arg("bytes"), nb::arg("rule_of"), nb::arg("starts"), nb::arg("reads"), nb::arg("calls"), nb::arg("predicts"),
+          nb::arg("corners"), nb::arg("units"), nb::arg("first"), nb::arg("root"), nb::arg("empty"))
+      .def(
+          "start", [](const WeightedRules& self, uint64_t limit) { return first_chart(self, limit); }, nb::arg("limit"))
+      .def(
+          "advance",
+          [](const WeightedRules& self, const RuleChart& chart, nb::bytes data, uint64_t limit, double seconds) {
+            RuleChart made = chart;
+            double score;
+            {
+              const LongCall call;
+              Pace pace(seconds, "the chart of a weighted grammar");
+              score = advance_chart(self, made, {data.c_str(), data.size()}, limit, pace);
+            }
+            return std::pair(std::move(made), score);
+          },
+          nb::arg("chart"), nb::arg("data"), nb::arg("limit"), nb::arg("seconds"))
+      .def(
+          "scores",
+          [](const WeightedRules& self, const Vocabulary& vocabulary, bool initial, const RuleChart& chart, uint64_t limit,
+             double seconds) {
+            std::vector<float> scores(vocabulary.size(), -std::numeric_limits<float>::infinity());
+            {
+              const LongCall call;
+              Pace pace(seconds, "the scores of a vocabulary");
+              rule_scores(self, chart, initial ? vocabulary.initial_trie() : vocabulary.trie(), scores, limit, pace);
+            }
+            const size_t count = scores.size();
+            return to_numpy(std::move(scores), {count});
+          },
+          nb::arg("vocabulary"), nb::arg("initial"), nb::arg("chart"), nb::arg("limit"), nb::arg("seconds"));
+}
+
 }  // namespace
 
 void bind_scores(nb::module_& m) {
@@ -96,18 +177,23 @@ void bind_scores(nb::module_& m) {
           "advance",
           [](const WeightedBytes& self, const Array<uint32_t>& states, const Array<double>& weights, nb::bytes data) {
             std::vector<Weighted> at = position_of(self, states, weights);
-            WeightedSteps steps(self);
-            for (size_t k = 0; k < data.size() && !at.empty(); ++k) {
-              const size_t end = at.size();
-              steps.step(at, 0, end, static_cast<uint8_t>(data.c_str()[k]));
-              at.erase(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(end));
-            }
-            std::ranges::sort(at, {}, &Weighted::state);
+            const std::string_view text(data.c_str(), data.size());
             std::vector<uint32_t> found;
             std::vector<double> sums;
-            for (const auto& [state, weight] : at) {
-              found.push_back(state);
-              sums.push_back(weight);
+            {
+              std::optional<LongCall> call;
+              if (self.num_states() + kStep * text.size() * at.size() > kMuch) call.emplace();
+              WeightedSteps steps(self);
+              for (size_t k = 0; k < text.size() && !at.empty(); ++k) {
+                const size_t end = at.size();
+                steps.step(at, 0, end, static_cast<uint8_t>(text[k]));
+                at.erase(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(end));
+              }
+              std::ranges::sort(at, {}, &Weighted::state);
+              for (const auto& [state, weight] : at) {
+                found.push_back(state);
+                sums.push_back(weight);
+              }
             }
             const size_t count = at.size();
             return nb::make_tuple(to_numpy(std::move(found), {count}), to_numpy(std::move(sums), {count}));
@@ -128,6 +214,7 @@ void bind_scores(nb::module_& m) {
             return to_numpy(std::move(scores), {count});
           },
           nb::arg("vocabulary"), nb::arg("initial"), nb::arg("states"), nb::arg("weights"), nb::arg("seconds"));
+  bind_rules(m);
   bind_lattice<float>(m);
   bind_lattice<double>(m);
 }

@@ -51,6 +51,7 @@ class ProgramCode {
     made->code_ = code_;
     made->sizes_ = sizes_;
     made->blob_ = blob_;
+    made->rows_ = rows_;
     made->tables_ = tables_;
     numbers_.for_each([&](uint64_t node, uint32_t value) { made->numbers_.insert(node, value); });
     return made;
@@ -59,6 +60,7 @@ class ProgramCode {
   size_t length() const { return sizes_.size(); }
   bool speaks_of_tokens() const { return speaks_of_tokens_; }
   nb::bytes blob() const { return nb::bytes(blob_.data(), blob_.size()); }
+  nb::bytes rows() const { return nb::bytes(rows_.data(), rows_.size()); }
   auto code() const { return to_numpy(std::vector<int32_t>(code_), {code_.size()}); }
   int64_t size_of(size_t number) const { return sizes_.at(number); }
 
@@ -68,7 +70,7 @@ class ProgramCode {
     const Op op = op_of(node);
     const nb::object value = nb::borrow(node_of(node).value), source = nb::borrow(node_of(node).source);
     if (!value.is_none()) own_operands(op, value, operands);
-    speaks_of_tokens_ |= op == Op::OneToken || op == Op::Tokens;
+    speaks_of_tokens_ |= op == Op::OneToken || op == Op::Tokens || op == Op::FewTokens;
     if (!source.is_none()) labels.append(nb::make_tuple(number, source));
     code_.push_back(static_cast<int32_t>(op));
     code_.push_back(static_cast<int32_t>(operands.size()));
@@ -189,7 +191,12 @@ class ProgramCode {
         blob_.append(text.c_str(), text.size());
         return;
       }
-      case Op::Bytes: return numbered(value, sets, operands);
+      case Op::Bytes: {
+        const size_t known = sets.size();
+        numbered(value, sets, operands);
+        if (sets.size() != known) rows_ += row_of(value);
+        return;
+      }
       case Op::Tokens: return numbered(value, token_names, operands);
       case Op::Machine: return table(value, machines, operands);
       case Op::Words: return table(value, lexicons, operands);
@@ -209,6 +216,11 @@ class ProgramCode {
     if (!index.is_valid()) throw nb::python_error();
     operands.push_back(static_cast<int32_t>(integer(index)));
   }
+  // The bits of a set as 32 bytes.
+  static std::string row_of(const nb::object& bits) {
+    const auto row = nb::cast<nb::bytes>(bits.attr("to_bytes")(32, "little"));
+    return {row.c_str(), row.size()};
+  }
   void table(const nb::object& value, nb::list& known, std::vector<int32_t>& operands) {
     auto [at, fresh] = tables_.try_emplace(value.ptr(), static_cast<int32_t>(known.size()));
     if (fresh) known.append(value);
@@ -217,7 +229,7 @@ class ProgramCode {
 
   std::vector<int32_t> code_, operands_;
   std::vector<int64_t> sizes_;  // of each instruction, its positions with counted repetitions written out
-  std::string blob_;
+  std::string blob_, rows_;  // words; sets, 32 bytes each
   std::vector<bool> doubted_;
   bool speaks_of_tokens_ = false;
   std::unordered_map<PyObject*, int32_t> tables_;
@@ -243,6 +255,7 @@ inline void bind_program_code(nb::module_& m) {
       .def_prop_ro("length", &ProgramCode::length)
       .def_prop_ro("code", &ProgramCode::code, nb::rv_policy::automatic)
       .def_prop_ro("blob", &ProgramCode::blob)
+      .def_prop_ro("rows", &ProgramCode::rows, "The sets, 32 bytes each.")
       .def_ro("labels", &ProgramCode::labels)
       .def_ro("assured", &ProgramCode::assured)
       .def_prop_ro("speaks_of_tokens", &ProgramCode::speaks_of_tokens)

@@ -61,20 +61,6 @@ class PlainParts {
   std::unordered_map<PyObject*, uint64_t> known_;
 };
 
-// The only one of `keywords` (a dict) that a schema (a dict) has; None if it has several, or none.
-inline nb::object only_keyword(const nb::dict& schema, const nb::dict& keywords) {
-  Py_ssize_t at = 0;
-  PyObject *name, *value, *found = nullptr;
-  while (PyDict_Next(schema.ptr(), &at, &name, &value)) {
-    const int known = PyDict_Contains(keywords.ptr(), name);
-    if (known < 0) throw nb::python_error();
-    if (!known) continue;
-    if (found) return nb::none();
-    found = name;
-  }
-  return found ? nb::borrow(found) : nb::none();
-}
-
 // Whether these are a dict from strings to schemas, and a list of strings; all as `json.loads` makes them.
 inline bool are_members(nb::handle properties, nb::handle required) {
   if (Py_TYPE(properties.ptr()) != &PyDict_Type || Py_TYPE(required.ptr()) != &PyList_Type) return false;
@@ -215,7 +201,6 @@ inline void bind_schema(nb::module_& m) {
   nb::class_<PlainForms>(m, "PlainForms", "Documents whose keywords have the forms that almost all have.")
       .def(nb::init<>())
       .def("hold", &PlainForms::hold, "document"_a.none(), "forms"_a);
-  m.def("only_keyword", &only_keyword, "schema"_a, "keywords"_a);
   m.def("are_members", &are_members, "properties"_a, "required"_a);
   m.def("plain_parts", [](nb::handle value) { return PlainParts().of(value.ptr()); }, "value"_a.none());
 }

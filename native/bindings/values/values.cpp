@@ -2,11 +2,13 @@
 #include "bindings/bindings.hpp"
 #include "bindings/values/lexicon.hpp"
 #include "bindings/values/machine.hpp"
+#include "bindings/values/plain_schema.hpp"
 #include "bindings/values/program.hpp"
 #include "bindings/values/program_code.hpp"
 #include "bindings/values/schema.hpp"
 #include "bindings/values/spelling.hpp"
 #include "bindings/values/suffix.hpp"
+#include "bindings/values/word_tree.hpp"
 #include "python/live_states.hpp"
 #include "words/word_room.hpp"
 
@@ -17,7 +19,9 @@ void bind_values(nanobind::module_& m) {
   bind_nodes(m);
   bind_program_code(m);
   bind_schema(m);
+  bind_plain_schema(m);
   bind_spelling(m);
+  bind_word_tree(m);
   bind_live_states(m);
   bind_word_room(m);
   bind_machine(m);

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from tokenfst.automata.languages.constraint import Constraint, encode
-from tokenfst.automata.languages.explanation import Explanation
-from tokenfst.automata.languages.readable import quoted
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.operands import encode
+from tokenfst.automata.languages.shown.explanation import Explanation
+from tokenfst.automata.languages.shown.readable import quoted
 from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.door import compile

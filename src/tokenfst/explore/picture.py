@@ -12,9 +12,9 @@ from typing import Any
 
 from tokenfst.automata.characters.utf8 import Ranges, normalize
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.automata.languages.drawing import bytes_label
-from tokenfst.automata.languages.readable import character_class, quoted
-from tokenfst.automata.languages.walk import Walk
+from tokenfst.automata.languages.shown.drawing import bytes_label
+from tokenfst.automata.languages.shown.readable import character_class, quoted
+from tokenfst.automata.languages.texts.walk import Walk
 from tokenfst.explore.layout import place
 
 _ASCII_END = 0x80

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tokenfst.automata.expressions.expression import ALL_BYTES
-from tokenfst.automata.languages.drawing import Edge, bytes_label, check_size, draw_graph
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.shown.drawing import bytes_label
+from tokenfst.automata.pictures.drawing import Edge, check_size, draw_graph
 from tokenfst.automata.regex.translate import regex
 from tokenfst.errors import DrawingError, MissingDependencyError
 

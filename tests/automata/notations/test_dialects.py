@@ -104,7 +104,7 @@ def test_dispatch_by_its_definition() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "match"),
     [
-        ('root ::= a\na[temperature=0.7] ::= "x"', UnsupportedPatternError, "how tokens are drawn"),
+        ('root ::= a\na[temperature=-1] ::= "x"', PatternSyntaxError, "not negative"),
         ('root ::= a\na[lazy, lazy] ::= "x"', PatternSyntaxError, "stands twice"),
         ('root ::= a\na[lazy=1] ::= "x"', PatternSyntaxError, "takes no value"),
         ('root ::= a\na[max_chars=x] ::= "x"', PatternSyntaxError, "a number of characters"),
@@ -212,7 +212,7 @@ def test_lark_as_llguidance_writes_it() -> None:
         f_bar[capture="call"]: f_bar_hd "=bar>" /[0-9]+/ "</function>"
     """)
     text = 'see <function=foo>{"a": 1}</function> and\n<function=bar>12</function> done'
-    assert (calls.accepts(text) and not calls.accepts("<function=bar>x</function>")) or True
+    assert calls.accepts(text) and calls.accepts("<function=bar>x</function>")  # TEXT may hold that, too
     assert calls.captures(text)["call"][0].text == " and\n<function=bar>12</function>"
     dashes = lark_grammar('start: my-rule{2} my-rule\nmy-rule: "a"{,2} A-B?\nA-B: "b"{1,}')
     assert dashes.accepts("abbaab") and not dashes.accepts("bbc")
@@ -227,10 +227,7 @@ def test_lark_as_llguidance_writes_it() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "match"),
     [
-        ('start[stop="x"]: /a/', UnsupportedPatternError, "suffix="),
-        ("start[max_tokens=5]: /a/", UnsupportedPatternError, "one_token"),
-        ("start[temperature=0.5]: /a/", UnsupportedPatternError, "where you sample"),
-        ("start[color=5]: /a/", PatternSyntaxError, "there are capture, lazy, suffix, stop_capture"),
+        ("start[color=5]: /a/", PatternSyntaxError, "there are capture, lazy, suffix, stop, stop_capture"),
         ("start[capture, capture]: /a/", PatternSyntaxError, "twice"),
         ("start[capture=5]: /a/", PatternSyntaxError, "quotation marks"),
         ("start[lazy=5]: /a/", PatternSyntaxError, "no value"),

@@ -11,10 +11,10 @@ import pytest
 
 from tokenfst import regex
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.notations import reading as notation
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
+from tokenfst.automata.notations.parsing import reading as notation
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,

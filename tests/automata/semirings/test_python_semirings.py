@@ -231,3 +231,15 @@ def test_what_is_refused() -> None:
         sr.String("restrict").plus((1,), (2,))
     with pytest.raises(TypeError):
         sr.union(strings, "a")  # type: ignore[arg-type]
+
+
+def test_what_a_semiring_does_not_say() -> None:
+    class Nothing(sr.Semiring):
+        name = "nothing"
+        zero, one = 0, 1
+
+    for call in (Nothing().plus, Nothing().times):
+        with pytest.raises(FstOpError, match="'nothing' does not say"):
+            call(1, 1)
+    with pytest.raises(FstOpError, match="star"):
+        Nothing().star(1)

@@ -19,7 +19,7 @@ from tokenfst import (
     structural_tag,
 )
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
-from tokenfst.automata.structural_tags.xml_styles import STYLES
+from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
 from tokenfst.errors import SchemaError, StructuralTagError
 
 TYPED = {"deepseek_xml", "deepseek_v4_1_xml", "cohere_xml", "kimi_k3_xml"}

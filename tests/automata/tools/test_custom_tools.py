@@ -84,8 +84,10 @@ def test_what_no_string_holds_is_refused_by_name() -> None:
     )
     with pytest.raises(ToolError, match="items that must differ"):
         tokenfst.tools([custom(differ)], format="qwen_3")
-    with pytest.raises(ToolError, match="what ends the input cannot be left out"):
-        tokenfst.tools([custom(differ)], format="harmony")
+    for definition in (differ, "start: few\nfew[max_tokens=3]: /[a-z]+/"):
+        with pytest.raises(ToolError, match="what ends the input cannot be left out") as caught:
+            tokenfst.tools([custom(definition)], format="harmony")
+        assert caught.value.pointer == "#/0/format"
 
 
 def test_a_request_with_a_recursive_grammar() -> None:

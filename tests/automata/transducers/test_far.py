@@ -95,6 +95,26 @@ def test_several_archives_are_read_as_one(tmp_path: Path) -> None:
         read.get_fst()
 
 
+def test_a_machines_own_file_is_an_archive_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "one.fst"
+    with fst.FarWriter.create(path, "log64", "fst") as far:
+        far["any key"] = fst.accep("ab", 0.5, "log64")
+        with pytest.raises(FstOpError, match="file of one machine, which it has"):
+            far["key two"] = fst.accep("ab", arc_type="log64")
+    assert fst.equal(fst.read(path), fst.accep("ab", 0.5, "log64"))
+    ours, theirs_ = fst.FarReader.open(path, path), pywrapfst.FarReader.open(str(path), str(path))
+    assert (ours.far_type(), ours.arc_type()) == (theirs_.far_type(), theirs_.arc_type()) == ("fst", "log64")
+    assert [key for key, _ in ours] == [str(path)] * 2 == [key for key, _ in theirs_]
+    with (
+        pytest.raises(FstOpError, match="none was added"),
+        fst.FarWriter.create(tmp_path / "none", far_type="fst"),
+    ):
+        pass
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(FstIOError, match="ends too early"):
+        fst.FarReader.open(path)
+
+
 def test_const_machines_stand_in_archives(tmp_path: Path) -> None:
     data = fst.accep("ab").write_to_string("const")
     key = struct.pack("<i", 1) + b"k"
@@ -140,7 +160,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FstOpError, match="closed"):
         far.add("c", word)
     with pytest.raises(FstArgError, match="far_type"):
-        fst.Far(tmp_path / "x", "w", far_type="fst")
+        fst.Far(tmp_path / "x", "w", far_type="stable")
     with pytest.raises(FstArgError, match="mode"):
         fst.Far(tmp_path / "x", "a")
     with pytest.raises(RuntimeError), fst.FarWriter.create(tmp_path / "never"):

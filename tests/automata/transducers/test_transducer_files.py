@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import random
+import re
 import struct
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from support.worlds.transducer_worlds import ours, theirs
 import tokenfst.fst as fst
 from reference.transducers.transducers import random_plain
 from tokenfst import Budget
+from tokenfst.automata.openfst.headers import Cursor
 from tokenfst.errors import BudgetExceeded, FstError, FstIOError
 
 ARC_TYPES = ("standard", "tropical64", "log", "log64", "real", "real64", "minmax", "minmax64", "boolean")
@@ -129,6 +131,47 @@ def test_files_of_other_kinds_are_named(tmp_path: Path) -> None:
         fst.read(tmp_path / "missing")
     with pytest.raises(BudgetExceeded):
         fst.from_bytes(fst.to_bytes(a_machine(2, states=5)), budget=Budget(bytes=10))
+
+
+@pytest.mark.parametrize("arc_type", ["standard", "log", "log64"])
+def test_aligned_const_files_are_read(arc_type: str, tmp_path: Path) -> None:
+    machine = a_machine(3, arc_type, states=7)
+    plain = machine.write_to_string("const")
+    cursor = Cursor(plain)
+    cursor.header()
+    at = cursor.at
+    head = bytearray(plain[:at])
+    struct.pack_into("<ii", head, at - 40, 1, 4)  # version 1, aligned
+    states = machine.num_states() * (16 + (8 if arc_type == "log64" else 4))
+    parts = b""
+    for part in (bytes(head), plain[at : at + states], plain[at + states :]):
+        parts += bytes(-len(parts) % 16 if parts else 0) + part
+    path = tmp_path / "aligned.fst"
+    path.write_bytes(parts)
+    assert fst.equal(fst.read(path), machine)
+    assert fst.equal(fst.from_pynini(pywrapfst.convert(pywrapfst.Fst.read(str(path)), "vector")), machine)
+    for length in range(at, len(parts), 7):
+        with pytest.raises(FstIOError):
+            fst.from_bytes(parts[:length])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "left_gallic_standard",
+        "min_gallic_log",
+        "tropical_LT_tropical",
+        "expectation_standard_real",
+        "standard_^3",
+    ],
+)
+def test_arcs_of_no_single_number_are_refused(name: str) -> None:
+    old = struct.pack("<i", 8) + b"standard"
+    data = fst.to_bytes(a_machine()).replace(old, struct.pack("<i", len(name)) + name.encode())
+    with pytest.raises(
+        FstIOError, match=rf"{re.escape(repr(name))}, whose weights are not single numbers.*semirings"
+    ):
+        fst.from_bytes(data)
 
 
 def test_a_weight_in_a_file_must_be_one() -> None:

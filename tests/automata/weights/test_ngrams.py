@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 
 import pytest
 
+import tokenfst.fst as fst
 from reference.transducers.random_arpa import arpa
 from reference.transducers.weighted import ngram_weight, texts
-from tokenfst import Budget, NGramModel
+from tokenfst import Budget, NGramModel, Vocabulary, WeightedLanguage, compile
 from tokenfst.automata.weights.arpa import read_arpa
 from tokenfst.errors import ArpaError, BudgetExceeded
 
@@ -106,3 +108,31 @@ def test_symbols_that_do_not_fit() -> None:
         NGramModel.from_arpa(swapped, unit="character").to_weighted()
     with pytest.raises(BudgetExceeded, match="n-gram model"):
         NGramModel.from_arpa(text, unit="character").to_weighted(Budget(states=2))
+
+
+@pytest.mark.parametrize(
+    "symbol", ["0x+a", "0x a", "0x0_", "0xag", "0x٠١", "0X0a", "0x0", "0x00a", "\ud800", ""]
+)
+def test_symbols_that_are_no_bytes(symbol: str) -> None:
+    from tokenfst.automata.openfst.labels import symbol_bytes
+
+    assert symbol_bytes(symbol) is None
+    text = arpa(["a"], 1, 0)
+    model = NGramModel.from_arpa(text, unit="character")
+    with pytest.raises(ArpaError, match="no character"):
+        model.spelling(symbol)
+    assert (symbol_bytes("0x0A"), symbol_bytes("0xfF"), symbol_bytes("é")) == (b"\n", b"\xff", "é".encode())
+
+
+def test_a_model_given_as_an_fst(tmp_path: Path) -> None:
+    """Written to OpenFst's file, read back and fused: the same scores as those of the ARPA model."""
+    model = NGramModel.from_arpa(arpa(["a", "b", "c"], 3, 4), unit="character").to_weighted()
+    model.to_fst().write(str(tmp_path / "model.fst"))
+    found = WeightedLanguage.from_fst(fst.read(str(tmp_path / "model.fst")))
+    vocabulary = Vocabulary([b"a", b"b", b"ab", b"c", b""], 4)
+    one, other = compile(model, vocabulary).matcher(), compile(found, vocabulary).matcher()
+    for token in (0, 2, 3, 1, 1, 4):
+        assert one.scores() == pytest.approx(other.scores(), abs=1e-5)
+        assert one.accept_token(token)
+        assert other.accept_token(token)
+    assert one.log_weight == pytest.approx(other.log_weight)

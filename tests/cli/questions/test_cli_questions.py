@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from support.programs.command_line import TOY_END, TOY_TOKENS, tokenfst, toy, write_toy
 
+from tests.reference.tokens.mask_table import MaskTable
 from tokenfst import TokenAutomaton, Vocabulary, compile, gbnf, regex
 from tokenfst.cli.artifacts.inspecting import access_words, mask_counts
 from tokenfst.cli.artifacts.vocabularies import round_trip
 from tokenfst.cli.questions.comparing import compare
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.token_automaton import MaskTable
 from tokenfst.errors import UnspellableWarning
 
 

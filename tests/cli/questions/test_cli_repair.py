@@ -29,5 +29,10 @@ def test_a_file_as_a_whole(tmp_path: Path) -> None:
 def test_costs_and_what_cannot_be() -> None:
     assert tokenfst("repair", "ab|b", "c", "--replace", "0.5").out == "b\n"
     assert tokenfst("repair", "b", "c", "--insert", "inf", "--replace", "inf").code != 0
-    nested = tokenfst("repair", "--grammar", "json", "[")
-    assert nested.code != 0 and "Language" in nested.err
+
+
+def test_grammars_and_recursive_schemas(tmp_path: Path) -> None:
+    assert tokenfst("repair", "--grammar", "json", '[{"a": [1, 2}]').out == '[{"a": [1, 2]}]\n'
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps({"type": "array", "items": {"$ref": "#"}}))
+    assert tokenfst("repair", "--json-schema", str(schema), "[[], []").out == "[[], []]\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -10,14 +11,23 @@ import numpy as np
 import pydantic
 import pytest
 
-from tokenfst import Generator, Vocabulary, compile, gbnf, regex
-from tokenfst.errors import DecodingError, MatcherError, ModelError, TokenBudgetError, VocabularyMismatchError
+from tokenfst import Generator, Vocabulary, WeightedLanguage, compile, gbnf, regex
+from tokenfst.errors import (
+    DecodingError,
+    LogitsError,
+    MatcherError,
+    ModelError,
+    TokenBudgetError,
+    VocabularyMismatchError,
+)
 
 llama_cpp = pytest.importorskip(
     "llama_cpp", reason="llama.cpp has an environment of its own: make test-llama"
 )
 gguf = pytest.importorskip("gguf")
 engine = pytest.importorskip("tokenfst.decoding.engines.llama_cpp")
+samplers = pytest.importorskip("tokenfst.decoding.engines.llama_sampler")
+PIECES = ["▁", "▁the", "▁a", "ab", "▁▁", "é", "12", "a", "b", "x", *"0123456789", "-", "tr", "ue", "▁true"]
 WORDS = ["ab", "cd", "Ġa", "Ġthe", "12", '{"', '":', "true", "é"]
 
 
@@ -33,13 +43,17 @@ def bytes_to_letters() -> list[str]:
     return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
 
 
-def write_model(path: Path) -> Path:
-    """A random two-layer Llama with a byte-level vocabulary."""
+def write_model(path: Path, *, pieces: bool = False) -> Path:
+    """A random two-layer Llama with a byte-level vocabulary, or with SentencePiece's pieces and tokens for bytes."""
     letters = bytes_to_letters()
     words = ["".join(letters[byte] for byte in word.replace("Ġ", " ").encode()) for word in WORDS]
     tokens = [*letters, *words, "<|end|>", "<|turn|>"]
     merges = [f"{word[:-1]} {word[-1]}" for word in words if len(word) == 2]
     kinds = [gguf.TokenType.NORMAL] * (len(tokens) - 2) + [gguf.TokenType.CONTROL] * 2
+    if pieces:
+        tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *PIECES]
+        kinds = [gguf.TokenType.UNKNOWN, *[gguf.TokenType.CONTROL] * 2, *[gguf.TokenType.BYTE] * 256]
+        kinds += [gguf.TokenType.NORMAL] * len(PIECES)
     writer = gguf.GGUFWriter(str(path), "llama")
     width, heads, head = 64, 2, 32
     for name, value in {
@@ -49,14 +63,20 @@ def write_model(path: Path) -> Path:
     }.items():  # fmt: skip
         getattr(writer, f"add_{name}")(value)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(tokens)
     writer.add_token_types(kinds)
-    writer.add_token_merges(merges)
-    writer.add_eos_token_id(len(tokens) - 2)
-    writer.add_bos_token_id(len(tokens) - 2)
-    writer.add_eot_token_id(len(tokens) - 1)
+    if pieces:
+        writer.add_tokenizer_model("llama")
+        writer.add_token_scores([-float(place) for place in range(len(tokens))])
+        writer.add_eos_token_id(2)
+        writer.add_bos_token_id(1)
+    else:
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("gpt-2")
+        writer.add_token_merges(merges)
+        writer.add_eos_token_id(len(tokens) - 2)
+        writer.add_bos_token_id(len(tokens) - 2)
+        writer.add_eot_token_id(len(tokens) - 1)
     writer.add_chat_template("{% for m in messages %}{{m['role']}}: {{m['content']}} {% endfor %}")
     draw = np.random.default_rng(0)
 
@@ -145,3 +165,128 @@ def test_what_does_not_fit_is_refused(model):
         processor(np.array([1, 2]), scores)
     with pytest.raises(VocabularyMismatchError, match="llama_vocabulary"):
         engine.LlamaConstraint(compile(regex("a+"), Vocabulary([b"a"] * 999, 5)))(np.array([1]), scores)
+
+
+@pytest.fixture(scope="module")
+def of_pieces(tmp_path_factory) -> Any:
+    path = write_model(tmp_path_factory.mktemp("gguf") / "pieces.gguf", pieces=True)
+    return llama_cpp.Llama(str(path), n_ctx=256, n_threads=1, verbose=False, seed=1)
+
+
+def test_a_vocabulary_of_sentencepiece_is_what_llama_cpp_writes(of_pieces):
+    vocabulary = engine.llama_vocabulary(of_pieces)
+    assert vocabulary.tokens[:3] == (b"", b"", b"") and vocabulary.eos_token_ids == (2,)
+    assert list(vocabulary.tokens[3:259]) == [bytes([byte]) for byte in range(256)]
+    assert vocabulary.tokens[259:] == tuple(piece.replace("▁", " ").encode() for piece in PIECES)
+    for text in ("x the ab 12", "ab  é東京", "a"):
+        ids = of_pieces.tokenize(text.encode(), add_bos=False)
+        assert vocabulary.decode(ids).removeprefix(b" ") == text.encode()
+
+
+@pytest.mark.parametrize("pattern", [r"( the| a){2,4}", "[0-9]{3}-(é|x)+", "(ab)* true"])
+def test_completions_by_pieces_are_in_the_language(of_pieces, pattern):
+    automaton = compile(regex(pattern), engine.llama_vocabulary(of_pieces))
+    for seed in range(4):
+        processor = llama_cpp.LogitsProcessorList([engine.LlamaConstraint(automaton, 14)])
+        found = of_pieces.create_completion(
+            "x", max_tokens=14, temperature=1.0, seed=seed, logits_processor=processor
+        )
+        assert re.fullmatch(pattern, found["choices"][0]["text"]), found
+    assert generated(of_pieces, pattern, 14, 3)
+
+
+def generated(model: Any, pattern: str, room: int, seed: int, *cuts: Any) -> list[str]:
+    """Texts of one prompt by llama.cpp's own chain of samplers, without llama-cpp-python's loop: one, and one by the
+    chain that was cloned when the first token was chosen."""
+    c, vocabulary = llama_cpp, engine.llama_vocabulary(model)
+    automaton = compile(regex(pattern), vocabulary)
+    chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())
+    sampler = samplers.LlamaSampler(automaton, room)
+    for each in (sampler.pointer, *cuts, c.llama_sampler_init_dist(seed)):
+        c.llama_sampler_chain_add(chain, each)
+    prompt, texts, clone = model.tokenize(b"x"), [], None
+    for _ in range(2):
+        model.reset()
+        model.eval(prompt)
+        tokens: list[int] = []
+        using = chain if clone is None else clone
+        while len(tokens) < room:
+            token = c.llama_sampler_sample(using, model._ctx.ctx, -1)
+            if token in vocabulary.eos_token_ids:
+                break
+            tokens.append(token)
+            model.eval([token])
+            if clone is None:
+                clone, first = c.llama_sampler_clone(chain), token
+        assert re.fullmatch(pattern, vocabulary.decode([first, *tokens] if texts else tokens).decode())
+        texts.append(vocabulary.decode(tokens).decode())
+        if not texts[1:]:
+            room -= 1
+            model.reset()
+            model.eval([*prompt, first])
+            prompt = [*prompt, first]
+    sampler.check()
+    before = len(samplers._known)
+    for each in (chain, clone):
+        c.llama_sampler_free(each)
+    assert len(samplers._known) == before - 2
+    return texts
+
+
+def test_a_sampler_of_llama_cpps_own_chains(model):
+    for seed in range(4):
+        generated(model, r"[0-9]{3}-[a-f]{2,6}", 12, seed)
+        generated(model, r"x{3,9}", 9, seed)
+    assert not samplers._known
+
+
+def test_what_goes_wrong_in_a_sampler_is_told(model):
+    c, vocabulary = llama_cpp, engine.llama_vocabulary(model)
+    automaton = compile(regex("ab"), vocabulary)
+    with pytest.raises(TokenBudgetError):
+        samplers.LlamaSampler(automaton, 0)
+    sampler = samplers.LlamaSampler(automaton)
+    array = (c.llama_token_data * 3)(
+        *[c.llama_token_data(token, 1.0, 0.0) for token in (ord("z"), ord("a"), 10**6)]
+    )
+    candidates = c.llama_token_data_array(data=array, size=3, selected=-1, sorted=False)
+    c.llama_sampler_apply(sampler.pointer, ctypes.byref(candidates))
+    assert [each.logit for each in array] == [-np.inf, 1.0, -np.inf]
+    c.llama_sampler_accept(sampler.pointer, ord("z"))
+    with pytest.raises(LogitsError, match="not allow"):
+        sampler.check()
+    assert sampler.is_over()
+    c.llama_sampler_reset(sampler.pointer)
+    sampler.check()
+    candidates.size = 1
+    c.llama_sampler_apply(sampler.pointer, ctypes.byref(candidates))
+    with pytest.raises(LogitsError, match="candidates"):
+        sampler.check()
+    assert c.llama_sampler_name(sampler.pointer) == b"tokenfst"
+    c.llama_sampler_free(sampler.pointer)
+
+
+def test_scores_are_added(model):
+    """With a weight that outdoes the model, the text is the likeliest one of the weighted language."""
+    vocabulary = engine.llama_vocabulary(model)
+    automaton = compile(regex("[a-d]{4}"), vocabulary)
+    scores = compile(
+        WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized(), vocabulary
+    )
+
+    def text(weight):
+        processor = engine.LlamaConstraint(automaton, 8, scores=scores, scores_weight=weight)
+        made = model.create_completion(
+            "record: ",
+            max_tokens=8,
+            temperature=1.0,
+            seed=1,
+            logits_processor=llama_cpp.LogitsProcessorList([processor]),
+        )
+        return made["choices"][0]["text"]
+
+    assert text(50.0) == "dcba" and text(0.0) in ("abcd", "dcba", "bbbb") and text(-50.0) == "abcd"
+    with pytest.raises(LogitsError, match="score"):
+        engine.LlamaConstraint(compile(regex("x"), vocabulary), 8, scores=scores)(
+            np.array([1]), np.zeros(len(vocabulary), np.float32)
+        )

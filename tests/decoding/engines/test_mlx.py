@@ -10,7 +10,15 @@ import pydantic
 import pytest
 from support.engines.serving import tiny_tokenizer
 
-from tokenfst import Generator, Vocabulary, apply_token_bitmask_inplace, compile, gbnf, regex
+from tokenfst import (
+    Generator,
+    Vocabulary,
+    WeightedLanguage,
+    apply_token_bitmask_inplace,
+    compile,
+    gbnf,
+    regex,
+)
 from tokenfst.errors import (
     ArgumentTypeError,
     DecodingError,
@@ -281,3 +289,17 @@ def test_what_does_not_fit_is_refused(model, tokenizer, vocabulary):
             max_tokens=5,
             logits_processors=[forbid, engine.MLXConstraint(automaton, 5)],
         )
+
+
+def test_scores_are_added(model, tokenizer, vocabulary, sampler):
+    """With a weight that outdoes the model, the text is the likeliest one of the weighted language."""
+    automaton = compile(regex("[a-d]{4}"), vocabulary)
+    scores = compile(
+        WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized(), vocabulary
+    )
+    for weight, texts in ((50.0, ["dcba"]), (0.0, ["abcd", "dcba", "bbbb"]), (-50.0, ["abcd"])):
+        found = mlx_lm.generate(
+            model, tokenizer, "the", max_tokens=8, sampler=sampler,
+            logits_processors=[engine.MLXConstraint(automaton, 8, scores=scores, scores_weight=weight)],
+        )  # fmt: skip
+        assert found in texts

@@ -12,7 +12,7 @@ import pytest
 from support.engines import tiny_onnx
 from support.engines.serving import tiny_byte_pairs
 
-from tokenfst import Generator, Vocabulary, compile, gbnf, regex
+from tokenfst import Generator, Vocabulary, WeightedLanguage, compile, gbnf, regex
 from tokenfst.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -208,3 +208,16 @@ def test_a_generator_of_typed_answers(model, folder, vocabulary):
         generate("", regex("x"), max_new_tokens=2)
     with pytest.raises(ModelError, match="a chat"):
         generate([{"role": "user", "content": "hi"}], regex("x"), max_new_tokens=2)
+
+
+def test_scores_are_added(model, vocabulary):
+    """With a weight that outdoes the model, the text is the likeliest one of the weighted language."""
+    automaton = compile(regex("[a-d]{4}"), vocabulary)
+    scores = compile(
+        WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized(), vocabulary
+    )
+    for weight, texts in ((50.0, [b"dcba"]), (0.0, [b"abcd", b"dcba", b"bbbb"]), (-50.0, [b"abcd"])):
+        tokens = engine.genai_generate(
+            model, [5, 6, 7], automaton, 8, do_sample=True, random_seed=3, scores=scores, scores_weight=weight
+        )
+        assert vocabulary.decode(list(tokens)) in texts

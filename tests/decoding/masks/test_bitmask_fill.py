@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,40 @@ def test_as_one_by_one(count, threads):
     assert not together[count:].any(), "rows without a matcher stay as they are"
     if count:
         assert set(np.flatnonzero(unpack_bitmask(together[0], 15))) == {0, 1, 2, 10, 11, 12, 13, 14}
+
+
+def test_many_known_rows_are_shared_out():
+    """Rows of more than a megabyte: threads copy them side by side, again and again, also beside masks to be made."""
+    wide = Vocabulary(
+        [*(bytes([b]) for b in range(97, 107)), *(f"a{k:x}".encode() for k in range(60_000)), b""], 60_010
+    )
+    automaton = compile(regex("a[0-9a-f]{0,9}b?|[b-j]{0,20}"), wide)
+    places = [automaton.matcher() for _ in range(260)]
+    for row, matcher in enumerate(places):
+        assert matcher.accept_tokens([row % 7 + 1] * (row % 5))
+    alone = allocate_token_bitmask(260, len(wide))
+    for row, matcher in enumerate(places[:200]):
+        matcher.fill_next_token_bitmask(alone, row)
+    for _ in range(5):
+        together = allocate_token_bitmask(260, len(wide))
+        fill_bitmasks(places, together, 4)
+        for row, matcher in enumerate(places[200:], 200):
+            matcher.fill_next_token_bitmask(alone, row)
+        np.testing.assert_array_equal(together, alone)
+    with pytest.raises(TypeError):
+        fill_bitmasks([*places[:200], None], together, 4)
+    fill_bitmasks([places[0]] * 260, together, 4)  # one matcher again and again: others wait for it
+    assert (together == alone[0]).all()
+
+
+def test_by_several_threads_of_python_at_once():
+    """Several batches at the same time: helpers go from one to another."""
+    right = np.zeros((60, 1), np.int32)
+    fill_bitmasks(matchers(60), right, 1)
+    found = [np.zeros((60, 1), np.int32) for _ in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda bitmask: fill_bitmasks(matchers(60), bitmask, 3), found))
+    assert all((bitmask == right).all() for bitmask in found)
 
 
 def test_into_a_torch_tensor():

@@ -3,6 +3,8 @@ without a constraint; tokens that another processor forbids."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -275,3 +277,14 @@ def test_rows_that_do_not_go_with_the_scores(vocabulary):
     processor = logits_processor.ConstraintLogitsProcessor(compile(regex("ab"), vocabulary))
     with pytest.raises(MaskBufferError, match="2 rows of input_ids do not go with 3 rows of scores"):
         processor(torch.zeros(2, 1, dtype=torch.long), torch.zeros(3, len(TOKENS)))
+
+
+def test_a_processor_is_copied_and_sent_as_what_it_was_made_of(model, vocabulary):
+    automata = [compile(regex(PATTERNS[0]), vocabulary), "free"]
+    processor = logits_processor.ConstraintLogitsProcessor(automata, max_new_tokens=8)
+    prompts = [[0, 1], [2, 2]]
+    run(model, prompts, processor)
+    for other in (copy.deepcopy(processor), pickle.loads(pickle.dumps(processor))):
+        assert other is not processor
+        texts = run(model, prompts, other)
+        assert texts == run(model, prompts, processor) and re.fullmatch(PATTERNS[0], texts[0])

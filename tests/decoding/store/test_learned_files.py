@@ -27,10 +27,8 @@ def files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("constraint", [TWO_STACKS, SCHEMA], ids=["stacks", "unique"])
-@pytest.mark.parametrize("url", ["folder", "memory"])
-def test_a_worker_starts_where_others_stopped(constraint: Any, url: str, tmp_path: Path) -> None:
-    url = str(tmp_path) if url == "folder" else f"memory://{tmp_path.name}"
-    store = Store(url, learned=True)
+def test_a_worker_starts_where_others_stopped(constraint: Any, where: dict[str, Any]) -> None:
+    store = Store(**where, learned=True)
     key = store.key(constraint, SMALL, expand=False)
     one, other = (store.compile(constraint, SMALL, expand=False) for _ in range(2))
     walk(one, range(4)), walk(other, range(4, 8))
@@ -39,7 +37,7 @@ def test_a_worker_starts_where_others_stopped(constraint: Any, url: str, tmp_pat
     third = pickle.loads(pickle.dumps(store)).compile(constraint, SMALL, expand=False)
     assert walk(third, range(8)) == walk(compile(constraint, SMALL), range(8))
     assert third.stats().masks_composed == 0
-    cold = Store(url).get(key, SMALL)
+    cold = Store(**where).get(key, SMALL)
     assert walk(cold, range(8)) == walk(third, range(8))
     assert cold.stats().masks_recalled == 0
     assert store.verify() == [] and [each.key for each in store.list()] == [str(key)]
@@ -88,6 +86,72 @@ def test_learn_killed_at_every_step(half: bool, tmp_path: Path) -> None:
             break
     assert not killed
     assert step > 5
+
+
+class Killed(BaseException):
+    """The end of a worker: nothing in the store catches it."""
+
+
+class Dying:
+    """A file system whose user dies at its n-th request: before that is sent, or once it is answered (``late``)."""
+
+    def __init__(self, files: Any, step: int, late: bool) -> None:
+        self._files, self._step, self._late, self.count = files, step, late, 0
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._files, name)
+        if name not in ("cat_file", "find", "info", "pipe_file", "rm_file"):
+            return real
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self.count += 1
+            if self.count == self._step and not self._late:
+                raise Killed
+            found = real(*args, **kwargs)
+            if self.count == self._step:
+                raise Killed
+            return found
+
+        return call
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("url", ["memory", "s3"])
+def test_learn_at_a_far_store_killed_at_every_request(
+    url: str, late: bool, request: pytest.FixtureRequest
+) -> None:
+    name = f"learned-{'late' if late else 'early'}"
+    options = {}
+    if url == "s3":
+        options = request.getfixturevalue("s3")
+        import s3fs
+
+        s3fs.S3FileSystem(**options).mkdir(name)
+    before, after = compile(SCHEMA, SMALL), compile(SCHEMA, SMALL)
+    walk(before, range(2)), walk(after, range(2, 5))
+    for step in range(1, 30):
+        where = {"url": f"{url}://{name}/{step}", "storage_options": options}
+        store = Store(**where, learned=True)
+        key = store.key(SCHEMA, SMALL, expand=False)
+        assert store.put(key, before) and store.learn(key, before)
+        dying: Any = Store(**where, learned=True)
+        dying._place._files = Dying(dying._place._files, step, late)
+        killed = False
+        try:
+            assert dying.learn(key, after)
+        except Killed:
+            killed = True
+        assert store.verify() == []
+        found = Store(**where, learned=True).get(key, SMALL)
+        walk(found, range(2) if killed else range(5))
+        assert found.stats().masks_composed == 0
+        Store(**where, learned=True).learn(key, after)
+        whole = Store(**where, learned=True).get(key, SMALL)
+        walk(whole, range(5))
+        assert whole.stats().masks_composed == 0
+        if not killed:
+            break
+    assert not killed and step > 4
 
 
 def test_what_is_damaged_is_left_aside(tmp_path: Path) -> None:

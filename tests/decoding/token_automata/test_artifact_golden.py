@@ -8,10 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden.make import ARTIFACTS, FOLDER, PROGRAM, make
+from golden.make import (
+    ARTIFACTS,
+    FOLDER,
+    LEARNED,
+    LEARNED_BY,
+    PROGRAM,
+    make,
+    make_learned,
+    make_unwalked,
+    walk,
+)
 
 from reference.tokens import artifact as slow
 from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata import artifact, learned
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -19,7 +30,7 @@ NAMES = sorted(ARTIFACTS)
 
 
 def test_all_files_are_known() -> None:
-    assert sorted(path.name for path in FOLDER.glob("*.safetensors")) == sorted([*NAMES, PROGRAM])
+    assert sorted(path.name for path in FOLDER.glob("*.safetensors")) == sorted([*NAMES, PROGRAM, *LEARNED])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,3 +69,24 @@ def test_decoding_with_them_stays_in_the_language(name: str) -> None:
     assert len(texts) > 3
     for text in texts:
         assert re.fullmatch(pattern, text), text
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_what_was_learned_has_the_same_bytes_today(name: str) -> None:
+    assert make_learned(name) == (FOLDER / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("own", [True, False], ids=["own release", "another release"])
+def test_what_was_learned_is_taken_up(name: str, own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that the file knows is found again, where this release has learned it; and what it says is what an
+    automaton without it finds. What another release has learned is a program."""
+    if own:
+        monkeypatch.setattr(learned, "release", lambda: LEARNED_BY)
+    found = artifact.read(FOLDER / name)
+    assert (found.version, found.learned_by) == (5, LEARNED_BY)
+    cold = make_unwalked(name)
+    loaded = TokenAutomaton.load(FOLDER / name, cold.vocabulary)
+    assert walk(loaded) == walk(cold)
+    assert cold.stats().masks_recalled == 0 < cold.stats().masks_composed
+    assert (loaded.stats().masks_composed == 0) == (loaded.stats().masks_recalled > 0) == own

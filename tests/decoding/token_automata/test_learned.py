@@ -175,7 +175,8 @@ def test_random_schemas(schema: Any, order: Any, seed: int) -> None:
     assert walk(warm, plain[:2]) == walk(cold, plain[:2])
     warm = again(one)
     walk(warm, [seed + 1, seed])
-    assert warm.stats().masks_composed == 0
+    # Several stacks may come in another order, and then their state is not found again: docs/decisions/009.
+    assert warm.stats().masks_composed == 0 or one.is_pushdown
     warm.learn(other)
     assert walk(warm, plain) == walk(cold, plain)
 

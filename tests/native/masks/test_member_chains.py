@@ -60,6 +60,9 @@ SCHEMAS: list[Any] = [
             {"type": "object", "properties": {"name_on": {"type": "null"}}, "additionalProperties": False},
         ]
     },
+    members(dependencies={"name_one": ["note_one"], "note_two": ["street_one", "street_two"]}),
+    members(dependencies={"name_one": ["note_one"]}, additionalProperties={"enum": ["name", "note"]}),
+    {"anyOf": [members(required=NAMES[:1]), {"type": "array", "items": {"enum": NAMES}}, {"enum": NAMES}]},
 ]
 
 
@@ -88,8 +91,11 @@ def test_masks_are_those_of_trying_each_token(schema: Any, spelling: Any) -> Non
             matcher.accept_token(chance.choice(long or allowed))
 
 
-def test_a_mask_of_names_makes_no_state_for_their_letters() -> None:
-    automaton = compile(json_schema(members(), property_order="any"), VOCABULARY)
+@pytest.mark.parametrize(
+    "keywords", [{}, {"dependencies": {"name_one": ["note_one"]}}], ids=["one", "alternatives"]
+)
+def test_a_mask_of_names_makes_no_state_for_their_letters(keywords: Any) -> None:
+    automaton = compile(json_schema(members(**keywords), property_order="any"), VOCABULARY)
     matcher = automaton.matcher()
     matcher.accept_tokens(VOCABULARY.encode_greedy(b'{"'))
     before = automaton.stats().states

@@ -9,6 +9,7 @@ import pynini
 import pytest
 
 import tokenfst
+import tokenfst.fst as native_fst
 from reference.expressions.random_expressions import random_expression
 from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst.automata.languages.language import Language
@@ -58,6 +59,24 @@ def test_the_comparison_can_fail() -> None:
     assert automaton is not None
     specified = fst.compose(vocabulary.detokenizer(), tokenfst.regex("a+b").to_fst())
     assert not pynini.equivalent(automaton.to_fst(), specified)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_same_machines_without_pynini(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(10):
+        vocabulary, language = random_vocabulary(rng), Language(random_expression(rng, rng.randint(1, 4)))
+        assert pynini.equal(native_fst.to_pynini(vocabulary.native_detokenizer()), vocabulary.detokenizer())
+        automaton = quietly_compiled(language, vocabulary)
+        if automaton is not None:
+            assert pynini.equal(native_fst.to_pynini(automaton.to_native_fst()), automaton.to_fst())
+
+
+def test_a_real_vocabulary_without_pynini(tekken: Vocabulary) -> None:
+    language = tokenfst.regex("(0|[1-9][0-9]?)%")
+    spelled = native_fst.compose(tekken.native_detokenizer(), language.to_native_fst())
+    specified = native_fst.determinize(spelled.project("input").rmepsilon())
+    assert native_fst.equivalent(tokenfst.compile(language, tekken).to_native_fst(), specified)
 
 
 def test_a_real_vocabulary(tekken: Vocabulary) -> None:

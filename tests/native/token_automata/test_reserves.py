@@ -14,7 +14,7 @@ from reference.tokens.token_automaton import INFINITE
 from tests.support.worlds.budget_worlds import follow, random_case
 from tests.support.worlds.pushdown_worlds import compose as compose_grammar
 from tests.support.worlds.token_worlds import EVERY_BYTE, allowed, brute_force, compose, random_vocabulary
-from tokenfst import Matcher, Vocabulary, compile, json_schema
+from tokenfst import Matcher, Vocabulary, compile, json_schema, regex
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 
 TOKENS = [
@@ -62,6 +62,11 @@ SCHEMAS: list[dict[str, Any]] = [
             "a": {"enum": ["x", "yy"]},
             "b": {"type": "array", "items": {"type": "integer"}, "minItems": 2},
         },
+    },
+    {
+        "type": "object",
+        "properties": {"b": {"type": "integer"}},
+        "patternProperties": {"^[ab]{1,20}$": {"type": ["string", "null"]}},
     },
 ]
 
@@ -138,3 +143,41 @@ def test_what_is_far_off_explores_nothing(number: int) -> None:
             assert matcher.accept_token(token)
         assert matcher.is_accepting()
     assert limited.native.stats["states"] == plain.native.stats["states"]
+
+
+COUNTED = [
+    ("[ab ]*", "[ab]{1,9}"),
+    ("[ab]*", "[ab]{1,9}"),  # what is taken away ends what is begun: longer words alone are left
+    ("([ab]|\\\\[ab])*c", "[ab]{2,12}c"),
+    ("[ab]{0,3}(cc[ab]*)?", "[ab]{0,30}"),
+    ("[ab]*(c{9}|d)", "[ab]{1,20}d"),
+    ("([ab]{2})*|a*c", "(a|b){0,40}"),
+    ("(a|b ?)*", "a{0,50}|[ab]{3,70}"),
+]
+
+
+@pytest.mark.parametrize(("kept", "gone"), COUNTED)
+def test_words_of_a_count_taken_away(kept: str, gone: str) -> None:
+    """Within any limit each token of a mask leads to whole texts; the masks are those that brute force has."""
+    short = Vocabulary([b"a", b"b", b"c", b"d", b" ", b"\\", b"ab", b"bab", b""], 8)
+    left = regex(kept) - regex(gone)
+    automaton = compile(left, short)
+    least = automaton.distance()
+    rng = random.Random(kept)
+    for limit in [least, least + 1, least + 3, *range(least + 6, least + 90, 7)]:
+        for _ in range(4):
+            matcher = automaton.matcher(limit)
+            while matcher.max_tokens_left and not matcher.is_terminated():
+                mask = allowed(matcher, len(short))
+                assert mask, (limit, matcher.tokens)
+                for token in mask - {8}:
+                    assert automaton_distance(automaton, [*matcher.tokens, token]) < matcher.max_tokens_left
+                assert matcher.accept_token(rng.choice(sorted(mask)))
+            assert matcher.is_accepting() or matcher.is_terminated()
+
+
+def automaton_distance(automaton: Any, tokens: list[int]) -> int:
+    """The least number of tokens behind these."""
+    plain = automaton.matcher()
+    assert plain.accept_tokens(tokens)
+    return plain.distance()

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from tokenfst.automata.expressions.expression import Expr, Op
+from tokenfst.automata.expressions.expression import Expr, Op, TokenBound
 
 SPECIAL = 1_000
 """Item of special token t: this plus t."""
 
 
 class SlowTokens:
-    """``tokens``: the bytes of each id, none for special ones; ``classes``: token ids by the names in expressions."""
+    """``tokens``: the bytes of each id, none for special ones; ``classes``: token ids by the names in expressions.
+    ``stacks``: what is bounded to few tokens goes on only if so many tokens are left as the shortest rest has bytes."""
 
     def __init__(
         self,
@@ -25,8 +26,28 @@ class SlowTokens:
         eos: int,
         classes: Mapping[str, Sequence[int]],
         rules: Mapping[str, Expr] | None = None,
+        *,
+        stacks: bool = False,
     ) -> None:
         self.tokens, self.eos, self.classes, self.rules = tokens, eos, classes, rules or {}
+        self.stacks = stacks
+        self.rests: dict[tuple[int, bytes], int] = {}
+
+    def shortest_rest(self, expr: Expr, begun: bytes, most: int) -> int:
+        """The least number of bytes that complete what has ``begun``; more than ``most`` if it takes more."""
+        key = id(expr), begun
+        if key not in self.rests:
+            alphabet = sorted({byte for token in self.tokens for byte in token})
+            self.rests[key] = next(
+                (
+                    length
+                    for length in range(most + 1)
+                    for more in product(alphabet, repeat=length)
+                    if _Layout([*begun, *more], set(), (), self).matches(expr, 0, len(begun) + length)
+                ),
+                most + 1,
+            )
+        return self.rests[key]
 
     def accepts(self, expr: Expr, sequence: Sequence[int]) -> bool:
         """Whether the tokens, none of them the end token, are a word."""
@@ -100,9 +121,24 @@ class _Layout:
                 assert value is not None
                 ids = self.world.classes[getattr(value, "name")]  # noqa: B009
                 return i < j and self._is_one(i, j) and self.token_at[i] in ids
+            case Op.FEW_TOKENS:
+                assert isinstance(value, TokenBound)
+                inside = [place for place in sorted(self.places) if i < place < j]
+                return (
+                    len(inside) < value.most
+                    and self.matches(args[0], i, j)
+                    and (not self.world.stacks or self._goes_on(args[0], value.most, i, inside))
+                )
             case Op.CALL:
                 return self.matches(self.world.rules[str(value)], i, j)
         raise ValueError(f"these worlds have no {expr.op!r}")
+
+    def _goes_on(self, expr: Expr, most: int, begin: int, inside: Sequence[int]) -> bool:
+        """Whether behind each token enough are left for the shortest rest, a byte each."""
+        return all(
+            self.world.shortest_rest(expr, bytes(self.items[begin:place]), most) <= most - used
+            for used, place in enumerate(inside, 1)
+        )
 
     def _is_one(self, i: int, j: int) -> bool:
         return i in self.places and j in self.places and not any(i < place < j for place in self.places)

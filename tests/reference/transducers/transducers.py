@@ -1,8 +1,9 @@
 """What a transducer maps to what, by matrices: slow and obviously right.
 
 ``relation(machine, longest)`` has the weight of every pair of an input and an output of at most ``longest``
-labels each. Cells (i, j) say how much of both was read; within a cell the epsilons are summed by a closure of
-their matrix: an inverse for sums of probabilities, Floyd and Warshall where the sum is a minimum.
+labels each. What has been read and written says where one can be, with which weight; each pair follows from those that
+are a label shorter, and the epsilons behind it are summed by a closure of their matrix: an inverse for sums of
+probabilities, Floyd and Warshall where the sum is a minimum.
 """
 
 from __future__ import annotations
@@ -87,19 +88,19 @@ def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] =
     words = [w for size in range(longest + 1) for w in itertools.product(labels, repeat=size)]
     found = {}
     acceptor = all(arc[1] == arc[2] for arc in machine.arcs)
+    reached: dict[Any, np.ndarray] = {}
     for x, y in zip(words, words, strict=True) if acceptor else itertools.product(words, words):
-        cells = {(i, j): np.full(n, zero) for i in range(len(x) + 1) for j in range(len(y) + 1)}
-        cells[0, 0][machine.start] = 1.0 if sums else 0.0
-        for i, j in sorted(cells):
-            here = times(cells[i, j], star)
-            cells[i, j] = here
-            for di, dj in ((1, 0), (0, 1), (1, 1)):
-                if i + di <= len(x) and j + dj <= len(y):
-                    key = (x[i] if di else 0, y[j] if dj else 0)
-                    if key in by:
-                        cells[i + di, j + dj] = plus(cells[i + di, j + dj], times(here, by[key]))
-        last = cells[len(x), len(y)]
-        value = float(last @ ends) if sums else float((last + ends).min())
+        here = np.full(n, zero)
+        if not x and not y:
+            here[machine.start] = 1.0 if sums else 0.0
+        for read, written in ((1, 0), (0, 1), (1, 1)):
+            if read <= len(x) and written <= len(y):
+                key = (x[-1] if read else 0, y[-1] if written else 0)
+                if key in by:
+                    before = reached[x[: len(x) - read], y[: len(y) - written]]
+                    here = plus(here, times(before, by[key]))
+        reached[x, y] = here = times(here, star)
+        value = float(here @ ends) if sums else float((here + ends).min())
         if value != zero:
             found[x, y] = float(-np.log(value)) if sums else value
     return found

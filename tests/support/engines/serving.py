@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,21 +35,22 @@ def tiny_byte_pairs() -> Any:
     return made
 
 
-def tiny_tokenizer() -> Any:
-    """The same as a fast tokenizer of transformers, with a chat template."""
+def tiny_tokenizer(special: Sequence[str] = ()) -> Any:
+    """The same as a fast tokenizer of transformers, with a chat template; ``special``: tokens more."""
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=tiny_byte_pairs(), bos_token="<s>", eos_token="</s>")
+    tokenizer.add_tokens([*special], special_tokens=True)
     tokenizer.chat_template = "{% for m in messages %}{{m['role']}}: {{m['content']}}\n{% endfor %}assistant:"
     return tokenizer
 
 
-def tiny_model(folder: Path) -> Path:
+def tiny_model(folder: Path, special: Sequence[str] = ()) -> Path:
     """A random two-layer Llama and its tokenizer. Head sizes are what CPU engines want."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = tiny_tokenizer()
+    tokenizer = tiny_tokenizer(special)
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer),

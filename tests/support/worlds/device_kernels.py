@@ -24,11 +24,12 @@ from typing import Any
 
 TARGETS = ("cuda:90", "cuda:100", "hip:gfx942")
 _INTS = """states table tokens layers masks rows flips batch each keys columns reached bitmask controls actions pushes
-comb frames found lengths seen listed"""
+comb frames found lengths seen listed kinds slots"""
 _LONGS = "chosen taken seeds draws forced masses model_masses"
-_FLOATS = "numbers tops model_tops log_probabilities model_log_probabilities"
+_FLOATS = "numbers tops model_tops log_probabilities model_log_probabilities scored weights finals"
 _NUMBERS = (
-    "num_states vocab_size words left stride width count blocks num_slots num_frames capacity list_size"
+    "num_states vocab_size words left stride width count blocks num_slots num_frames capacity list_size "
+    "num_classes start absorbs"
 )
 TYPES = {
     **dict.fromkeys(_INTS.split(), "*i32"),
@@ -38,6 +39,8 @@ TYPES = {
     "logits": "*bf16",
     "classes": "*u8",
     "text": "*u8",
+    "factor": "fp32",
+    "special": "fp32",
 }
 """Of the arguments of all kernels: equal names have equal types."""
 DIVISIBLE = {"stride", "width", "words", "vocab_size"}
@@ -46,6 +49,7 @@ READ = MASKS | {"block": 8192}
 SAMPLED = READ | {"penalized": False, "filtered": False, "logs": False, "shift": 16}
 EVERYTHING = {"penalized": True, "filtered": True, "logs": True, "shift": 0}
 DRAWN = SAMPLED | {"walks": True, "padded": 16, "groups": 4096}
+SCORED = {"classes": "*i32"}
 KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     *(("mask_kernel", {"logits": kind}, MASKS) for kind in ("*fp32", "*fp16", "*bf16")),
     ("mask_kernel", {}, MASKS | {"has_each": False}),
@@ -62,11 +66,21 @@ KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("resting_kernel", {}, {"has_left": True, "padded": 1, "capacity": 1, "num_slots": 1, "num_frames": 1}),
     ("mass_kernel", {}, SAMPLED),
     ("mass_kernel", {"logits": "*fp32"}, SAMPLED | EVERYTHING),
+    ("add_scores_kernel", SCORED, {"block": 1024}),
+    ("add_scores_kernel", SCORED | {"logits": "*fp32"}, {"block": 1024}),
+    ("advance_scores_kernel", SCORED, {"block": 32}),
     ("draw_kernel", {}, DRAWN),
     ("draw_kernel", {"logits": "*fp32"}, DRAWN | EVERYTHING),
 ]
 """Name, types of its own, and what it is compiled for."""
-WARPS = {"mass_kernel": 8, "draw_kernel": 8, "greatest_kernel": 8, "choose_kernel": 1, "advance_kernel": 1}
+WARPS = {
+    "mass_kernel": 8,
+    "draw_kernel": 8,
+    "greatest_kernel": 8,
+    "choose_kernel": 1,
+    "advance_kernel": 1,
+    "advance_scores_kernel": 1,
+}
 
 
 def compiled(target: str) -> Iterator[dict[str, Any]]:
@@ -75,14 +89,19 @@ def compiled(target: str) -> Iterator[dict[str, Any]]:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from tokenfst.decoding.device.kernels import triton_kernels, triton_sampling_kernels, triton_stack_kernels
+    from tokenfst.decoding.device.kernels import (
+        triton_kernels,
+        triton_sampling_kernels,
+        triton_scores,
+        triton_stack_kernels,
+    )
 
     backend, name = target.split(":")
     made = GPUTarget(backend, int(name) if name.isdigit() else name, 32 if backend == "cuda" else 64)
     for kernel_name, own, constants in KERNELS:
         kernel = next(
             getattr(module, kernel_name)
-            for module in (triton_kernels, triton_sampling_kernels, triton_stack_kernels)
+            for module in (triton_kernels, triton_sampling_kernels, triton_stack_kernels, triton_scores)
             if kernel_name in vars(module)
         )
         types = TYPES | own | dict.fromkeys(constants, "constexpr")

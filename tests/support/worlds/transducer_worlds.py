@@ -7,7 +7,8 @@ from typing import Any
 import pywrapfst
 
 from reference.transducers.transducers import Plain, close, plain, relation
-from tokenfst.automata.transducers.vector import Arc, VectorFst
+from tokenfst.automata.transducers.arcs import Arc
+from tokenfst.automata.transducers.vector import VectorFst
 
 TOLERANCE = {"standard": 1e-5, "log": 1e-4, "log64": 1e-9, "tropical64": 1e-9}
 

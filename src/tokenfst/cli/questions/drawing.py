@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tokenfst.automata.languages.drawing import FORMATS, Drawing
+from tokenfst.automata.pictures.drawing import FORMATS, Drawing
 from tokenfst.budget import Budget
 from tokenfst.cli.constraints import options
 from tokenfst.cli.constraints.constraints import Constraint, of_words

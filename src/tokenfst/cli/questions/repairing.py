@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tokenfst.automata.images.repair import repair
+from tokenfst.automata.grammars.repairing import repair
 from tokenfst.cli.constraints import options
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions
@@ -44,8 +44,8 @@ def repair_command(
 ) -> int:
     """Find the text of a constraint that the least costly edits make of a broken one.
 
-    Texts that satisfy the constraint stay as they are. --json has the cost and the edits. The constraint must
-    be regular: a schema without recursion, or a pattern.
+    Texts that satisfy the constraint stay as they are. --json has the cost and the edits. The constraint is a
+    pattern, a schema or a grammar, recursive ones too.
     """
     budget = budgeting.read()
     given, texts = constraining.first(texts or [], budget)

@@ -17,7 +17,8 @@ from tokenfst.cli.input.tokens import VocabularyOptions
 from tokenfst.cli.output.terminal import Exit, note, say, say_json
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.explore.opened import Opened
-from tokenfst.explore.server import Explorer, Server
+from tokenfst.explore.questions import Explorer
+from tokenfst.explore.server import Server
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _USUAL = "mistral:tekken_240911"

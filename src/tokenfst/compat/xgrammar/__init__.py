@@ -7,10 +7,19 @@ has and this has not raises ``Unsupported``; errors are RuntimeErrors, as there,
 
 from __future__ import annotations
 
-from tokenfst.compat.xgrammar import contrib, testing
+from tokenfst.compat.xgrammar import (
+    contrib,
+    exception,
+    kernels,
+    openai_tool_call_schema,
+    structural_tag,
+    testing,
+)
 from tokenfst.compat.xgrammar.builtin_structural_tag import (
     get_builtin_structural_tag,
     get_model_structural_tag,
+    normalize_tool_choice,
+    register_model_structural_tag,
 )
 from tokenfst.compat.xgrammar.compiler import (
     CompiledGrammar,
@@ -22,6 +31,7 @@ from tokenfst.compat.xgrammar.config import (
     max_recursion_depth,
     set_max_recursion_depth,
 )
+from tokenfst.compat.xgrammar.contrib import hf
 from tokenfst.compat.xgrammar.exception import (
     DeserializeFormatError,
     DeserializeVersionError,
@@ -71,13 +81,20 @@ __all__ = [
     "apply_token_bitmask_inplace",
     "bitmask_dtype",
     "contrib",
+    "exception",
     "get_bitmask_shape",
     "get_builtin_structural_tag",
     "get_max_recursion_depth",
     "get_model_structural_tag",
     "get_serialization_version",
+    "hf",
+    "kernels",
     "max_recursion_depth",
+    "normalize_tool_choice",
+    "openai_tool_call_schema",
+    "register_model_structural_tag",
     "reset_token_bitmask",
     "set_max_recursion_depth",
+    "structural_tag",
     "testing",
 ]

@@ -1,11 +1,16 @@
-"""What xgrammar makes grammars of."""
+"""What xgrammar makes grammars of.
+
+A grammar remembers what it was made of, in xgrammar's own words: the name of the call and its arguments. That is what
+``serialize_json`` writes, and reading it is the same call again; so it is small, holds no code, and means the same as
+long as the library reads it as before. What is not JSON (a Python type, a constraint of tokenfst's own) is refused.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenfst.automata.expressions.expression import concat, union
 from tokenfst.automata.grammars.assembly import Assembly
@@ -16,24 +21,50 @@ from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.door import structural_tag
 from tokenfst.compat.xgrammar.exception import (
+    DeserializeFormatError,
     GrammarError,
     InvalidStructuralTagError,
     Unsupported,
     raising,
 )
 from tokenfst.compat.xgrammar.structural_tag import StructuralTag
-from tokenfst.compat.xgrammar.tokenizer_info import TokenizerInfo
+from tokenfst.compat.xgrammar.tokenizer_info import VERSION, TokenizerInfo, written
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+
+class Made(NamedTuple):
+    """What a grammar was made of: a call, and its arguments by name."""
+
+    by: str
+    arguments: Mapping[str, Any]
+
+    def written(self) -> dict[str, Any]:
+        """As JSON's values, grammars in it too."""
+        return {"made_by": self.by, "arguments": {name: _said(each) for name, each in self.arguments.items()}}
+
+
+def _said(argument: Any) -> Any:
+    if isinstance(argument, Grammar):
+        return argument._written()  # of this file
+    if isinstance(argument, list):
+        return [_said(each) for each in argument]
+    if isinstance(argument, Mapping) and any(isinstance(each, Grammar) for each in argument.values()):
+        return {name: _said(each) for name, each in argument.items()}
+    return argument
 
 
 class Grammar:
     """A constraint: a language or grammar of tokenfst."""
 
     def __init__(
-        self, constraint: Constraint, over: Callable[[Vocabulary], Constraint] | None = None
+        self,
+        constraint: Constraint,
+        over: Callable[[Vocabulary], Constraint] | None = None,
+        made: Made | None = None,
     ) -> None:
-        """``over``: the constraint over a vocabulary, where it is another one for each."""
-        self.constraint, self._over = constraint, over
+        """``over``: the constraint over a vocabulary, where it is another one for each. ``made``: of what, where it can
+        be written."""
+        self.constraint, self._over, self._made = constraint, over, made
 
     def over(self, vocabulary: Vocabulary) -> Constraint:
         """The constraint over a vocabulary's tokens."""
@@ -46,7 +77,8 @@ class Grammar:
     @raising
     def from_ebnf(ebnf_string: str, *, root_rule_name: str = "root") -> Grammar:
         """Of a grammar in xgrammar's notation."""
-        return Grammar(ebnf(ebnf_string, root_rule_name))
+        said = Made("ebnf", {"ebnf_string": ebnf_string, "root_rule_name": root_rule_name})
+        return Grammar(ebnf(ebnf_string, root_rule_name), made=said)
 
     @staticmethod
     @raising
@@ -69,20 +101,29 @@ class Grammar:
             layout = {"whitespace": rf"[ \n\t\r]{{0,{most}}}"}
         else:
             layout = {"separators": separators or ((", " if indent is None else ","), ": "), "indent": indent}
-        return Grammar(
-            json_schema(
-                schema,
-                **layout,
-                additional_properties="forbid" if strict_mode else "schema",
-                property_order="any" if any_order else "schema",
-            )
+        made = json_schema(
+            schema,
+            **layout,
+            additional_properties="forbid" if strict_mode else "schema",
+            property_order="any" if any_order else "schema",
         )
+        said = {
+            "schema": schema,
+            "any_whitespace": any_whitespace,
+            "indent": indent,
+            "separators": separators and list(separators),
+            "strict_mode": strict_mode,
+            "max_whitespace_cnt": max_whitespace_cnt,
+            "any_order": any_order,
+        }
+        is_document = isinstance(schema, (str, bool, Mapping))
+        return Grammar(made, made=Made("json_schema", said) if is_document else None)
 
     @staticmethod
     @raising
     def from_regex(regex_string: str, *, print_converted_ebnf: bool = False) -> Grammar:
         """Of a regular expression of Python's ``re``, matched in full."""
-        return Grammar(regex(regex_string))
+        return Grammar(regex(regex_string), made=Made("regex", {"regex_string": regex_string}))
 
     @staticmethod
     @raising
@@ -101,7 +142,8 @@ class Grammar:
             else lark_grammar(each, allow_initial_skip=False)
             for name, each in (named_grammars or {}).items()
         }
-        return Grammar(lark_grammar(lark_string, grammars=given, allow_initial_skip=False))
+        said = Made("lark", {"lark_string": lark_string, "named_grammars": dict(named_grammars or {})})
+        return Grammar(lark_grammar(lark_string, grammars=given, allow_initial_skip=False), made=said)
 
     @staticmethod
     def from_structural_tag(tag: Any, triggers: Sequence[str] | None = None) -> Grammar:
@@ -110,22 +152,31 @@ class Grammar:
         if triggers is not None:
             tag = StructuralTag.from_legacy_structural_tag(tag, list(triggers))
         document = tag if isinstance(tag, (str, dict)) else json.loads(tag.model_dump_json())
-        make = raising(structural_tag, InvalidStructuralTagError)
-        return Grammar(make(document), functools.partial(_tag_over, document))
+        said = Made("structural_tag", {"tag": document})
+        return Grammar(_tagged(document, None), functools.partial(_tagged, document), said)
 
     @staticmethod
     def deserialize_json(json_string: str) -> Grammar:
-        """Not written: pickle the grammar."""
-        raise Unsupported("Grammar.deserialize_json: pickle the Grammar, or serialize what is compiled")
+        """What ``serialize_json`` wrote."""
+        return _read(written(json_string, "made_by", "arguments"))
 
     def serialize_json(self) -> str:
-        """Not written: pickle the grammar."""
-        raise Unsupported("Grammar.serialize_json: pickle the Grammar, or serialize what is compiled")
+        """What the grammar was made of, as JSON. Raises Unsupported where that is a Python type or a constraint of
+        tokenfst's own: pickle such a grammar."""
+        return json.dumps({"__VERSION__": VERSION, **self._written()}, ensure_ascii=False)
+
+    def _written(self) -> dict[str, Any]:
+        if self._made is None:
+            raise Unsupported(
+                "Grammar.serialize_json: the grammar was made of a Python type or of a constraint, which no JSON says: "
+                "make it of the JSON Schema, or pickle the Grammar"
+            )
+        return self._made.written()
 
     @staticmethod
     def builtin_json_grammar() -> Grammar:
         """Any JSON value."""
-        return Grammar(json_value(whitespace=r"[ \n\t\r]*"))
+        return Grammar(json_value(whitespace=r"[ \n\t\r]*"), made=Made("builtin_json_grammar", {}))
 
     @staticmethod
     def concat(*grammars: Grammar) -> Grammar:
@@ -144,8 +195,48 @@ def _assembled(grammars: Sequence[Grammar], operation: Any, name: str) -> Gramma
         raise GrammarError(f"Grammar.{name} needs at least one grammar")
     parts = Assembly()
     made = operation(*(parts.expr(each.constraint) for each in grammars))
-    return Grammar(parts.finish(made, f"{name} of {len(grammars)} grammars"))
+    said = Made(name, {"grammars": list(grammars)})
+    return Grammar(parts.finish(made, f"{name} of {len(grammars)} grammars"), made=said)
 
 
-def _tag_over(document: Any, vocabulary: Vocabulary) -> Constraint:
-    return structural_tag(document, vocabulary=vocabulary)
+_MAKERS: dict[str, Callable[..., Grammar]] = {
+    "ebnf": Grammar.from_ebnf,
+    "json_schema": Grammar.from_json_schema,
+    "regex": Grammar.from_regex,
+    "lark": Grammar.from_lark,
+    "structural_tag": Grammar.from_structural_tag,
+    "builtin_json_grammar": Grammar.builtin_json_grammar,
+    "concat": lambda grammars: Grammar.concat(*grammars),
+    "union": lambda grammars: Grammar.union(*grammars),
+}
+
+
+def _read(said: Any) -> Grammar:
+    """The same call again."""
+    try:
+        make, arguments = _MAKERS[said["made_by"]], dict(said["arguments"])
+        if "grammars" in arguments:
+            arguments["grammars"] = [_read(each) for each in arguments["grammars"]]
+        if named := arguments.get("named_grammars"):
+            arguments["named_grammars"] = {
+                name: each if isinstance(each, str) else _read(each) for name, each in named.items()
+            }
+        if arguments.get("separators"):
+            arguments["separators"] = tuple(arguments["separators"])
+        return make(**arguments)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, GrammarError):
+            raise
+        raise DeserializeFormatError(f"this is not what serialize_json writes: {error!r}") from None
+
+
+def _tagged(document: Any, vocabulary: Vocabulary | None) -> Constraint:
+    """A document's constraint, over a vocabulary's tokens where one is given."""
+    free = False
+    if isinstance(document, str) and '"control_tokens"' in document:
+        document = StructuralTag.from_json(document).model_dump()
+    if isinstance(document, Mapping) and "control_tokens" in document:
+        document = dict(document)
+        free = document.pop("control_tokens") is True
+    make = raising(structural_tag, InvalidStructuralTagError)
+    return make(document, vocabulary=vocabulary, control_tokens=free and vocabulary is not None)

@@ -47,7 +47,7 @@ class GrammarMatcher:
         self._vocabulary, self._size, self._hidden = info.vocabulary, info.vocab_size, info.hidden_tokens
         self.stop_token_ids = list(override_stop_tokens or info.stop_token_ids)
         self._without_stop = terminate_without_stop_token
-        self.temperature, self.max_rollback_tokens = default_temperature, -1
+        self._default_temperature, self.max_rollback_tokens = default_temperature, -1
         self._steps: list[int] = []
 
     @property
@@ -65,6 +65,12 @@ class GrammarMatcher:
             return False
         self._steps.append(1)
         return True
+
+    @property
+    def temperature(self) -> float | None:
+        """What the rules that may read the next token say (``rule[temperature=0.7]``), else the default."""
+        said = raising(lambda: self.matcher.temperature)()
+        return self._default_temperature if said is None else said
 
     def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
         """Advance by a text, as one step; False, and nothing changes, where it is not allowed or no tokens spell it."""

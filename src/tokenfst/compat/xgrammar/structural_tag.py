@@ -152,6 +152,15 @@ class StructuralTag(_Fields):
 
     kind = "structural_tag"
     fields = ("format",)
+    defaults: ClassVar[Mapping[str, Any]] = {"control_tokens": False}
+    """Whether free text holds special tokens: of ``exclude_special_tokens=False``, and in no document of xgrammar's."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """The fields as a dict, objects in them too."""
+        made = super().model_dump()
+        if not made["control_tokens"]:
+            del made["control_tokens"]
+        return made
 
     @staticmethod
     def from_legacy_structural_tag(tags: Sequence[Any], triggers: Sequence[str]) -> StructuralTag:

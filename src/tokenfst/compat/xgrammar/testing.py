@@ -47,6 +47,23 @@ def _is_single_token_bitmask(bitmask: torch.Tensor, vocab_size: int, index: int 
     return (True, int(allowed[0])) if len(allowed) == 1 else (False, -1)
 
 
+def _ebnf_to_grammar_no_normalization(ebnf_string: str, root_rule_name: str = "root") -> Grammar:
+    return Grammar.from_ebnf(ebnf_string, root_rule_name=root_rule_name)
+
+
+def _traverse_draft_tree(
+    retrieve_next_token: torch.Tensor,
+    retrieve_next_sibling: torch.Tensor,
+    draft_tokens: torch.Tensor,
+    matcher: GrammarMatcher,
+    allocate_token_bitmask: torch.Tensor,
+    time_threshold: float = -1.0,
+) -> bool:
+    return matcher.traverse_draft_tree(
+        retrieve_next_token, retrieve_next_sibling, draft_tokens, allocate_token_bitmask, time_threshold
+    )
+
+
 def bool_mask_to_bitmask(bool_mask: torch.Tensor) -> torch.Tensor:
     """Booleans as a bitmask; what is behind them is allowed."""
     rows, size = bool_mask.shape
@@ -65,3 +82,21 @@ def bitmask_to_bool_mask(bit_mask: torch.Tensor, vocab_size: int | None = None) 
     if size > 32 * bit_mask.shape[1]:
         raise ValueError(f"vocab_size={size} is more than the {32 * bit_mask.shape[1]} bits of a row")
     return bits(bit_mask, size)
+
+
+def _unchanged(grammar: Grammar) -> Grammar:
+    """The same grammar: these change how xgrammar writes a grammar inside, never its texts."""
+    return grammar
+
+
+class GrammarFunctor:
+    """xgrammar's changes of grammars, for its tests. Here a grammar has one normal form, which ``compile`` makes."""
+
+    structure_normalizer = staticmethod(_unchanged)
+    rule_inliner = staticmethod(_unchanged)
+    byte_string_fuser = staticmethod(_unchanged)
+    dead_code_eliminator = staticmethod(_unchanged)
+    lookahead_assertion_analyzer = staticmethod(_unchanged)
+    grammar_optimizer = staticmethod(_unchanged)
+    fsm_builder = staticmethod(_unchanged)
+    repetition_normalizer = staticmethod(_unchanged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import enum
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenfst.compat.xgrammar.exception import (
@@ -84,9 +84,13 @@ class TokenizerInfo:
         stop_token_ids: Sequence[int] | int | None = None,
     ) -> TokenizerInfo:
         """Of a fast tokenizer of Hugging Face."""
-        return cls.from_vocabulary(
+        made = cls.from_vocabulary(
             Vocabulary.from_huggingface(tokenizer, size=vocab_size, eos_token_id=stop_token_ids)
         )
+        if hasattr(tokenizer, "get_vocab"):
+            made.vocab_type = _kind_of(tokenizer.get_vocab())
+            made.add_prefix_space = _begins_with_space(tokenizer, made.vocab_type)
+        return made
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -189,6 +193,26 @@ def written(text: str, *fields: str) -> dict[str, Any]:
 @raising
 def _vocabulary(tokens: Sequence[bytes], stops: Sequence[int]) -> Vocabulary:
     return Vocabulary(tokens, list(stops))
+
+
+def _kind_of(names: Mapping[str, int]) -> VocabType:
+    """How a tokenizer's own names of its tokens say bytes, told as xgrammar tells it: by the names."""
+    if sum(f"<0x{byte:02X}>" in names for byte in range(256)) >= 128:
+        return VocabType.BYTE_FALLBACK
+    from tokenfst.tokenizers.adapters.decoder_chain import byte_level_alphabet
+
+    known = sum(letter in names for letter in byte_level_alphabet())
+    return VocabType.BYTE_LEVEL if known >= 128 else VocabType.RAW
+
+
+def _begins_with_space(tokenizer: Any, kind: VocabType) -> bool:
+    """Whether a tokenizer puts a space before a text."""
+    try:
+        ids = tokenizer.encode("a", add_special_tokens=False)
+        first = tokenizer.convert_ids_to_tokens(ids)[0] if isinstance(ids, list) else ids.tokens[0]
+    except (AttributeError, TypeError, ValueError, IndexError):
+        return False
+    return bool(first.startswith("▁" if kind is VocabType.BYTE_FALLBACK else "Ġ"))
 
 
 def _spelled(token: str | bytes, kind: VocabType) -> bytes:

@@ -1,4 +1,4 @@
-// What the page asks of the server, and the shapes of the answers (src/tokenfst/explore/opened.py and picture.py).
+// What the page asks, of the server or, in a page without one, of its own worker (local.js), and the shapes of the answers (src/tokenfst/explore/opened.py and picture.py).
 
 /** @typedef {{shown: string, text: string | null}} Text */
 /** @typedef {{id: number | null, shown: string, taken: boolean, allowed: number, heat: number, forced: Text | null, distance: string, accepting: boolean}} Step */
@@ -12,8 +12,12 @@
 /** @typedef {{states: State[], arrows: Arrow[], left_out: string, here: number | null}} Picture */
 /** @typedef {{accepted: boolean, said: string, ending: Text | null}} Verdict */
 
-/** What the server says against a question. */
+import { answerOf } from "./local.js";
+
+/** What is said against a question. */
 export class Refusal extends Error {}
+
+const local = document.documentElement.dataset.answers === "worker";
 
 /**
  * @param {string} question
@@ -21,17 +25,25 @@ export class Refusal extends Error {}
  * @returns {Promise<any>}
  */
 export async function ask(question, asked = {}) {
-  let answer;
+  const answer = await (local ? answerOf(question, asked) : served(question, asked));
+  if (answer.error !== undefined) throw new Refusal(answer.error);
+  return answer;
+}
+
+/**
+ * @param {string} question
+ * @param {Record<string, unknown>} asked
+ * @returns {Promise<any>}
+ */
+async function served(question, asked) {
   try {
     const response = await fetch(`ask/${question}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(asked),
     });
-    answer = await response.json();
+    return await response.json();
   } catch (error) {
     throw new Refusal("the program does not answer: is tokenfst explore still running?");
   }
-  if (answer.error !== undefined) throw new Refusal(answer.error);
-  return answer;
 }

@@ -2,10 +2,12 @@
 
 import gc
 import json
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -137,6 +139,37 @@ def test_nothing_is_left_for_the_collector(schema: dict[str, Any]) -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_collector_is_left_as_it_was(collects: bool) -> None:
+    """It does not run while a schema is read, and does afterwards if it did before; also where a schema is refused."""
+    large = {"properties": {f"p{k}": {"type": "object", "properties": {f"q{k}": {}}} for k in range(300)}}
+    seen: list[str] = []
+    threshold, enabled = gc.get_threshold(), gc.isenabled()
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        place: FrameType | None = sys._getframe()
+        while place is not None:
+            if place.f_code.co_name == "write":
+                seen.append(phase)
+            place = place.f_back
+
+    (gc.enable if collects else gc.disable)()
+    gc.set_threshold(10)
+    gc.callbacks.append(note)
+    try:
+        tokenfst.json_schema(large)
+        assert gc.isenabled() is collects
+        for refused in ({"type": "integer", "enum": ["a"]}, {"$ref": "#/nowhere"}):
+            with pytest.raises(errors.TokenfstError):
+                tokenfst.json_schema(refused)
+            assert gc.isenabled() is collects
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*threshold)
+        (gc.enable if enabled else gc.disable)()
+    assert not seen
 
 
 def test_what_is_left_out_does_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

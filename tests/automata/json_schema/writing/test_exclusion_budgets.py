@@ -148,3 +148,88 @@ def test_each_token_of_a_mask_is_accepted_and_leads_on(schema: Any) -> None:
             few = [token for token in ways if token in TYPED]
             assert matcher.accept_token(rng.choice(few or ways))
     assert looked_at > 50
+
+
+BRANCH = {
+    "type": "object",
+    "properties": {"n": {"type": "string"}, "c": {"type": "boolean"}},
+    "required": ["n", "c"],
+    "additionalProperties": False,
+}
+OF_ANY_KIND: list[dict[str, Any]] = [
+    {"items": {"anyOf": [{"type": "string"}, BRANCH]}},
+    {"items": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "boolean"}}]}},
+    {"items": BRANCH, "minItems": 2},
+    {"items": {"type": "array", "items": BRANCH, "uniqueItems": True}, "minItems": 1},
+    {"prefixItems": [BRANCH], "items": {"type": ["number", "null"]}, "minItems": 2},
+    {"items": {"type": "object", "additionalProperties": {"type": "null"}, "minProperties": 1}},
+]
+SAID = [
+    '[{"n":"a","c":true}',
+    '["a"',
+    "[1,[true]",
+    '[{"n":"","c":false},{"n":"a","c":true}',
+    '[{"a":null}',
+    "[[1]",
+    "[",
+]
+
+
+@pytest.mark.parametrize("schema", OF_ANY_KIND)
+def test_a_budget_suffices_where_items_of_any_kind_must_differ(schema: Any) -> None:
+    """Also where what is written begins as what was written before, and where few tokens are left in its midst."""
+    constraint = json_schema({"type": "array", "uniqueItems": True, **schema}, whitespace="compact")
+    automaton = compile(constraint, VOCABULARY)
+    least = automaton.matcher().distance()
+    for seed in range(30):
+        rng = random.Random(seed)
+        matcher = automaton.matcher(max_new_tokens=least + rng.choice([3, 11, 23, 40, 60]))
+        for byte in rng.choice(SAID).encode():
+            if byte not in allowed(matcher) or not matcher.accept_token(byte):
+                break
+        copied: list[int] = []
+        while not matcher.is_terminated():
+            ways = sorted(allowed(matcher))
+            if not ways:
+                break
+            if not copied and rng.random() < 0.2:
+                copied = list(matcher.tokens[1:])  # an item that was written, once more
+            token = copied.pop(0) if copied else -1
+            if token not in ways:
+                copied = []
+                few = [each for each in ways if each in TYPED or each == END]
+                token = rng.choice(few or ways)
+            assert matcher.accept_token(token)
+        text = b"".join(TOKENS[token] for token in matcher.tokens if token != END)
+        assert constraint.accepts(text), text
+
+
+@pytest.mark.parametrize("schema", OF_ANY_KIND)
+@pytest.mark.parametrize("said", SAID)
+def test_within_a_budget_each_token_has_a_completion_and_far_from_it_all_have(schema: Any, said: str) -> None:
+    """Masks are made without a search where much is left: each token is looked at here by one."""
+    constraint = json_schema({"type": "array", "uniqueItems": True, **schema}, whitespace="compact")
+    automaton = compile(constraint, VOCABULARY)
+    free, draw = automaton.matcher(), random.Random(said)
+    before = list(said.encode())
+    if not free.accept_tokens(before):
+        return
+    for more in ([], [ord(",")], list(b',{"n":"a'), list(b',{"n":"b","c":true'), list(b",[tr")):
+        if more and not free.fork().accept_tokens(more):
+            continue
+        text, plain = [*before, *more], free.fork()
+        plain.accept_tokens(more)
+        least = plain.distance()
+        for room in (least, least + 4, least + 40, 4_000):
+            matcher = automaton.matcher(max_new_tokens=len(text) + room)
+            assert matcher.accept_tokens(text)
+            ways = allowed(matcher)
+            assert room < 4_000 or ways == allowed(plain)
+            for token in sorted(ways & set(TYPED) if room < 4_000 else ()):
+                after = matcher.fork()
+                assert after.accept_token(token), (text, token)
+                while not after.is_terminated() and after.max_tokens_left:
+                    onward = sorted(allowed(after))
+                    assert onward, (after.tokens, room)
+                    assert after.accept_token(END if END in onward else draw.choice(onward))
+                assert after.is_accepting() or after.is_terminated(), (after.tokens, room)

@@ -66,7 +66,11 @@ def check(schema: Any, **options: Any) -> bool:
     if isinstance(made, tuple) or isinstance(wanted, tuple):
         assert made == wanted
         return False
-    assert isinstance(made, SchemaGrammar) is isinstance(wanted, SchemaGrammar)
+    if isinstance(made, SchemaGrammar):
+        # Whether a part has a value is never asked here: a rule is written of objects that there may be none of.
+        assert isinstance(wanted, SchemaGrammar) or made.is_regular()
+    else:
+        assert not isinstance(wanted, SchemaGrammar)
     for seed in range(4):
         masks_agree(made, wanted, seed)
     return True
@@ -122,17 +126,20 @@ SCHEMAS = st.recursive(LEAVES, bodies, max_leaves=6)
     st.sampled_from(["2020-12", "draft-07", "draft-04"]),
     st.booleans(),
     st.booleans(),
+    st.sampled_from(["schema", "any"]),
 )
-def test_random_schemas(schema: Any, part: Any, draft: str, distinct: bool, closed: bool) -> None:
+def test_random_schemas(schema: Any, part: Any, draft: str, distinct: bool, closed: bool, order: str) -> None:
     check(
         {"$defs": {"part": part}, **schema},
         draft=draft,
+        property_order=order,
         repeated_names="forbid" if distinct else "allow",
         additional_properties="forbid" if closed else "schema",
     )
 
 
 CASES: list[tuple[Any, bool]] = [
+    ({"type": ["object", "null"], "properties": {"ab": {"enum": []}}, "required": ["ab"]}, True),
     ({"type": "object"}, True),
     ({"type": "object", "additionalProperties": False}, True),
     ({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}, "required": ["b"]}, True),
@@ -164,6 +171,7 @@ def test_cases(schema: Any, has_values: bool) -> None:
     assert check(schema) is has_values
     assert check(json.loads(json.dumps(schema))) is has_values
     check(schema, additional_properties="forbid")
+    assert check(schema, property_order="any") is has_values
 
 
 def test_equal_objects_share_a_rule() -> None:
@@ -185,3 +193,25 @@ def test_annotations_make_no_other_rule() -> None:
     assert isinstance(other, SchemaGrammar)
     assert len(other.rules) == len(made.rules) + 1
     assert other.accepts('{"x": {}}') and not other.accepts('{"y": {}}')
+
+
+def test_texts_of_scalars_are_shared_by_schemas_that_mean_the_same_by_them() -> None:
+    """Equal keywords are not enough: a draft knows other ones, and formats may be annotations."""
+
+    def accepts(part: Any, text: str, **options: Any) -> bool:
+        made = json_schema({"type": "object", "properties": {"a": part}}, **options)
+        return made.accepts(f'{{"a": {text}}}')
+
+    constant = {"type": "integer", "const": 3}
+    assert not accepts(constant, "4", draft="draft-07")
+    assert accepts(constant, "4", draft="draft-04")  # which has no const
+    assert not accepts(constant, "4", draft="draft-07")
+    whole = {"type": "integer", "maximum": 5}
+    assert accepts(whole, "3.0", spelling="any")
+    assert not accepts(whole, "3.0", spelling="any", draft="draft-04")
+    assert not accepts(whole, "3.0", spelling="plain")
+    date = {"type": "string", "format": "date"}
+    assert accepts(date, '"today"', formats="annotate")
+    assert not accepts(date, '"today"')
+    assert accepts(date, '"today"', formats="annotate")
+    assert not accepts({**date, "title": "of a day"}, '"today"')

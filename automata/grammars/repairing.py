@@ -1,0 +1,284 @@
+"""``repair``: the text of a constraint that is nearest to one that is broken; of grammars by a search like Earley's.
+
+The idea: a grammar is a network for each rule (``network``), whose edges are calls and automata over letters. An item
+says that a rule was begun at place i of the text and stands in a state of its network at place j; what the edits since
+i cost is its *inside* cost. Items are made as by Earley (1970): a call predicts the rule at j, a rule that is complete
+from i to j lets every item go on that waited at i for it. Edits are moves of the letters' automata, as in
+``images/repair`` (Aho and Peterson 1972 add rules to the grammar instead). Items are taken in the order of their
+*prefix* cost, what all edits from the beginning of the text cost on the best way to them (Nederhof, "Weighted deductive
+parsing and Knuth's algorithm", 2003). That order is the order of inside costs among items of one rule at one place, so
+the first way to an item is its best one, left recursion and empty words do no harm, and a text that is nearly right
+costs little more than its parse.
+
+Cost: at worst (length of the text)² x (states of all networks and their automata) items, and that many times the length
+again for the completions; a heap. ``BudgetExceeded`` bounds items and seconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.expressions.expression import Expr, Op, below
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.grammars.network import Network, network
+from tokenfst.automata.images.letters import LetterAutomaton, read_letters
+from tokenfst.automata.images.repair import (
+    CHANGED,
+    Kind,
+    LetterMoves,
+    Repair,
+    charge,
+    prices_of,
+    repair_language,
+    written,
+)
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, ConstraintError, DrawingError, EmptyLanguageError
+
+_Cost = tuple[float, int]
+"""What edits cost, and how many letters they change."""
+_Item = tuple[int, int, int]
+"""The number of a frame, a state, and a place in the text."""
+_NETWORK_STATES = 5_000
+
+
+@checked_but("constraint")
+def repair(
+    text: str,
+    constraint: Constraint,
+    costs: Mapping[str, float] | None = None,
+    *,
+    budget: Budget | None = None,
+) -> Repair:
+    """The text of ``constraint`` that the least costly edits of single characters make of ``text``.
+
+    ``costs``: of "insert", "delete" and "replace", numbers that are not negative, 1 if not given; infinity forbids an
+    edit. Of several ways at the same cost one that changes the fewest letters is found, always the same. Makes all
+    states of a regular constraint; of a grammar that needs a stack, those of its terminals.
+
+    Raises ``ConstraintError`` for other costs, where no edits that are allowed make a text of the constraint, and for
+    grammars with strings that must differ, with parts that speak of tokens or that cut a character apart;
+    ``EmptyLanguageError`` where it has no text; ``BudgetExceeded``.
+    """
+    if not isinstance(constraint, Grammar):
+        return repair_language(text, constraint, costs, budget)
+    if constraint.is_empty():
+        raise EmptyLanguageError("repair: the constraint has no text")
+    if constraint.is_regular():
+        return repair_language(text, constraint.to_language(), costs, budget)
+    deadline = Deadline(budget or constraint.budget, "the search for the nearest text")
+    prices = prices_of(costs or {})
+    return _Search(text, _Machine(constraint, text, prices, deadline), deadline).run()
+
+
+class _Leaf(NamedTuple):
+    """An automaton over letters on an edge: its states count from ``base``, and it leads to ``target``."""
+
+    automaton: LetterAutomaton
+    moves: LetterMoves
+    base: int
+    target: int
+
+
+class _Machine:
+    """The networks of all rules, with one number for each state. States of networks come first."""
+
+    def __init__(self, grammar: Grammar, text: str, prices: Mapping[Kind, float], deadline: Deadline) -> None:
+        self.prices, self.start, self.starts = prices, grammar.start, dict[str, int]()
+        self.entries: list[list[int]] = []
+        """Of each state of a network the states of automata that its edges begin with."""
+        self.calls: list[list[tuple[str, int]]] = []
+        self.final: list[bool] = []
+        edges: list[tuple[int, int, Expr]] = []
+        for rule, body in grammar.rules.items():
+            base = self.starts[rule] = len(self.final)
+            made = _network(rule, body)
+            self.final += [state in made.accepting for state in range(made.num_states)]
+            self.calls += [[] for _ in range(made.num_states)]
+            for arc in made.arcs:
+                if arc.label.op is Op.CALL:
+                    self.calls[base + arc.source].append((str(arc.label.value), base + arc.target))
+                else:
+                    edges.append((base + arc.source, base + arc.target, arc.label))
+        self.entries = [[] for _ in self.final]
+        self.leaves: list[_Leaf] = []
+        known: dict[int, tuple[LetterAutomaton, LetterMoves]] = {}
+        size = len(self.final)
+        for source, target, label in edges:
+            if id(label) not in known:
+                automaton = _letters(label, deadline)
+                known[id(label)] = automaton, LetterMoves(text, automaton, prices)
+            automaton, moves = known[id(label)]
+            if automaton.start:
+                self.leaves.append(_Leaf(automaton, moves, size, target))
+                self.entries[source].append(size + automaton.start)
+                size += len(automaton.table)
+            charge(size // 4, deadline)
+        self._bases = [leaf.base for leaf in self.leaves]
+
+    def leaf(self, state: int) -> _Leaf:
+        """Whose state it is."""
+        return self.leaves[bisect_right(self._bases, state) - 1]
+
+
+def _network(rule: str, body: Expr) -> Network:
+    try:
+        return network(rule, body, _NETWORK_STATES)
+    except DrawingError:
+        raise BudgetExceeded("states", 10 * _NETWORK_STATES, f"the rule {rule!r} to repair by") from None
+
+
+def _letters(label: Expr, deadline: Deadline) -> LetterAutomaton:
+    """A part without calls by characters. ``ConstraintError`` where it is not made of characters."""
+    language = Language(label, label.source or "a part of a grammar")
+    language.program().refuse_tokens()
+    if any(node.op in (Op.OPENED, Op.FRESH) for node in below(label)):
+        raise ConstraintError(
+            "repair: the grammar has strings that must differ, which no search here follows"
+        )
+    with deadline.part() as budget:
+        if not (language.with_budget(budget) - _CHARACTERS).is_empty():
+            raise ConstraintError(
+                f"repair: a part of the grammar, {language.source!r:.80}, has words that are no UTF-8 by themselves: "
+                "edits are of characters"
+            )
+    return read_letters(language, "characters", deadline)
+
+
+_CHARACTERS = regex(r"[\s\S]*")
+
+
+class _Frame:
+    """A rule that was begun at a place. ``prefix``: the least cost of all before it. ``waiting``: items and the states
+    in which they go on behind it. ``ends``: where it is complete, at which inside cost, by which item."""
+
+    __slots__ = ("ends", "prefix", "waiting")
+
+    def __init__(self, prefix: _Cost) -> None:
+        self.prefix = prefix
+        self.waiting: list[tuple[_Item, int]] = []
+        self.ends: dict[int, tuple[_Cost, _Item]] = {}
+
+
+_Came = tuple[_Item, _Item | None, Kind | None, int]
+"""The item before; for a call that is done, the item that completed it; for a letter its edit and what it writes, or
+-2: nothing was read."""
+
+
+class _Search:
+    def __init__(self, text: str, machine: _Machine, deadline: Deadline) -> None:
+        self._text, self._machine, self._deadline = text, machine, deadline
+        self._frames: list[_Frame] = []
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._best: dict[_Item, _Cost] = {}
+        self._came: dict[_Item, _Came] = {}
+        self._done: set[_Item] = set()
+        self._heap: list[tuple[float, int, int, int, int]] = []
+
+    def run(self) -> Repair:
+        """Takes items in the order of their prefix costs; of equal ones what is furthest in the text."""
+        machine, root = self._machine, self._begin(self._machine.start, 0, (0.0, 0))
+        while self._heap:
+            _, _, behind, frame, state = heapq.heappop(self._heap)
+            item = (frame, state, -behind)
+            if item in self._done:
+                continue
+            self._done.add(item)
+            charge(len(self._best) + len(self._frames), self._deadline)
+            if state >= len(machine.final):
+                self._read(item)
+                continue
+            if machine.final[state]:
+                self._complete(item)
+                if frame == root and item[2] == len(self._text):
+                    return self._read_back(item)
+            for entry in machine.entries[state]:
+                self._reach((frame, entry, item[2]), self._best[item], (item, None, None, -2))
+            for rule, target in machine.calls[state]:
+                self._call(item, rule, target)
+            if frame == root:
+                self._delete(item)
+        raise ConstraintError(
+            "repair: the edits that are allowed make no text of the constraint out of this one"
+        )
+
+    def _begin(self, rule: str, at: int, prefix: _Cost) -> int:
+        """The number of the frame of a rule at a place."""
+        number = self._numbers.setdefault((rule, at), len(self._frames))
+        if number == len(self._frames):
+            self._frames.append(_Frame(prefix))
+            item = (number, self._machine.starts[rule], at)
+            self._best[item] = (0.0, 0)
+            heapq.heappush(self._heap, (*prefix, -at, number, item[1]))
+        return number
+
+    def _reach(self, item: _Item, inside: _Cost, came: _Came) -> None:
+        if item in self._done or (item in self._best and self._best[item] <= inside):
+            return
+        self._best[item], self._came[item] = inside, came
+        prefix = self._frames[item[0]].prefix
+        entry = (prefix[0] + inside[0], prefix[1] + inside[1], -item[2], item[0], item[1])
+        heapq.heappush(self._heap, entry)
+
+    def _read(self, item: _Item) -> None:
+        """An item inside of an automaton: an edit or a copy of a letter, or the end of the edge."""
+        frame, state, at = item
+        leaf, (cost, changed) = self._machine.leaf(state), self._best[item]
+        if leaf.automaton.accepting[state - leaf.base]:
+            self._reach((frame, leaf.target, at), (cost, changed), (item, None, None, -2))
+        for (place, target), price, kind, letter in leaf.moves.steps(at, state - leaf.base):
+            inside = cost + price, changed + CHANGED[kind]
+            self._reach((frame, leaf.base + target, place), inside, (item, None, kind, letter))
+
+    def _delete(self, item: _Item) -> None:
+        """A letter less at the outermost rule: where the empty text is the nearest, no automaton is passed."""
+        (frame, state, at), (cost, changed) = item, self._best[item]
+        price = self._machine.prices["delete"]
+        if at < len(self._text) and price < math.inf:
+            inside = cost + price, changed + CHANGED["delete"]
+            self._reach((frame, state, at + 1), inside, (item, None, "delete", -1))
+
+    def _call(self, item: _Item, rule: str, target: int) -> None:
+        cost, prefix = self._best[item], self._frames[item[0]].prefix
+        frame = self._frames[self._begin(rule, item[2], (prefix[0] + cost[0], prefix[1] + cost[1]))]
+        frame.waiting.append((item, target))
+        for place, (inside, done) in frame.ends.items():
+            self._go_on(item, target, place, inside, done)
+
+    def _complete(self, item: _Item) -> None:
+        frame, inside = self._frames[item[0]], self._best[item]
+        if item[2] not in frame.ends:  # another state of the rule may have been complete before
+            frame.ends[item[2]] = inside, item
+            for waiting, target in frame.waiting:
+                self._go_on(waiting, target, item[2], inside, item)
+
+    def _go_on(self, waiting: _Item, target: int, place: int, inside: _Cost, done: _Item) -> None:
+        self._deadline.tick(3)
+        cost, changed = self._best[waiting]
+        total = cost + inside[0], changed + inside[1]
+        self._reach((waiting[0], target, place), total, (waiting, done, None, -2))
+
+    def _read_back(self, item: _Item) -> Repair:
+        """The edits on the best way, from the last one; what waits for a call that is read back lies on a stack."""
+        cost, steps, waiting = self._best[item][0], list[tuple[int, Kind | None, int]](), list[_Item]()
+        while True:
+            while item not in self._came:  # where a rule begins
+                if not waiting:
+                    return written(self._text, cost, reversed(steps))
+                item = waiting.pop()
+            before, done, kind, letter = self._came[item]
+            if letter != -2:
+                steps.append((before[2], kind, letter))
+            if done is not None:
+                waiting.append(before)
+                before = done
+            item = before

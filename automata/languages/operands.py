@@ -1,0 +1,56 @@
+"""What operators and questions take: texts as bytes, tables of bytes, bounds of repetitions, several budgets.
+
+Each is checked here once, with an error that names the argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from tokenfst.arguments import refuse
+from tokenfst.budget import Budget
+from tokenfst.errors import ConstraintError
+
+
+def encode(word: str | bytes) -> bytes | None:
+    """Text as UTF-8; ``None`` if it has no encoding."""
+    if isinstance(word, str):
+        try:
+            return word.encode()
+        except UnicodeEncodeError:
+            return None
+    return word if isinstance(word, bytes) else as_bytes("word", word)
+
+
+def as_bytes(name: str, value: object) -> bytes:
+    """A bytes-like argument as bytes; TypeError for anything else (``bytes(5)`` would be five NULs)."""
+    if not isinstance(value, bytes | bytearray | memoryview):
+        refuse("a question about a language", name, value, "text or bytes" if name == "word" else "bytes")
+    return bytes(value)
+
+
+def byte_table(table: object) -> bytes:
+    """What ``map_bytes`` takes: one byte for each."""
+    if not isinstance(table, bytes | bytearray | memoryview):
+        refuse("map_bytes", "table", table, "256 bytes, as bytes.maketrans makes them")
+    if len(table) != 256:
+        raise ConstraintError(
+            f"map_bytes: table must have 256 bytes, one for each byte (as bytes.maketrans makes it), not {len(table)}"
+        )
+    return bytes(table)
+
+
+def bounds(low: int, high: int | None) -> None:
+    """ConstraintError for bounds of a repetition that make no sense."""
+    if low < 0 or (high is not None and high < low):
+        raise ConstraintError(f"cannot repeat {low} to {high} times")
+
+
+def widest(*budgets: Budget | None) -> Budget | None:
+    """The field-wise maximum of those given: what something combined of several may cost."""
+    given = [budget for budget in budgets if budget is not None]
+    if not given:
+        return None
+    if all(budget is given[0] for budget in given):
+        return given[0]
+    return Budget(*(max(getattr(b, field.name) for b in given) for field in fields(Budget)))

@@ -1,0 +1,157 @@
+"""Where a text leaves a language, and what could have stood there: characters where bytes are UTF-8, bytes elsewhere.
+
+The automaton is about bytes; a person asks about characters. So the live bytes are followed to the ends of the UTF-8
+sequences that they begin: at most 17,500 looks at the automaton, a few milliseconds, and the answer is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.automata.characters.utf8 import Ranges, normalize
+from tokenfst.automata.languages.shown.drawing import bytes_label
+from tokenfst.automata.languages.shown.readable import cells, character_class
+from tokenfst.automata.languages.texts.walk import Walk
+
+_ASCII_END = 0x80
+_LEADS = range(0xC2, 0xF5)
+_CONTINUATION = (0x80, 0xBF)
+_SECOND = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
+"""The bytes after a first byte, where UTF-8 does not allow all."""
+_SHOWN = 60
+
+NextBytes = Callable[[bytes], tuple[bytes, bool]]
+"""The bytes that may follow a way on from a place, and whether a text may end there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """``ends``: the text may end here. ``characters``: code points that may follow, as ascending ranges, both
+    ends included. ``others``: bytes that may follow and begin no character that may, ascending."""
+
+    ends: bool
+    characters: Ranges
+    others: bytes
+
+    def as_json(self) -> dict[str, Any]:
+        """The value in JSON."""
+        return {
+            "end": self.ends,
+            "characters": [list(each) for each in self.characters],
+            "bytes": list(self.others),
+        }
+
+    def __str__(self) -> str:
+        parts = []
+        if self.characters:
+            parts.append(character_class(self.characters))
+        if self.others:
+            parts.append(f"{'byte' if len(self.others) == 1 else 'bytes'} {_byte_class(self.others)}")
+        if self.ends:
+            parts.append("the end of the text")
+        return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Whether a text is in a language; true in a condition if it is. If it is not: ``place`` is the byte where it
+    leaves the language (its length, if it stops too early), at the beginning of a character; ``character`` the same in
+    characters; ``expected`` what could stand there (``None``: the language is empty); ``ending`` a shortest way to
+    complete what is before, where it is known; ``rules`` those of a grammar that are open there, the outermost
+    first."""
+
+    text: bytes
+    accepted: bool
+    place: int = 0
+    character: int = 0
+    expected: Following | None = None
+    ending: bytes | None = None
+    rules: tuple[str, ...] | None = None
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+    def __str__(self) -> str:
+        """In words, with a caret under the place."""
+        if self.accepted:
+            return "the text is in the language"
+        if self.expected is None:
+            return "the language has no text at all"
+        shown = [piece for _, piece in cells(self.text)]
+        begin = max(0, self.character - _SHOWN)
+        line = "".join(shown[begin : self.character])
+        indent = len(line) + (begin > 0)
+        line = ("…" if begin else "") + line + "".join(shown[self.character : self.character + _SHOWN])
+        line += "…" if len(shown) > self.character + _SHOWN else ""
+        early = self.place == len(self.text)
+        where = f"the text {'stops too early, at' if early else 'leaves the language at'} byte {self.place:,}"
+        if self.character != self.place:
+            where += f" (character {self.character:,})"
+        return f"{where}: expected {self.expected}\n  {line}\n  {' ' * indent}^"
+
+
+def leaving(text: bytes, valid: int) -> tuple[int, int]:
+    """The place where a text leaves a language that has texts with its first ``valid`` bytes and no more, at the
+    beginning of a character: in bytes, and in characters."""
+    starts = [begin for begin, _ in cells(text)]
+    character = sum(begin <= valid for begin in starts) - (valid < len(text))
+    return (starts[character] if valid < len(text) else valid), character
+
+
+def walked(walk: Walk, at: int) -> NextBytes:
+    """What follows a configuration."""
+    reached: dict[bytes, int] = {b"": at}
+    seen: dict[int, tuple[bytes, bool]] = {}
+
+    def next_bytes(way: bytes) -> tuple[bytes, bool]:
+        here = reached.get(way)
+        if here is None:
+            here = walk.step(reached[way[:-1]], way[-1])
+            assert here is not None, "only ways that lead on are asked for"
+            reached[way] = here
+        if here not in seen:
+            live = sorted(byte for _, bytes_ in walk.arcs(here) for byte in bytes_)
+            seen[here] = bytes(live), walk.accepting(here)
+        return seen[here]
+
+    return next_bytes
+
+
+def following(next_bytes: NextBytes, *, whole: bool = True) -> Following:
+    """What may follow a place between two characters. Unless ``whole``, characters beyond ASCII are told by their first
+    bytes alone: that takes one look."""
+    live, ends = next_bytes(b"")
+    points: list[tuple[int, int]] = [(byte, byte) for byte in live if byte < _ASCII_END]
+    others = bytearray()
+    for byte in live:
+        if byte < _ASCII_END:
+            continue
+        found: Ranges = ()
+        if whole and byte in _LEADS:
+            missing = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
+            found = _sequences(next_bytes, bytes((byte,)), byte & (63 >> missing), missing)
+        points += found
+        if not found:
+            others.append(byte)
+    return Following(ends, normalize(points), bytes(others))
+
+
+def _sequences(next_bytes: NextBytes, begun: bytes, value: int, missing: int) -> Ranges:
+    """The code points that may follow and whose UTF-8 begins with ``begun``, ascending. ``value``: the bits
+    of these bytes; ``missing``: how many bytes are to come."""
+    low, high = _SECOND.get(begun[0], _CONTINUATION) if len(begun) == 1 else _CONTINUATION
+    live = [byte for byte in next_bytes(begun)[0] if low <= byte <= high]
+    if missing == 1:
+        if len(live) == high - low + 1:  # what is most common, and all that a text of any characters asks for
+            return ((value << 6 | low & 63, value << 6 | high & 63),)
+        return normalize((value << 6 | byte & 63, value << 6 | byte & 63) for byte in live)
+    found: list[tuple[int, int]] = []
+    for byte in live:
+        found += _sequences(next_bytes, begun + bytes((byte,)), value << 6 | byte & 63, missing - 1)
+    return normalize(found)
+
+
+def _byte_class(data: bytes) -> str:
+    return bytes_label(sum(1 << byte for byte in data))

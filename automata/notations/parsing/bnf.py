@@ -1,0 +1,325 @@
+"""Grammars of the form ``name ::= alternatives``: what GBNF and EBNF share.
+
+The idea: the two notations differ in their strings, escapes, character classes and wildcards, which are
+tokens; a ``Dialect`` says how each reads. The rest is one lark grammar and one fold into expressions. A rule
+goes on until the next ``name ::=``, so line breaks mean nothing.
+
+Characters are code points, and a class is their UTF-8 (convention 1). Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from tokenfst.automata.characters.classes import character_set
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, negate, normalize
+from tokenfst.automata.expressions.expression import (
+    Expr,
+    TokenName,
+    call,
+    concat,
+    literal,
+    repeat,
+    tokens,
+    union,
+)
+from tokenfst.automata.grammars.captured import Marked
+from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
+from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, token_class
+from tokenfst.automata.notations.parsing.bnf_options import read_options
+from tokenfst.automata.notations.parsing.reading import Token, fault, fold, parse
+from tokenfst.automata.pieces.tokens import TEXT_TOKEN
+from tokenfst.budget import Budget
+from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
+
+_NOTATION = r"""
+start: rule*
+rule: HEAD "::=" alternatives | HEAD OPTIONS "::=" alternatives -> options
+alternatives: sequence ("|" sequence)*
+sequence: part*
+?part: item | lookahead
+item: atom QUANTIFIER*
+?atom: reference | string | characters | any | macro | token | "(" alternatives ")"
+macro: MACRO "(" [argument ("," argument)*] ")"
+argument: NAME "=" _argument | _argument
+_argument: tuple | STRING | INT | NAME
+tuple: "(" [argument ("," argument)* ","?] ")"
+token: TOKEN
+lookahead: LOOKAHEAD alternatives ")"
+reference: NAME
+string: STRING
+characters: CLASS
+any: ANY
+HEAD.2: /@NAME@(?=(\s|#[^\n]*\n)*(\[[^\]\n]*\]\s*)?::=)/
+OPTIONS.3: /\[[^\]\n]*\](?=\s*::=)/
+MACRO.3: /@MACROS@/
+TOKEN: /@TOKENS@/
+INT: /[0-9]+/
+NAME: /@NAME@/
+STRING: /@STRING@/
+CLASS: /\[(\\[\s\S]|[^\]\\])*\]/
+ANY: "."
+LOOKAHEAD.2: "(="
+QUANTIFIER: /[*+?]|\{\s*[0-9]+\s*(,\s*(-1|[0-9]*)\s*)?\}/
+COMMENT: /#[^\n]*/
+%ignore /\s+/
+%ignore COMMENT
+"""
+_TOKENS = {
+    "HEAD": "a rule (name ::=)",
+    "NAME": "a name",
+    "STRING": "a string",
+    "CLASS": "a character class",
+    "ANY": "",
+    "LOOKAHEAD": "",
+    "QUANTIFIER": "a repetition",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "VBAR": "'|'",
+    "$END": "the end",
+    "__ANON_0": "'::='",
+    **dict.fromkeys(("OPTIONS", "MACRO", "TOKEN", "INT", "EQUAL", "COMMA"), ""),
+}
+_ESCAPE = r"\\(?:x(?P<x>[0-9a-fA-F]{@HEX@})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<c>[\s\S]?))|(?P<p>[^\\])"
+_CHARACTERS = {digits: re.compile(_ESCAPE.replace("@HEX@", digits)) for digits in ("2", "1,")}
+_NEVER = "(?!a)a"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One notation: its ``name``, how names and strings are spelled (patterns), what each escape letter
+    stands for, in ``class_escapes`` in character classes alone, whether ``.`` is any character, and whether ``#x41`` is
+    refused for being read differently elsewhere. ``macros``: whether there are functions; ``tokens``: how tokens are
+    spelled (a pattern); ``hex_digits``: how many follow ``\\x``; ``any_class``: whether ``[^]`` is any character;
+    ``options``: whether rules have options in brackets."""
+
+    name: str
+    names: str
+    strings: str
+    escapes: Mapping[str, str]
+    wildcard: bool
+    refuse_hex: bool
+    class_escapes: str = ""
+    macros: str = _NEVER
+    tokens: str = _NEVER
+    hex_digits: str = "2"
+    any_class: bool = False
+    options: bool = False
+
+    @property
+    def notation(self) -> str:
+        """The lark grammar."""
+        found = _NOTATION.replace("@NAME@", self.names).replace("@STRING@", self.strings)
+        return found.replace("@MACROS@", self.macros).replace("@TOKENS@", self.tokens)
+
+
+def parsed(dialect: Dialect, text: str) -> list[Any]:
+    """The trees of a text's rules: a head, perhaps options, and alternatives. Raises PatternSyntaxError."""
+    if not isinstance(text, str):
+        raise ConstraintError(f"a grammar is a str, not {type(text).__name__}; decode it first")
+    unfinished = {
+        '"': "this string does not end",
+        "'": "this string does not end"
+        if "'" in dialect.strings
+        else "strings are written with double quotes",
+        "[": "this character class does not end",
+        "{": "a repetition is written {m}, {m,} or {m,n}",
+    }
+    return list(parse(dialect.notation, text, _TOKENS, unfinished).children)
+
+
+def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Grammar:
+    """The grammar of a text. Raises PatternSyntaxError, UnsupportedPatternError, EmptyLanguageError,
+    BudgetExceeded("positions")."""
+    reader = Reader(dialect, text, budget)
+    rules: dict[str, Expr] = {}
+    positions: dict[str, int] = {}
+    captured: dict[str, str] = {}
+    heated: dict[str, float] = {}
+    rule: Any
+    for rule in parsed(dialect, text):
+        head, *between, body = rule.children
+        if head in positions:
+            first = text.count("\n", 0, positions[head]) + 1
+            reader.fail(f"the rule {str(head)!r} is defined twice, first in line {first}", head.start_pos)
+        positions[str(head)] = head.start_pos
+        rules[str(head)] = fold(body, reader.build)
+        if between:
+            if not dialect.options:
+                reader.fail(
+                    "rules have no options in this notation", between[0].start_pos, UnsupportedPatternError
+                )
+            options = read_options(str(head), between[0], reader.fail)
+            rules[str(head)] = options.applied(rules[str(head)], str(head), reader.fail)
+            if options.capture is not None:
+                captured[str(head)] = options.capture
+            if options.temperature is not None:
+                heated[str(head)] = options.temperature
+    for name, position in reader.references.items():
+        if name not in rules:
+            reader.fail(f"there is no rule {name!r}", position)
+    if start not in rules:
+        reader.fail(f"there is no rule {start!r} to start with", 0)
+    source = f"{dialect.name}({text[:60]!r}{'...' if len(text) > 60 else ''})"
+    made = refuse_empty(
+        Grammar(
+            rules,
+            start,
+            source=source,
+            text=text,
+            positions=positions,
+            budget=budget,
+            marked=Marked(captured, heated=heated),
+        )
+    )
+    if heated and made.reading is not None and made.reading.refusal:
+        place = min(positions[name] for name in heated)
+        reader.fail(made.reading.refusal, place, UnsupportedPatternError)
+    return made
+
+
+class Reader:
+    """Builds expressions; ``references`` are the rules called, with the first place of each."""
+
+    def __init__(self, dialect: Dialect, text: str, budget: Budget | None) -> None:
+        self.dialect, self.text = dialect, text
+        self.macros = Macros(self.reference, self.spelled, self.fail, budget)
+        self.references: dict[str, int] = {}
+
+    def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
+        """Raise the error for a place in the text."""
+        raise fault(message, self.text, position, kind)
+
+    def reference(self, token: Token) -> Expr:
+        """The words of a rule."""
+        self.references.setdefault(str(token), token.start_pos)
+        return call(str(token))
+
+    def spelled(self, token: Token) -> str:
+        """What a string spells."""
+        return "".join(chr(code) for code, _, _ in self.characters(token[1:-1], token.start_pos + 1))
+
+    def build(self, kind: str, children: list[Any]) -> Any:
+        """What a node of the tree stands for, of what its parts do."""
+        if kind == "alternatives":
+            return union(*children)
+        if kind == "sequence":
+            return concat(*children)
+        if kind == "item":
+            return self.repeated(children[0], children[1:])
+        if kind == "tuple":
+            return children
+        if kind == "argument":
+            return Argument(children[-1], children[0] if len(children) > 1 else None)
+        if kind == "macro":
+            return self.macros.expr(children[0], children[1:])
+        return self.leaf(kind, children[0])
+
+    def leaf(self, kind: str, token: Token) -> Expr:
+        """What a token of the text stands for."""
+        if kind == "reference":
+            return self.reference(token)
+        if kind == "string":
+            return literal(self.spelled(token).encode())
+        if kind == "token":
+            return self.token(token)
+        if kind == "characters":
+            return self.character_class(token, token.start_pos)
+        if kind == "any":
+            if not self.dialect.wildcard:
+                self.fail("'.' has no meaning here; write a character class", token.start_pos)
+            return character_set(((0, MAX_CODE_POINT),), True)
+        message = "look-ahead makes a rule depend on what follows it; leave it out"
+        return self.fail(message, token.start_pos, UnsupportedPatternError)
+
+    def token(self, token: Token) -> Expr:
+        """A token of the vocabulary, by its name or id; behind a ``!`` any other."""
+        name = token.lstrip("!")
+        if name.startswith("<["):
+            return token_class([int(name[2:-2])], excluded=token.startswith("!"))
+        if not token.startswith("!"):
+            return tokens(TokenName(name, special=True))
+        return union(TEXT_TOKEN, tokens(TokenName.others([name])))
+
+    def repeated(self, body: Expr, quantifiers: list[Token]) -> Expr:
+        """The words of a body so often."""
+        for token in quantifiers:
+            low, high = self.bounds(token)
+            counted = (high or low) > 8
+            body = repeat(body, low, high, f"the repetition {token}" if counted else None)
+        return body
+
+    def bounds(self, token: Token) -> tuple[int, int | None]:
+        """How often a quantifier repeats, at least and at most."""
+        bounds = re.findall(r"[0-9]+", token.replace("-1", ""))
+        if token in ("*", "+", "?"):
+            low, high = {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(token)]
+        else:
+            low = int(bounds[0]) if len(bounds[0]) < 10 else 2**31
+            high = low if "," not in token else None
+            if len(bounds) > 1:
+                high = int(bounds[1]) if len(bounds[1]) < 10 else 2**31
+        if max(low, high or 0) >= 2**31 - 1:
+            self.fail("the bound of this repetition is too large", token.start_pos)
+        if high is not None and high < low:
+            self.fail(f"a repetition of {low} to {high} is empty", token.start_pos)
+        return low, high
+
+    def characters(self, spelled: str, position: int, more: str = "") -> list[tuple[int, bool, int]]:
+        """The code points of a spelled text, whether each was escaped, and where it stands. ``more``: what may be
+        escaped here as well."""
+        found: list[tuple[int, bool, int]] = []
+        for match in _CHARACTERS[self.dialect.hex_digits].finditer(spelled):
+            at = position + match.start()
+            if match["p"] is not None:
+                code = ord(match["p"])
+            elif match["c"] is None:
+                code = int(match["x"] or match["u"] or match["U"], 16)
+            elif match["c"] in self.dialect.escapes and match["c"]:
+                code = ord(self.dialect.escapes[match["c"]])
+            elif match["c"] and match["c"] in more:
+                code = ord(match["c"])
+            else:
+                self.fail(f"the escape \\{match['c']} is unknown or incomplete", at)
+            if 0xD800 <= code <= 0xDFFF:
+                self.fail(f"U+{code:04X} is a surrogate, which no UTF-8 text holds", at)
+            if code > MAX_CODE_POINT:
+                self.fail(f"there is no code point {code:#x}", at)
+            found.append((code, match["p"] is None, at))
+        return found
+
+    def character_class(self, token: str, position: int) -> Expr:
+        """The characters of a class."""
+        negated, pairs = self.ranges(token, position)
+        if negated and not pairs:
+            return character_set(((0, MAX_CODE_POINT),), True)
+        ranges = normalize(pairs)
+        return character_set(negate(ranges) if negated else ranges, True)
+
+    def ranges(self, token: str, position: int) -> tuple[bool, list[tuple[int, int]]]:
+        """Whether a class is negated, and the ranges of code points in it, in its order."""
+        if self.dialect.refuse_hex and (found := re.search(r"#x[0-9a-fA-F]+", token)):
+            message = rf"{found[0]} is five characters here and one in W3C notation; write it as \x, \u or \U"
+            self.fail(message, position + found.start(), UnsupportedPatternError)
+        negated = token.startswith("[^")
+        begin = 2 if negated else 1
+        codes = self.characters(token[begin:-1], position + begin, self.dialect.class_escapes)
+        if not codes and not (negated and self.dialect.any_class):
+            self.fail("a character class needs a character", position)
+        pairs: list[tuple[int, int]] = []
+        k = 0
+        while k < len(codes):
+            low, _, at = codes[k]
+            if k + 2 < len(codes) and codes[k + 1][:2] == (ord("-"), False):
+                high = codes[k + 2][0]
+                if high < low:
+                    self.fail("the range begins after its end", at)
+                pairs.append((low, high))
+                k += 3
+            else:
+                pairs.append((low, low))
+                k += 1
+        return negated, pairs

@@ -1,0 +1,211 @@
+"""What looks like a function in xgrammar's EBNF: ``TagDispatch``, ``Regex``, ``Substring``, and those that speak of
+tokens.
+
+Token ids are known to a vocabulary alone: ``Token(5, 7)`` is the token class ``[5,7]``, which ``compile`` looks up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tokenfst.automata.characters.classes import character_set
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
+from tokenfst.automata.expressions.expression import Expr, TokenName, concat, intersect, repeat, tokens, union
+from tokenfst.automata.notations.parsing.reading import Token
+from tokenfst.automata.pieces.free_text import dispatch
+from tokenfst.automata.pieces.text import chunks
+from tokenfst.automata.regex.ecma import ecma_pattern
+from tokenfst.budget import Budget
+from tokenfst.errors import PatternError
+
+_SETTINGS = {
+    "TagDispatch": ("loop_after_dispatch", "excludes"),
+    "TokenTagDispatch": ("loop_after_dispatch", "excludes"),
+    "Regex": ("json_string",),
+}
+_OLD = {
+    "stop_eos": "whether a text may end is said by what follows: leave it out",
+    "stop_str": "write what ends the text behind the TagDispatch, and exclude it: excludes=(...)",
+}
+
+
+_UNESCAPED = ((0x20, 0x21), (0x23, 0x5B), (0x5D, MAX_CODE_POINT))
+"""What stands in a string of JSON by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a macro: a token of the text, or a tuple of them; ``name``, where it has one."""
+
+    value: Token | list[Argument]
+    name: Token | None = None
+
+
+class Macros:
+    """Makes expressions of macros. ``call`` gives the expression of a rule's name, ``text`` what a string spells;
+    ``fail`` raises for a place."""
+
+    def __init__(
+        self,
+        call: Callable[[Token], Expr],
+        text: Callable[[Token], str],
+        fail: Callable[..., NoReturn],
+        budget: Budget | None,
+    ) -> None:
+        self.call, self.text, self.fail, self.budget = call, text, fail, budget
+
+    def expr(self, macro: Token, arguments: list[Argument]) -> Expr:
+        """The words of a macro."""
+        given = [each for each in arguments if each.name is None]
+        settings = self.settings(macro, [each for each in arguments if each.name is not None])
+        match str(macro):
+            case "Regex":
+                return self.regex(macro, given, settings)
+            case "Substring":
+                return self.substring(macro, given)
+            case "Token":
+                return token_class(self.ids(macro, given))
+            case "ExcludeToken":
+                return token_class(self.ids(macro, given), excluded=True)
+            case "TagDispatch":
+                return self.tag_dispatch(macro, given, settings)
+            case _:
+                return self.token_dispatch(macro, given, settings)
+
+    def settings(self, macro: Token, given: list[Argument]) -> dict[str, Argument]:
+        """The named arguments."""
+        found: dict[str, Argument] = {}
+        for each in given:
+            assert each.name is not None
+            name, known = str(each.name), _SETTINGS.get(str(macro), ())
+            if name in _OLD:
+                self.fail(f"{name} is of an older notation: {_OLD[name]}", each.name.start_pos)
+            if name not in known:
+                self.fail(
+                    f"{macro} has no argument {name!r}; it has {', '.join(known) or 'none'}",
+                    each.name.start_pos,
+                )
+            if name in found:
+                self.fail(f"the argument {name!r} stands twice", each.name.start_pos)
+            found[name] = each
+        return found
+
+    def substring(self, macro: Token, given: list[Argument]) -> Expr:
+        """Chunks that follow each other, from any one on."""
+        if not all(isinstance(each.value, Token) and each.value.type == "STRING" for each in given):
+            self.fail("Substring takes strings", macro.start_pos)
+        texts = [self.text(each.value) for each in given if isinstance(each.value, Token)]
+        return chunks([text for text in texts if text])
+
+    def regex(self, macro: Token, given: list[Argument], settings: dict[str, Argument]) -> Expr:
+        """A pattern as xgrammar reads it, from beginning to end; of a string in JSON, what needs no escape there."""
+        if len(given) != 1 or not isinstance(given[0].value, Token) or given[0].value.type != "STRING":
+            self.fail("Regex takes one pattern, as a string", macro.start_pos)
+        try:
+            found = ecma_pattern(f"^(?:{self.text(given[0].value)})$", self.budget).expr
+            plain = self.boolean(macro, settings.get("json_string"), default=False)
+            return intersect(found, repeat(character_set(_UNESCAPED, True))) if plain else found
+        except PatternError as error:
+            return self.fail(error.message, given[0].value.start_pos, type(error))
+
+    def tag_dispatch(self, macro: Token, given: list[Argument], settings: dict[str, Argument]) -> Expr:
+        """Free text with tags that rules follow."""
+        tags: dict[bytes, Expr] = {}
+        excludes = self.strings(macro, settings.get("excludes"))
+        for each in given:
+            tag, rule = self.pair(macro, each, "STRING", '("tag", rule)')
+            text = self.text(tag)
+            if not text:
+                self.fail("an empty tag would stand everywhere", tag.start_pos)
+            data, body = text.encode(), self.call(rule)
+            self.check_tag(data, [known for known in tags if known != data], excludes, tag.start_pos)
+            tags[data] = union(tags[data], body) if data in tags else body
+        loop = self.boolean(macro, settings.get("loop_after_dispatch"))
+        return dispatch(tuple(tags.items()), excludes, loop, self.budget or Budget())
+
+    def check_tag(self, tag: bytes, others: list[bytes], excludes: tuple[bytes, ...], at: int) -> None:
+        """Refuse tags that can never come, because another one, or something excluded, stands in them."""
+        for text in excludes:
+            if text in tag:
+                self.fail(f"the tag {tag.decode()!r} can never come: {text.decode()!r} is excluded", at)
+        for other in others:
+            short, long = sorted((tag, other), key=len)
+            if short in long[:-1]:
+                shown = repr(long.decode()), repr(short.decode())
+                self.fail(f"the tag {shown[0]} can never come: {shown[1]} is one too and comes first", at)
+
+    def token_dispatch(self, macro: Token, given: list[Argument], settings: dict[str, Argument]) -> Expr:
+        """Any tokens, and rules behind some of them."""
+        excluded = settings.get("excludes")
+        others = [] if excluded is None else self.ids(macro, self.members(excluded))
+        triggers: dict[int, Expr] = {}
+        for each in given:
+            trigger, rule = self.pair(macro, each, "INT", "(token id, rule)")
+            number = int(trigger)
+            if number in triggers or number in others:
+                self.fail(
+                    f"the token {number} is a trigger and stands twice, or is excluded", trigger.start_pos
+                )
+            triggers[number] = self.call(rule)
+        marks = [*triggers, *others]
+        free = repeat(token_class(marks, excluded=True) if marks else any_token())
+        some = union(*(concat(free, token_class([number]), body) for number, body in triggers.items()))
+        loop = self.boolean(macro, settings.get("loop_after_dispatch"))
+        return concat(repeat(some), free) if loop else union(free, some)
+
+    # --- arguments ------------------------------------------------------------------------------------
+
+    def ids(self, macro: Token, given: list[Argument]) -> list[int]:
+        """Token ids."""
+        found = []
+        for each in given:
+            if not isinstance(each.value, Token) or each.value.type != "INT":
+                self.fail(f"{macro} takes token ids here", macro.start_pos)
+            found.append(int(each.value))
+        if not found and str(macro) in ("Token", "ExcludeToken"):
+            self.fail(f"{macro} takes at least one token id", macro.start_pos)
+        return found
+
+    def members(self, argument: Argument) -> list[Argument]:
+        """The members of a tuple; what stands in brackets alone is one."""
+        return argument.value if isinstance(argument.value, list) else [argument]
+
+    def strings(self, macro: Token, argument: Argument | None) -> tuple[bytes, ...]:
+        """A tuple of strings."""
+        found = []
+        for each in self.members(argument) if argument is not None else ():
+            if not isinstance(each.value, Token) or each.value.type != "STRING" or not self.text(each.value):
+                self.fail(f"{macro}: excludes are strings that are not empty", macro.start_pos)
+            found.append(self.text(each.value).encode())
+        return tuple(found)
+
+    def pair(self, macro: Token, argument: Argument, kind: str, wanted: str) -> tuple[Token, Token]:
+        """A tag or token id, and a rule."""
+        both = argument.value if isinstance(argument.value, list) else []
+        values = [each.value for each in both]
+        if len(values) != 2 or not isinstance(values[0], Token) or not isinstance(values[1], Token):
+            self.fail(f"{macro} takes pairs: {wanted}", macro.start_pos)
+        if values[0].type != kind or values[1].type != "NAME":
+            self.fail(f"{macro} takes pairs: {wanted}", values[0].start_pos)
+        return values[0], values[1]
+
+    def boolean(self, macro: Token, argument: Argument | None, *, default: bool = True) -> bool:
+        """True or false; the default where nothing is given."""
+        if argument is None:
+            return default
+        if not isinstance(argument.value, Token) or str(argument.value) not in ("true", "false"):
+            self.fail(f"{macro}: {argument.name} is true or false", macro.start_pos)
+        return str(argument.value) == "true"
+
+
+def any_token() -> Expr:
+    """One token, of text or special, but an end token."""
+    return tokens(TokenName("[*]", special=False))
+
+
+def token_class(ids: list[int], *, excluded: bool = False) -> Expr:
+    """One of these tokens, or any other."""
+    listed = ",".join(map(str, sorted(set(ids))))
+    return tokens(TokenName(f"[{'^' if excluded else ''}{listed}]", special=False))

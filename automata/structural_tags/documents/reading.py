@@ -1,0 +1,495 @@
+"""From a document to formats: every field is known and of its type, or the JSON pointer of the place is in the error.
+
+The idea: an ``_Object`` is a part of the document whose fields are taken out one by one; whatever is left over in the
+end is no field of that format, and is refused. The legacy form is read as the ``triggered_tags`` that it means.
+
+Cost: linear in the document, whose nesting is bounded by ``_DEEPEST``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from tokenfst.arguments import shown
+from tokenfst.automata.json_schema.reading.source import escape
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.structural_tags.documents.formats import (
+    AnyText,
+    AnyTokens,
+    ConstString,
+    Format,
+    GrammarText,
+    JsonSchema,
+    Mark,
+    Or,
+    Pattern,
+    Repeat,
+    Rule,
+    Separated,
+    Sequence,
+    Tag,
+    Token,
+    TokenRef,
+    TokenTriggered,
+    Triggered,
+)
+from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
+from tokenfst.errors import StructuralTagError
+from tokenfst.json_objects import RepeatedNameError, unique_names
+
+_T = TypeVar("_T")
+_DEEPEST = 100
+"""So many formats may stand inside of each other."""
+_LARGEST = 2**31 - 1
+"""The largest bound, as in the format's own definition."""
+
+
+def read_document(spec: Any) -> Format:
+    """The format of a structural tag: a mapping, JSON text, or an object with ``model_dump``. StructuralTagError."""
+    if hasattr(spec, "model_dump"):
+        spec = spec.model_dump(by_alias=True)
+    if isinstance(spec, str):
+        spec = _parsed(spec)
+    if not isinstance(spec, Mapping):
+        raise StructuralTagError("#", f"a structural tag is an object, not {shown(spec)}")
+    kind = spec.get("type")
+    if isinstance(kind, str) and kind in _READERS:
+        return read_format(spec, "#", 0)
+    document = _Object(spec, "#")
+    kind = document.text("type")
+    if kind != "structural_tag":
+        _unknown("#/type", kind, ("structural_tag", *_READERS), "a type of structural tag or of a format")
+    if "format" in spec:
+        found = document.format("format", 0)
+    elif "structures" in spec:
+        found = _legacy(document)
+    else:
+        raise StructuralTagError("#", "the field 'format' is missing")
+    document.close("structural_tag")
+    return found
+
+
+def read_format(value: Any, pointer: str, depth: int) -> Format:
+    """One format and all inside of it."""
+    if depth > _DEEPEST:
+        raise StructuralTagError(pointer, f"formats stand more than {_DEEPEST} deep inside of each other")
+    fields = _Object(value, pointer)
+    kind = fields.text("type")
+    read = _READERS.get(kind)
+    if read is None:
+        _unknown(f"{pointer}/type", kind, _READERS, "a format")
+    made = read(fields, depth + 1)
+    fields.close(kind)
+    return made
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=unique_names)
+    except RepeatedNameError as error:
+        raise StructuralTagError("#", f"the name {error.name!r} stands twice in one object") from None
+    except json.JSONDecodeError as error:
+        raise StructuralTagError("#", f"is no JSON text: {error}") from None
+    except RecursionError:
+        pass
+    raise StructuralTagError("#", "the JSON text is nested too deeply")
+
+
+def _unknown(pointer: str, name: str, known: Any, what: str) -> NoReturn:
+    near = difflib.get_close_matches(name, list(known), 3)
+    hint = (
+        f"did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"there are {', '.join(map(repr, known))}"
+    )
+    raise StructuralTagError(pointer, f"{name!r} is not {what}: {hint}")
+
+
+class _Object:
+    """An object of the document. Each method takes one field out, with the default that the format gives it."""
+
+    def __init__(self, value: Any, pointer: str) -> None:
+        if hasattr(value, "model_dump"):
+            value = value.model_dump(by_alias=True)
+        if not isinstance(value, Mapping):
+            raise StructuralTagError(pointer, f"must be an object, not {shown(value)}")
+        for name in value:
+            if not isinstance(name, str):
+                raise StructuralTagError(pointer, f"names of fields are texts, not {shown(name)}")
+        self.left = dict(value)
+        self.taken: list[str] = []
+        self.pointer = pointer
+
+    def at(self, name: str, *rest: int) -> str:
+        """The pointer of a field, or of an item in it."""
+        return "/".join([self.pointer, escape(name), *map(str, rest)])
+
+    def take(self, name: str, default: Any = None, *, required: bool = True) -> Any:
+        """The value of a field."""
+        self.taken.append(name)
+        if name in self.left:
+            return self.left.pop(name)
+        if required:
+            raise StructuralTagError(self.pointer, f"the field {name!r} is missing")
+        return default
+
+    def close(self, kind: str) -> None:
+        """Refuses what was not taken."""
+        for name in self.left:
+            near = difflib.get_close_matches(name, self.taken, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, self.taken))}"
+            raise StructuralTagError(self.at(name), f"{kind!r} has no field {name!r}: {hint}")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        return text_of(self.take(name, default, required=default is None), self.at(name))
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.take(name, default, required=False)
+        if not isinstance(value, bool):
+            raise StructuralTagError(self.at(name), f"must be true or false, not {shown(value)}")
+        return value
+
+    def bound(self, name: str) -> int | None:
+        """A number of at least 0, or null."""
+        value = self.take(name, required=False)
+        return None if value is None else whole(value, self.at(name), 0)
+
+    def items(self, name: str, read: Callable[[Any, str], _T], *, required: bool = False) -> tuple[_T, ...]:
+        """A list; ``required``: with at least one item."""
+        value = self.take(name, (), required=required)
+        if not isinstance(value, (list, tuple)):
+            raise StructuralTagError(self.at(name), f"must be a list, not {shown(value)}")
+        if required and not value:
+            raise StructuralTagError(self.at(name), "must have at least one item")
+        return tuple(read(each, self.at(name, number)) for number, each in enumerate(value))
+
+    def format(self, name: str, depth: int) -> Format:
+        return read_format(self.take(name), self.at(name), depth)
+
+    def excludes(self) -> tuple[str, ...]:
+        return self.items("excludes", filled)
+
+
+def text_of(value: Any, pointer: str) -> str:
+    """A text that has an encoding."""
+    if not isinstance(value, str):
+        raise StructuralTagError(pointer, f"must be a text, not {shown(value)}")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise StructuralTagError(pointer, "holds a lone surrogate, which has no UTF-8 encoding")
+    return value
+
+
+def filled(value: Any, pointer: str) -> str:
+    """A text with at least one character."""
+    found = text_of(value, pointer)
+    if not found:
+        raise StructuralTagError(pointer, "is empty, and the empty text is everywhere: leave it out")
+    return found
+
+
+def whole(value: Any, pointer: str, low: int) -> int:
+    """A whole number of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= _LARGEST:
+        raise StructuralTagError(
+            pointer, f"must be a whole number from {low} to {_LARGEST}, not {shown(value)}"
+        )
+    return value
+
+
+def token_of(value: Any, pointer: str) -> TokenRef:
+    """A token by its id or text, or the ``token`` format of one."""
+    if isinstance(value, str):
+        return TokenRef(pointer, filled(value, pointer))
+    return TokenRef(pointer, whole(value, pointer, 0))
+
+
+def _mark(value: Any, pointer: str) -> Mark:
+    if isinstance(value, str):
+        return text_of(value, pointer)
+    made = read_format(value, pointer, 0)
+    if not isinstance(made, Token):
+        raise StructuralTagError(pointer, "must be a text or a 'token'")
+    return made.token
+
+
+# --- formats ------------------------------------------------------------------------------------------
+
+
+def _tag(fields: _Object, depth: int) -> Tag:
+    begin = _mark(fields.take("begin"), fields.at("begin"))
+    content = fields.format("content", depth)
+    end = fields.take("end")
+    if isinstance(end, (list, tuple)):
+        fields.left["end"] = end
+        ends: tuple[Mark, ...] = fields.items("end", text_of, required=True)
+    else:
+        ends = (_mark(end, fields.at("end")),)
+    return Tag(fields.pointer, begin, content, ends)
+
+
+def _tags(fields: _Object, depth: int) -> tuple[Tag, ...]:
+    def read(value: Any, pointer: str) -> Tag:
+        made = read_format(value, pointer, depth)
+        if not isinstance(made, Tag):
+            raise StructuralTagError(pointer, "must be a 'tag'")
+        return made
+
+    return fields.items("tags", read, required=True)
+
+
+def _triggered(fields: _Object, depth: int) -> Triggered:
+    triggers = fields.items("triggers", filled, required=True)
+    tags = _tags(fields, depth)
+    return Triggered(
+        fields.pointer,
+        triggers,
+        tuple(fields.at("triggers", number) for number in range(len(triggers))),
+        _by_prefix(triggers, tags, fields),
+        fields.flag("at_least_one", False),
+        fields.flag("stop_after_first", False),
+        fields.excludes(),
+    )
+
+
+def _by_prefix(triggers: tuple[str, ...], tags: tuple[Tag, ...], fields: _Object) -> tuple[Rule, ...]:
+    """The rules of tags, each behind the one trigger that its beginning begins with."""
+    found = []
+    for number, trigger in enumerate(triggers):
+        if trigger in triggers[:number]:
+            raise StructuralTagError(
+                fields.at("triggers", number), f"{trigger!r} is listed twice: leave one out"
+            )
+    for tag in tags:
+        if isinstance(tag.begin, TokenRef):
+            raise StructuralTagError(
+                f"{tag.pointer}/begin",
+                "a tag of 'triggered_tags' begins with a text: write it, or use 'token_triggered_tags'",
+            )
+        fitting = [number for number, trigger in enumerate(triggers) if tag.begin.startswith(trigger)]
+        if not fitting:
+            raise StructuralTagError(
+                f"{tag.pointer}/begin",
+                f"no trigger reaches this tag: none of {', '.join(map(repr, triggers))} is a beginning of "
+                f"{tag.begin!r}. Add a trigger that is",
+            )
+        if len(fitting) > 1:
+            raise StructuralTagError(
+                f"{tag.pointer}/begin",
+                f"{len(fitting)} triggers are beginnings of {tag.begin!r}: "
+                f"{', '.join(repr(triggers[number]) for number in fitting)}. Leave all but one out",
+            )
+        found.append(Rule(fitting[0], tag.begin[len(triggers[fitting[0]]) :], tag.content, tag.ends))
+    unused = set(range(len(triggers))) - {rule.trigger for rule in found}
+    if unused:
+        raise StructuralTagError(
+            fields.at("triggers", min(unused)),
+            f"no tag begins with the trigger {triggers[min(unused)]!r}: leave it out, add its tag, or put it into "
+            "'excludes'",
+        )
+    return tuple(found)
+
+
+def _dispatch(fields: _Object, depth: int) -> Triggered:
+    def read(value: Any, pointer: str) -> tuple[str, Format]:
+        first, second = _pair(value, pointer)
+        return filled(first, f"{pointer}/0"), read_format(second, f"{pointer}/1", depth)
+
+    rules = fields.items("rules", read, required=True)
+    triggers = tuple(dict.fromkeys(pattern for pattern, _ in rules))
+    first = {pattern: fields.at("rules", number, 0) for number, (pattern, _) in reversed([*enumerate(rules)])}
+    return Triggered(
+        fields.pointer,
+        triggers,
+        tuple(first[trigger] for trigger in triggers),
+        tuple(Rule(triggers.index(pattern), "", content, None) for pattern, content in rules),
+        False,
+        not fields.flag("loop", True),
+        fields.excludes(),
+    )
+
+
+def _pair(value: Any, pointer: str) -> tuple[Any, Any]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise StructuralTagError(pointer, f"must be a pair of a pattern and a format, not {shown(value)}")
+    return value[0], value[1]
+
+
+def _token_triggered(fields: _Object, depth: int) -> TokenTriggered:
+    triggers = fields.items("trigger_tokens", token_of, required=True)
+    tags = _tags(fields, depth)
+    rules = []
+    names = [each.token for each in triggers]
+    for tag in tags:
+        if not isinstance(tag.begin, TokenRef):
+            raise StructuralTagError(
+                f"{tag.pointer}/begin",
+                "a tag of 'token_triggered_tags' begins with a 'token': write one, or use 'triggered_tags'",
+            )
+        if tag.begin.token not in names:
+            raise StructuralTagError(
+                f"{tag.pointer}/begin",
+                f"no trigger reaches this tag: the token {tag.begin.token!r} is none of {names}. Add it to "
+                "'trigger_tokens'",
+            )
+        rules.append(Rule(names.index(tag.begin.token), "", tag.content, tag.ends))
+    used = {rule.trigger for rule in rules}
+    for number in range(len(triggers)):
+        if number not in used:
+            why = "listed twice" if names[number] in names[:number] else "the beginning of no tag"
+            raise StructuralTagError(
+                triggers[number].pointer, f"the token {names[number]!r} is {why}: leave it out"
+            )
+    return TokenTriggered(
+        fields.pointer,
+        triggers,
+        tuple(rules),
+        fields.flag("at_least_one", False),
+        fields.flag("stop_after_first", False),
+        fields.items("exclude_tokens", token_of),
+    )
+
+
+def _token_dispatch(fields: _Object, depth: int) -> TokenTriggered:
+    def read(value: Any, pointer: str) -> tuple[TokenRef, Format]:
+        first, second = _pair(value, pointer)
+        return token_of(first, f"{pointer}/0"), read_format(second, f"{pointer}/1", depth)
+
+    rules = fields.items("rules", read, required=True)
+    triggers: dict[int | str, TokenRef] = {}
+    for reference, _ in rules:
+        triggers.setdefault(reference.token, reference)
+    order = list(triggers)
+    return TokenTriggered(
+        fields.pointer,
+        tuple(triggers.values()),
+        tuple(Rule(order.index(reference.token), "", content, None) for reference, content in rules),
+        False,
+        not fields.flag("loop", True),
+        fields.items("exclude_tokens", token_of),
+    )
+
+
+def _separated(fields: _Object, depth: int) -> Separated:
+    return Separated(
+        fields.pointer,
+        _tags(fields, depth),
+        fields.text("separator"),
+        fields.flag("at_least_one", False),
+        fields.flag("stop_after_first", False),
+    )
+
+
+def _schema(fields: _Object, depth: int) -> JsonSchema:
+    schema = _schema_value(fields, "json_schema")
+    style = fields.text("style", "json")
+    if style != "json" and style not in STYLES:
+        _unknown(fields.at("style"), style, ("json", *STYLES), "a style")
+    return JsonSchema(
+        fields.pointer,
+        schema,
+        fields.at("json_schema"),
+        style,
+        fields.flag("any_order", False),
+        fields.bound("max_whitespace_cnt"),
+        fields.excludes(),
+    )
+
+
+def _schema_value(fields: _Object, name: str) -> Any:
+    schema = fields.take(name)
+    if not isinstance(schema, (Mapping, bool)):
+        raise StructuralTagError(fields.at(name), f"a schema is an object or a boolean, not {shown(schema)}")
+    return schema
+
+
+def _grammar(fields: _Object) -> str | Constraint:
+    found = fields.take("grammar")
+    return found if isinstance(found, Constraint) else text_of(found, fields.at("grammar"))
+
+
+def _qwen(fields: _Object, depth: int) -> JsonSchema:
+    schema = _schema_value(fields, "json_schema")
+    return JsonSchema(fields.pointer, schema, fields.at("json_schema"), "qwen_xml", False, None, ())
+
+
+def _repeat(fields: _Object, depth: int) -> Repeat:
+    low = whole(fields.take("min"), fields.at("min"), 0)
+    high = whole(fields.take("max"), fields.at("max"), -1)
+    if 0 <= high < low:
+        raise StructuralTagError(
+            fields.at("max"), f"must be at least min, which is {low}, or -1 for no bound"
+        )
+    return Repeat(fields.pointer, fields.format("content", depth), low, None if high < 0 else high)
+
+
+def _repeated(low: int, high: int | None) -> Callable[[_Object, int], Repeat]:
+    return lambda fields, depth: Repeat(fields.pointer, fields.format("content", depth), low, high)
+
+
+def _elements(fields: _Object, depth: int) -> tuple[Format, ...]:
+    return fields.items("elements", lambda value, pointer: read_format(value, pointer, depth), required=True)
+
+
+_READERS: dict[str, Callable[[_Object, int], Format]] = {
+    "const_string": lambda fields, depth: ConstString(fields.pointer, fields.text("value")),
+    "json_schema": _schema,
+    "qwen_xml_parameter": _qwen,
+    "grammar": lambda fields, depth: GrammarText(fields.pointer, _grammar(fields)),
+    "regex": lambda fields, depth: Pattern(fields.pointer, fields.text("pattern")),
+    "any_text": lambda fields, depth: AnyText(
+        fields.pointer, fields.excludes(), fields.bound("max_tokens"), fields.bound("max_chars")
+    ),
+    "sequence": lambda fields, depth: Sequence(fields.pointer, _elements(fields, depth)),
+    "or": lambda fields, depth: Or(fields.pointer, _elements(fields, depth)),
+    "optional": _repeated(0, 1),
+    "plus": _repeated(1, None),
+    "star": _repeated(0, None),
+    "repeat": _repeat,
+    "tag": _tag,
+    "triggered_tags": _triggered,
+    "tags_with_separator": _separated,
+    "dispatch": _dispatch,
+    "token": lambda fields, depth: Token(fields.pointer, token_of(fields.take("token"), fields.at("token"))),
+    "exclude_token": lambda fields, depth: AnyTokens(
+        fields.pointer, fields.items("exclude_tokens", token_of), 1, 1
+    ),
+    "any_tokens": lambda fields, depth: AnyTokens(
+        fields.pointer, fields.items("exclude_tokens", token_of), 0, fields.bound("max_tokens")
+    ),
+    "token_triggered_tags": _token_triggered,
+    "token_dispatch": _token_dispatch,
+}
+
+
+# --- the legacy form ----------------------------------------------------------------------------------
+
+
+def _legacy(document: _Object) -> Triggered:
+    def read(value: Any, pointer: str) -> Tag:
+        fields = _Object(value, pointer)
+        begin, end = fields.text("begin"), fields.text("end")
+        schema = fields.take("schema")
+        if isinstance(schema, str):
+            schema = _parsed(schema)
+        if not isinstance(schema, (Mapping, bool)):
+            raise StructuralTagError(
+                fields.at("schema"), f"a schema is an object or a boolean, not {shown(schema)}"
+            )
+        fields.close("structures")
+        content = JsonSchema(pointer, schema, fields.at("schema"), "json", False, None, ())
+        return Tag(pointer, begin, content, (end,))
+
+    tags = document.items("structures", read, required=True)
+    triggers = document.items("triggers", filled, required=True)
+    return Triggered(
+        "#",
+        triggers,
+        tuple(document.at("triggers", number) for number in range(len(triggers))),
+        _by_prefix(triggers, tags, document),
+        document.flag("at_least_one", False),
+        document.flag("stop_after_first", False),
+        (),
+    )

@@ -1,0 +1,299 @@
+"""Lazy machines: states are made when they are asked for, kept while there is room, and made again after that.
+
+``compose``, ``determinize`` ... here take machines and lazy machines, and return a ``LazyFst`` at once; OpenFst's
+classes are ``ComposeFst``, ``DeterminizeFst`` ... States are numbered as they are first named, so numbers depend on
+the order in which a machine is walked. ``expand()`` walks breadth first to the end: what the eager operation makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tokenfst.arguments import checked
+from tokenfst.automata.transducer_operations import operations
+from tokenfst.automata.transducer_operations.replacing import SIDES, named_machines
+from tokenfst.automata.transducers.arcs import Arc, require_same, require_same_tables, require_table
+from tokenfst.automata.transducers.checks import (
+    NO_LABEL,
+    SHORTEST_DELTA,
+    WeightLike,
+    chosen,
+    limits,
+    positive,
+    special,
+)
+from tokenfst.automata.transducers.symbols import SymbolTable
+from tokenfst.automata.transducers.vector import VectorFst
+from tokenfst.automata.transducers.weights import ArcType, Weight, number
+from tokenfst.budget import Budget
+from tokenfst.errors import FstArgError, FstOpError
+
+CACHE_BYTES = 1 << 26
+"""What a lazy machine keeps of its states if not told otherwise."""
+_MAP_TYPES = (
+    "identity", "invert", "input_epsilon", "output_epsilon", "project_input", "project_output", "rmweight",
+    "times", "plus",
+)  # fmt: skip
+Tables = tuple[SymbolTable | None, SymbolTable | None]
+
+
+class Counts(NamedTuple):
+    """What a lazy machine did so far."""
+
+    named: int
+    """States that have numbers."""
+    made: int
+    """States that were made; one that went and was made again counts twice."""
+    kept: int
+    """States whose arcs are kept now."""
+    bytes: int
+    """Of what is kept."""
+
+
+class LazyFst:
+    """A machine whose states are made when they are asked for. It reads as a ``VectorFst`` and cannot be changed."""
+
+    def __init__(self, kind: ArcType, core: Any, tables: Tables, budget: Budget | None) -> None:
+        self.kind, self.core, self.tables = kind, core, tables
+        self._limits = limits(budget)
+
+    def arc_type(self) -> str:
+        """The name of the arc type."""
+        return self.kind.name
+
+    def weight_type(self) -> str:
+        """The name of the semiring."""
+        return self.kind.weight_type
+
+    def fst_type(self) -> str:
+        """Always "lazy"."""
+        return "lazy"
+
+    def input_symbols(self) -> SymbolTable | None:
+        """The table of input labels."""
+        return self.tables[0]
+
+    def output_symbols(self) -> SymbolTable | None:
+        """The table of output labels."""
+        return self.tables[1]
+
+    def start(self) -> int:
+        """The start, or -1."""
+        return int(self.core.start(self._limits))
+
+    @checked
+    def final(self, state: int) -> Weight:
+        """The final weight of a state. ``FstIndexError`` for a number that no arc has led to."""
+        return Weight.of(self.kind, self.core.state(state, self._limits)[0])
+
+    @checked
+    def arcs(self, state: int) -> Iterator[Arc]:
+        """The arcs that leave a state. ``FstIndexError`` for a number that no arc has led to."""
+        kind, (_, arcs) = self.kind, self.core.state(state, self._limits)
+        return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in arcs)
+
+    @checked
+    def num_arcs(self, state: int) -> int:
+        """How many arcs leave a state."""
+        return len(self.core.state(state, self._limits)[1])
+
+    @checked
+    def num_input_epsilons(self, state: int) -> int:
+        """How many arcs of a state read nothing."""
+        return sum(arc[0] == 0 for arc in self.core.state(state, self._limits)[1])
+
+    @checked
+    def num_output_epsilons(self, state: int) -> int:
+        """How many arcs of a state write nothing."""
+        return sum(arc[1] == 0 for arc in self.core.state(state, self._limits)[1])
+
+    @checked
+    def expand(self, *, budget: Budget | None = None) -> VectorFst:
+        """All states within reach, as a machine of its own. ``BudgetExceeded`` where there is no end of them."""
+        made = self.core.expanded(limits(budget) if budget else self._limits)
+        return VectorFst.of_core(self.kind, made, self.tables)
+
+    def counts(self) -> Counts:
+        """How many states were named, made and kept."""
+        return Counts(*self.core.counts())
+
+    def __repr__(self) -> str:
+        return f"<LazyFst {self.arc_type()}, {self.counts().named} states named>"
+
+
+AnyFst = VectorFst | LazyFst
+
+
+def _core(fst: AnyFst) -> Any:
+    return fst.core if isinstance(fst, LazyFst) else fst.kind.lazy.of(fst.core)
+
+
+def _room(cache_bytes: int) -> int:
+    if cache_bytes < 0:
+        raise FstArgError(f"cache_bytes must not be negative: {cache_bytes}")
+    return cache_bytes
+
+
+@checked
+def compose(
+    ifst1: AnyFst, ifst2: AnyFst, compose_filter: str = "auto", *, phi_label: int = NO_LABEL, rho_label: int = NO_LABEL,
+    sigma_label: int = NO_LABEL, match_type: str = "input", rewrite_mode: str = "auto", phi_loop: bool = True,
+    cache_bytes: int = CACHE_BYTES, budget: Budget | None = None,
+) -> LazyFst:  # fmt: skip
+    """The composition, pair by pair; arguments as in ``tokenfst.fst.compose``. Not connected.
+
+    With a special label in a lazy machine, ``rewrite_mode`` must be said: whether it is an acceptor is not known.
+    """
+    kind = require_same("compose", ifst1, ifst2)
+    require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
+    chosen("compose: compose_filter", compose_filter, operations.FILTERS)
+    looked_up = ifst1 if match_type == "output" else ifst2
+
+    def acceptor() -> bool:
+        if isinstance(looked_up, VectorFst):
+            return operations.is_acceptor(looked_up)
+        raise FstArgError(
+            'compose: rewrite_mode must be "always" or "never" where the special label is in a lazy machine'
+        )
+
+    given = special(phi_label, rho_label, sigma_label, match_type, rewrite_mode, phi_loop, acceptor)
+    core = kind.lazy.compose(
+        _core(ifst1), _core(ifst2), operations.FILTERS[compose_filter], *given, _room(cache_bytes)
+    )
+    return LazyFst(kind, core, (ifst1.input_symbols(), ifst2.output_symbols()), budget)
+
+
+@checked
+def intersect(
+    ifst1: AnyFst, ifst2: AnyFst, compose_filter: str = "auto", *, cache_bytes: int = CACHE_BYTES,
+    budget: Budget | None = None,
+) -> LazyFst:  # fmt: skip
+    """The words of both acceptors. ``FstOpError`` for transducers; of lazy machines that is for the caller to know."""
+    for each in (ifst1, ifst2):
+        if isinstance(each, VectorFst) and not operations.is_acceptor(each):
+            raise FstOpError("intersect: a machine is a transducer, and acceptors are due: project it first")
+    return compose(ifst1, ifst2, compose_filter, cache_bytes=cache_bytes, budget=budget)
+
+
+@checked
+def difference(
+    ifst1: AnyFst, ifst2: VectorFst, *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
+) -> LazyFst:
+    """The words of the first acceptor that the second, an unweighted acceptor, does not have. The second is
+    determinized first where it must be, all of it."""
+    kind = require_same("difference", ifst1, ifst2)
+    require_same_tables("difference", ifst1, ifst2)
+    if isinstance(ifst1, VectorFst) and not operations.is_acceptor(ifst1):
+        raise FstOpError(
+            "difference: the first machine is a transducer, and an acceptor is due: project it first"
+        )
+    second = operations.to_subtract(ifst2, budget)
+    core = kind.lazy.difference(_core(ifst1), _core(second), _room(cache_bytes))
+    return LazyFst(kind, core, ifst1.tables, budget)
+
+
+@checked
+def determinize(
+    ifst: AnyFst, delta: float = SHORTEST_DELTA, det_type: str = "functional", subsequential_label: int = 0,
+    increment_subsequential_label: bool = False, *, acceptor: bool = False, cache_bytes: int = CACHE_BYTES,
+    budget: Budget | None = None,
+) -> LazyFst:  # fmt: skip
+    """Subsets, one by one; arguments as in ``tokenfst.fst.determinize``. ``acceptor``: that a lazy machine is one, so
+    outputs need not be kept apart. A lazy machine should have no dead states: they share in the weights, so that these
+    fall on other arcs."""
+    chosen("determinize: det_type", det_type, operations.DET_TYPES)
+    if isinstance(ifst, VectorFst):
+        acceptor = operations.is_acceptor(ifst)
+        ifst = ifst.copy().connect(budget=budget)
+    kind = ifst.kind
+    core = kind.lazy.determinize(
+        _core(ifst), 0 if acceptor else operations.DET_TYPES[det_type], subsequential_label,
+        increment_subsequential_label, positive("determinize: delta", delta), _room(cache_bytes),
+    )  # fmt: skip
+    return LazyFst(kind, core, ifst.tables, budget)
+
+
+@checked
+def rmepsilon(
+    ifst: AnyFst,
+    delta: float = SHORTEST_DELTA,
+    *,
+    cache_bytes: int = CACHE_BYTES,
+    budget: Budget | None = None,
+) -> LazyFst:
+    """Without arcs that read and write nothing, state by state. Not connected."""
+    core = ifst.kind.lazy.rmepsilon(_core(ifst), positive("rmepsilon: delta", delta), _room(cache_bytes))
+    return LazyFst(ifst.kind, core, ifst.tables, budget)
+
+
+@checked
+def union(*fsts: AnyFst, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None) -> LazyFst:
+    """One of the machines, behind a start with an epsilon to each."""
+    if not fsts:
+        raise FstArgError("union: there is no machine")
+    kind = require_same("union", *fsts)
+    for each in fsts[1:]:
+        require_same_tables("union", fsts[0], each)
+    core = kind.lazy.union([_core(each) for each in fsts], _room(cache_bytes))
+    return LazyFst(kind, core, fsts[0].tables, budget)
+
+
+@checked
+def concat(
+    ifst1: AnyFst, ifst2: AnyFst, *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
+) -> LazyFst:
+    """The first, then the second."""
+    kind = require_same("concat", ifst1, ifst2)
+    require_same_tables("concat", ifst1, ifst2)
+    core = kind.lazy.concat(_core(ifst1), _core(ifst2), _room(cache_bytes))
+    return LazyFst(kind, core, ifst1.tables, budget)
+
+
+@checked
+def closure(
+    ifst: AnyFst, closure_type: str = "star", *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
+) -> LazyFst:
+    """Any number of times: "star", or at least once: "plus"."""
+    plus = chosen("closure: closure_type", closure_type, ("star", "plus")) == "plus"
+    return LazyFst(
+        ifst.kind, ifst.kind.lazy.closure(_core(ifst), plus, _room(cache_bytes)), ifst.tables, budget
+    )
+
+
+@checked
+def arcmap(
+    ifst: AnyFst, map_type: str = "identity", weight: WeightLike | None = None, *, cache_bytes: int = CACHE_BYTES,
+    budget: Budget | None = None,
+) -> LazyFst:  # fmt: skip
+    """Every arc changed: "identity", "invert" (input and output), "input_epsilon", "output_epsilon", "project_input",
+    "project_output", "rmweight", "times" and "plus" (with ``weight``). Zero stays Zero."""
+    change = _MAP_TYPES.index(chosen("arcmap: map_type", map_type, _MAP_TYPES))
+    kind, (ours, theirs) = ifst.kind, ifst.tables
+    neutral = kind.core.zero() if map_type == "plus" else kind.core.one()
+    value = neutral if weight is None else number(weight, kind, "arcmap: weight")
+    core = kind.lazy.arcmap(_core(ifst), change, value, _room(cache_bytes))
+    tables = {"invert": (theirs, ours), "project_input": (ours, ours), "project_output": (theirs, theirs)}
+    return LazyFst(kind, core, tables.get(map_type, (ours, theirs)), budget)
+
+
+@checked
+def replace(
+    pairs: Iterable[Any], call_arc_labeling: str = "input", return_arc_labeling: str = "neither",
+    epsilon_on_replace: bool = False, return_label: int = 0, *, cache_bytes: int = CACHE_BYTES,
+    budget: Budget | None = None,
+) -> LazyFst:  # fmt: skip
+    """Machines in the place of labels, as ``tokenfst.fst.replace``; but machines may call themselves, also through
+    others. Then there is no end of states, and ``expand`` ends with ``BudgetExceeded``."""
+    chosen("replace: call_arc_labeling", call_arc_labeling, SIDES)
+    chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)
+    machines, labels = named_machines(pairs, (VectorFst, LazyFst))
+    kind = require_same("replace", *machines)
+    call = "neither" if epsilon_on_replace else call_arc_labeling
+    back = "neither" if epsilon_on_replace else return_arc_labeling
+    core = kind.lazy.replace(
+        [(label, _core(machines[at])) for label, at in labels.items()],
+        call in ("input", "both"), call in ("output", "both"),
+        back in ("input", "both"), back in ("output", "both"), return_label, _room(cache_bytes),
+    )  # fmt: skip
+    return LazyFst(kind, core, machines[0].tables, budget)

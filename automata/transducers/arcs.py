@@ -1,0 +1,60 @@
+"""Arcs, and what two machines must have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokenfst.automata.transducers.checks import WeightLike
+from tokenfst.automata.transducers.symbols import SymbolTable
+from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType
+from tokenfst.errors import FstOpError
+
+
+class Arc:
+    """An arc: labels, a weight (a ``Weight``, a number or text), and the state it leads to."""
+
+    __slots__ = ("ilabel", "nextstate", "olabel", "weight")
+
+    def __init__(self, ilabel: int, olabel: int, weight: WeightLike, nextstate: int) -> None:
+        self.ilabel, self.olabel, self.weight, self.nextstate = ilabel, olabel, weight, nextstate
+
+    def copy(self) -> Arc:
+        """An arc of its own with the same parts."""
+        return Arc(self.ilabel, self.olabel, self.weight, self.nextstate)
+
+    def _key(self) -> tuple[object, ...]:
+        return self.ilabel, self.olabel, self.weight, self.nextstate
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Arc) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Arc({self.ilabel}, {self.olabel}, {str(self.weight)!r}, {self.nextstate})"
+
+
+def require_same(call: str, *fsts: Any) -> ArcType:
+    """The semiring that all of them have; ``FstOpError`` where they differ."""
+    kinds = {each.kind.name for each in fsts}
+    if len(kinds) > 1:
+        raise FstOpError(
+            f"{call}: the machines are over different semirings ({', '.join(sorted(kinds))}): map one of them with "
+            'arcmap(map_type="to_log64") or its kin'
+        )
+    return ARC_TYPES[kinds.pop()]
+
+
+def require_same_tables(call: str, one: Any, other: Any) -> None:
+    """``FstOpError`` where both machines have tables for one side that differ."""
+    require_table(call, "input", one.input_symbols(), other.input_symbols())
+    require_table(call, "output", one.output_symbols(), other.output_symbols())
+
+
+def require_table(call: str, what: str, one: SymbolTable | None, other: SymbolTable | None) -> None:
+    """``FstOpError`` where there are two tables and they differ: a label would stand for two symbols."""
+    if one is not None and other is not None and one is not other and one != other:
+        raise FstOpError(
+            f"{call}: the {what} symbol tables {one.name()!r} and {other.name()!r} differ: relabel one machine with "
+            "relabel_tables, or take the tables off with set_input_symbols(None)"
+        )

@@ -1,0 +1,32 @@
+"""What a machine may cost that is made in Python, state by state (convention 8)."""
+
+from __future__ import annotations
+
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.transducers.vector import VectorFst
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
+
+_ARC_BYTES, _STATE_BYTES = 32, 64
+
+
+class Growth:
+    """The budget of one construction: ``grown`` looks at what was made so far."""
+
+    def __init__(self, budget: Budget | None, what: str) -> None:
+        self._budget, self._what = budget or Budget(), what
+        self._deadline = Deadline(self._budget, what)
+
+    def grown(self, made: VectorFst, work: int = 4) -> None:
+        """``BudgetExceeded`` where a machine has too many states or arcs, or the seconds are over. ``work``:
+        microseconds since the last time, about."""
+        states = made.num_states()
+        self.states(states)
+        if made.num_arcs() * _ARC_BYTES + states * _STATE_BYTES > self._budget.bytes:
+            raise BudgetExceeded("bytes", self._budget.bytes, self._what)
+        self._deadline.tick(work)
+
+    def states(self, count: int) -> None:
+        """``BudgetExceeded`` for more states than there may be."""
+        if count > self._budget.states:
+            raise BudgetExceeded("states", self._budget.states, self._what)

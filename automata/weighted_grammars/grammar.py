@@ -1,0 +1,170 @@
+"""``WeightedGrammar``: texts that nest, with weights on the alternatives of rules.
+
+The idea: a text weighs the sum over its derivations of the products of their weights, and a beginning x what all texts
+that begin with x weigh together (Jelinek and Lafferty, "Computation of the probability of initial substring generation
+by stochastic context-free grammars", 1991). Both come from a chart as Earley's, made byte by byte by the core
+(native/scores/weighted_rules), exactly: rules may be left-recursive, ambiguous, empty, and go round without a byte.
+
+So scores are those of the distribution in proportion to the weights: a grammar whose texts add up to no finite number
+has none, and is refused. Rejected: weights of beginnings that count derivations so far only, as a
+``WeightedLanguage`` has them; left-recursive rules whose weights are no probabilities have infinitely many.
+
+Cost of a byte: the items of its place and what waits for the rules that are complete there; where the next byte
+decides, a few; for ambiguous grammars at worst (length of the text) x (states).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import numpy as np
+
+import tokenfst._native as _native
+from tokenfst.arguments import checked, refuse, whole
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.languages.operands import encode
+from tokenfst.automata.weighted_grammars.closures import make_core
+from tokenfst.automata.weighted_grammars.nets import Net, Rule, read_rules
+from tokenfst.automata.weighted_grammars.totals import WHERE, divided, totals, without_bytes
+from tokenfst.automata.weights.machine import Floats
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, EmptyLanguageError
+
+
+class WeightedGrammar:
+    """Texts with weights by rules that may call each other round.
+
+    ``rules``: of each name a mapping from templates to weights (not logarithms), in which ``{name}`` is a word of that
+    rule and ``{{`` a brace, or what the words are: a ``WeightedLanguage``, a pattern (str) or another regular
+    constraint, whose texts weigh 1 each. Rules that ``start`` does not need are not looked at.
+
+    Raises ``ConstraintError`` for names that are not there and constraints that are not regular, ``TemplateError`` for
+    alternatives, ``ArgumentValueError`` for weights, ``DivergingGrammarError`` or ``DivergingSumError`` where weights
+    add up to no finite number, ``BudgetExceeded``.
+    """
+
+    __slots__ = ("_core", "_nets", "_total", "budget", "source")
+
+    @checked
+    def __init__(self, rules: Mapping[str, Rule], start: str = "start", budget: Budget | None = None) -> None:
+        self.budget = budget or Budget()
+        deadline = Deadline(self.budget, WHERE)
+        nets = read_rules(rules, start, deadline)
+        logs, onward = totals(nets, deadline)
+        self._total = float(logs[0])
+        self._nets: list[Net] = divided(nets, logs, onward)
+        self._core: _native.WeightedRules | None = None
+        if not self.is_empty():
+            self._core = make_core(self._nets, totals(without_bytes(self._nets), deadline)[0], deadline)
+        self.source = f"WeightedGrammar of {start!r}"
+
+    def __repr__(self) -> str:
+        return f"<{self.source}: {len(self._nets):,} rules, {sum(len(net.finals) for net in self._nets):,} states>"
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        return None, {name: getattr(self, name) for name in ("budget", "source", "_nets", "_total")} | {
+            "_core": None
+        }
+
+    def is_empty(self) -> bool:
+        """Whether no text has a weight."""
+        return self._total == -np.inf
+
+    @property
+    def core(self) -> _native.WeightedRules:
+        """The core's form. ``EmptyLanguageError`` where there is no text."""
+        if self._core is None:
+            if self.is_empty():
+                raise EmptyLanguageError(f"{self!r} has no text with a weight")
+            deadline = Deadline(self.budget, WHERE)
+            self._core = make_core(self._nets, totals(without_bytes(self._nets), deadline)[0], deadline)
+        return self._core
+
+    @checked
+    def log_mass(self) -> float:
+        """The log of what all texts weigh together."""
+        return self._total
+
+    @checked
+    def mass(self) -> float:
+        """What all texts weigh together."""
+        return float(np.exp(self._total))
+
+    @checked
+    def log_weight(self, text: str | bytes) -> float:
+        """The log of a text's weight, summed over its derivations; -inf outside."""
+        found = self._read(text)
+        return -np.inf if found is None else self._total + found[1] + found[0].end
+
+    @checked
+    def log_prefix_weight(self, prefix: str | bytes) -> float:
+        """The log of what all texts that begin so weigh together; -inf where none does."""
+        found = self._read(prefix)
+        return -np.inf if found is None else self._total + found[1]
+
+    @checked
+    def sample(self, count: int = 1, *, generator: np.random.Generator | None = None) -> list[bytes]:
+        """Texts drawn independently, each as probable as its share of the mass. ``generator``: a numpy ``Generator``, a
+        fresh one without. ``EmptyLanguageError``; ``BudgetExceeded("bytes")`` for texts that grow beyond it."""
+        whole("WeightedGrammar.sample", "count", count, 0)
+        if generator is None:
+            generator = np.random.default_rng()
+        if not isinstance(generator, np.random.Generator):
+            refuse("WeightedGrammar.sample", "generator", generator, "a numpy Generator")
+        if self.is_empty():
+            raise EmptyLanguageError(f"{self!r} has no text with a weight")
+        deadline = Deadline(self.budget, "a text of a weighted grammar")
+        ways = [_ways(net) for net in self._nets]
+        texts: list[bytes] = []
+        held = count * sys.getsizeof(b"")
+        while len(texts) < count:
+            if held > self.budget.bytes:
+                raise BudgetExceeded("bytes", self.budget.bytes, f"{count} texts of a weighted grammar")
+            texts.append(self._drawn(ways, generator, deadline))
+            held += len(texts[-1])
+        return texts
+
+    def _drawn(self, ways: list[list[_Way]], generator: np.random.Generator, deadline: Deadline) -> bytes:
+        text, stack = bytearray(), [(0, self._nets[0].start)]
+        while stack:
+            rule, state = stack.pop()
+            shares, steps = ways[rule][state]
+            deadline.tick(5)
+            step = steps[
+                min(int(np.searchsorted(shares, generator.random() * shares[-1], "right")), len(steps) - 1)
+            ]
+            if step is None:
+                continue
+            calls, label, target = step
+            stack.append((rule, target))
+            if calls:
+                stack.append((label, self._nets[label].start))
+            else:
+                text.append(label)
+            if 16 * len(stack) + len(text) > self.budget.bytes:
+                raise BudgetExceeded("bytes", self.budget.bytes, "a text of a weighted grammar")
+        return bytes(text)
+
+    def _read(self, text: str | bytes) -> tuple[_native.RuleChart, float] | None:
+        data = encode(text)
+        if data is None or self.is_empty():
+            return None
+        limit = self.budget.states
+        chart, score = self.core.advance(self.core.start(limit), data, limit, self.budget.seconds)
+        return None if score == -np.inf else (chart, score)
+
+
+_Way = tuple[Floats, list[tuple[bool, int, int] | None]]
+"""Of a state: the sums of the probabilities up to each step, and the steps: whether it is a call, what it reads or
+calls, where it leads; None: the end."""
+
+
+def _ways(net: Net) -> list[_Way]:
+    shares: list[list[float]] = [[float(np.exp(final))] for final in net.finals]
+    steps: list[list[tuple[bool, int, int] | None]] = [[None] for _ in net.finals]
+    for calls, arcs in ((False, net.bytes), (True, net.calls)):
+        for source, label, weight, target in zip(*(each.tolist() for each in arcs), strict=True):
+            shares[source].append(float(np.exp(weight)))
+            steps[source].append((calls, label, target))
+    return [(np.cumsum(each), own) for each, own in zip(shares, steps, strict=True)]

@@ -1,0 +1,197 @@
+"""What all words of each rule of a weighted grammar weigh together, and the rules divided by it.
+
+The idea: a call weighs what all words of the called rule weigh, so the total of a rule is a sum over paths of its
+automaton (``sums``) by the totals of what it calls. Rules that call each other round are polynomial equations, solved
+by Newton's method from zero, as in ``grammar_mass``. Divided by what can follow (Nederhof and Satta, "Probabilistic
+parsing as intersection", 2003), everything that leaves a state adds up to one.
+
+Series of matrices are summed by squaring, 1 + M + M² + ... = (1 + M)(1 + M²)(1 + M⁴)...: nothing is subtracted, so
+small sums are as exact as large ones, and what is zero stays zero. Cost: (rules that call each other round)³ a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.rules.graph import components
+from tokenfst.automata.weighted_grammars.nets import Arcs, Net
+from tokenfst.automata.weights.machine import Floats, Machine
+from tokenfst.automata.weights.sums import inward_sums, onward_sums
+from tokenfst.errors import BudgetExceeded, ConstraintError, DivergingGrammarError, DivergingSumError
+
+_LARGEST = 1e13
+_STEPS = 200
+_DOUBLINGS = 60
+WHERE = "the sum over a weighted grammar"
+
+
+def totals(nets: Sequence[Net], deadline: Deadline) -> tuple[Floats, list[Floats]]:
+    """The log of the total of each rule, and of what leads on from each of its states. ``DivergingSumError`` in a
+    language, ``DivergingGrammarError``, ``BudgetExceeded``; ``ConstraintError`` where numbers are too small to add."""
+    logs = np.full(len(nets), -np.inf)
+    onward: list[Floats] = [np.zeros(0)] * len(nets)
+    graph = {number: set(net.calls[1].tolist()) for number, net in enumerate(nets)}
+    for part in components(graph):
+        deadline.check()
+        if len(part) > 1 or part[0] in graph[part[0]]:
+            _solve(nets, part, logs, deadline)
+        for number in part:
+            onward[number] = _onward(nets[number], logs, deadline)
+            if len(part) == 1:
+                logs[number] = onward[number][nets[number].start]
+    return logs, onward
+
+
+def divided(nets: Sequence[Net], logs: Floats, onward: Sequence[Floats]) -> list[Net]:
+    """The nets in which what leaves each state adds up to one, without arcs that lead to no word."""
+    made = []
+    for net, ahead in zip(nets, onward, strict=True):
+        alive = ahead > -np.inf
+        zero = np.where(alive, ahead, 0.0)
+
+        def on(
+            arcs: Arcs,
+            more: Floats,
+            alive: np.ndarray[tuple[int], np.dtype[np.bool_]] = alive,
+            zero: Floats = zero,
+        ) -> Arcs:
+            source, label, weight, target = arcs
+            kept = alive[source] & alive[target] & (weight + more > -np.inf)
+            weight = weight + np.where(kept, more, 0.0) + zero[target] - zero[source]
+            return source[kept], label[kept], weight[kept], target[kept]
+
+        finals = np.where(alive, net.finals - zero, -np.inf)
+        made.append(
+            Net(
+                net.name,
+                net.start,
+                finals,
+                on(net.bytes, np.zeros(len(net.bytes[0]))),
+                on(net.calls, logs[net.calls[1]]),
+            )
+        )
+    return made
+
+
+def without_bytes(nets: Sequence[Net]) -> list[Net]:
+    """The nets of empty words alone."""
+    return [Net(net.name, net.start, net.finals, _none(), net.calls) for net in nets]
+
+
+def series(matrix: Floats, names: Sequence[str], deadline: Deadline) -> Floats:
+    """1 + M + M² + ... of a matrix without negative numbers; ``DivergingGrammarError``."""
+    size = len(matrix)
+    if 4 * 8 * size**2 > deadline.budget.bytes:
+        raise BudgetExceeded(
+            "bytes", deadline.budget.bytes, f"{WHERE}: {size:,} rules or states that call each other"
+        )
+    found, power = np.eye(size) + matrix, matrix
+    for _ in range(_DOUBLINGS):
+        deadline.check()
+        power = power @ power
+        more = found @ power
+        if not more.max(initial=0) < _LARGEST:
+            break
+        if (more <= 1e-17 * found).all():
+            return found
+        found = found + more
+    raise DivergingGrammarError(names)
+
+
+def _none() -> Arcs:
+    whole = np.zeros(0, np.int64)
+    return whole, whole, np.zeros(0), whole
+
+
+def _solve(nets: Sequence[Net], part: list[int], logs: Floats, deadline: Deadline) -> None:
+    """Newton's method on the totals of rules that call each other round."""
+    place = {number: at for at, number in enumerate(part)}
+    names = [nets[number].name for number in part]
+    found = np.zeros(len(part))
+    for _ in range(_STEPS):
+        deadline.check()
+        with np.errstate(divide="ignore"):
+            logs[part] = np.log(found)
+        values, slopes = np.zeros(len(part)), np.zeros((len(part), len(part)))
+        for at, number in enumerate(part):
+            net, ahead = nets[number], _onward(nets[number], logs, deadline)
+            source, rule, weight, target = net.calls
+            behind = _sums(net, logs, deadline, inward=True)
+            with np.errstate(over="ignore"):
+                values[at] = np.exp(ahead[net.start])
+                each = np.exp(behind[source] + weight + ahead[target])
+            for called, slope in zip(rule.tolist(), each.tolist(), strict=True):
+                if called in place:
+                    slopes[at, place[called]] += slope
+        change = np.maximum(values - found, 0)
+        if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+            raise DivergingGrammarError(names)
+        if (change <= 1e-15 * found).all() and (values > 0).sum() == (found > 0).sum():
+            break
+        grown = found + series(slopes, names, deadline) @ change
+        if not grown.max() < _LARGEST:
+            raise DivergingGrammarError(names)
+        if (grown <= found * (1 + 1e-15)).all():
+            break
+        found = grown
+    else:
+        raise DivergingGrammarError(names)
+    _refuse_underflow(nets, part, found, logs)
+
+
+def _refuse_underflow(nets: Sequence[Net], part: list[int], found: Floats, logs: Floats) -> None:
+    """``ConstraintError`` where a rule has words, and their weights are too small for a number."""
+    with_words = {number for number, log in enumerate(logs) if log > -np.inf} - set(part)
+    changed = True
+    while changed:
+        before = len(with_words)
+        with_words |= {number for number in part if _has_word(nets[number], with_words)}
+        changed = len(with_words) > before
+    for at, number in enumerate(part):
+        if number in with_words and not found[at]:
+            raise ConstraintError(
+                f"{WHERE}: the words of the rule {nets[number].name!r} weigh less than a number of float64 can say"
+            )
+
+
+def _has_word(net: Net, with_words: set[int]) -> bool:
+    alive = net.finals > -np.inf
+    usable = np.isin(net.calls[1], list(with_words)) & (net.calls[2] > -np.inf)
+    source = np.concatenate([net.bytes[0][net.bytes[2] > -np.inf], net.calls[0][usable]])
+    target = np.concatenate([net.bytes[3][net.bytes[2] > -np.inf], net.calls[3][usable]])
+    while True:
+        before = alive.sum()
+        alive[source[alive[target]]] = True
+        if alive.sum() == before:
+            return bool(alive[net.start])
+
+
+def _onward(net: Net, logs: Floats, deadline: Deadline) -> Floats:
+    try:
+        return _sums(net, logs, deadline, inward=False)
+    except DivergingSumError:
+        if len(net.calls[0]):
+            raise DivergingGrammarError([net.name]) from None
+        raise
+
+
+def _sums(net: Net, logs: Floats, deadline: Deadline, *, inward: bool) -> Floats:
+    """Of each state of a net the sum of all paths to it or from it, calls at what the called rules weigh."""
+    source = np.concatenate([net.bytes[0], net.calls[0]])
+    label = np.concatenate([net.bytes[1], np.zeros(len(net.calls[0]), np.int64)])
+    weight = np.concatenate([net.bytes[2], net.calls[2] + logs[net.calls[1]]])
+    target = np.concatenate([net.bytes[3], net.calls[3]])
+    some = np.flatnonzero(weight > -np.inf)
+    order = some[np.argsort(source[some], kind="stable")]
+    count = len(net.finals)
+    offsets = np.zeros(count + 1, np.uint32)
+    offsets[1:] = np.cumsum(np.bincount(source[order], minlength=count))
+    machine = Machine(
+        net.start, 0.0, net.finals, offsets, label[order].astype(np.uint8), weight[order],
+        target[order].astype(np.uint32), np.full(count, -1, np.int32), np.zeros(count),
+    )  # fmt: skip
+    with deadline.part() as budget:
+        return (inward_sums if inward else onward_sums)(machine, budget)

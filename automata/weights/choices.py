@@ -1,0 +1,48 @@
+"""``weighted_template``: fixed text with holes whose fillings have weights.
+
+The idea: a template is the concatenation of its pieces, and so is a weighted one; a text weighs the product of what
+its fillings weigh, summed over all ways to fill the holes with it. Cost: the states of the holes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.grammars.templates import hole_constraint, pieces_of
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.errors import ConstraintError
+
+
+@checked_but("text")
+def weighted_template(
+    text: str, /, **holes: str | Constraint | WeightedLanguage | Mapping[str, float]
+) -> WeightedLanguage:
+    """Fixed text with holes, written as in ``template``: a hole is a ``WeightedLanguage``, a mapping from texts to
+    weights (not logarithms), or what ``template`` takes, whose texts weigh 1.
+
+    Raises what ``template`` does, and ``ConstraintError`` for a grammar that is not regular.
+    """
+    if not isinstance(text, str):
+        raise ConstraintError(f"a template is a str, not {type(text).__name__}")
+    weighted = {
+        name: hole if isinstance(hole, WeightedLanguage) else WeightedLanguage.alternatives(hole)
+        for name, hole in holes.items()
+        if isinstance(hole, WeightedLanguage | Mapping)
+    }
+    stands = {
+        name: Language.literal("")
+        if isinstance(hole, WeightedLanguage | Mapping)
+        else hole_constraint(name, hole)
+        for name, hole in holes.items()
+    }
+    made = WeightedLanguage.of(Language.literal(""))
+    for piece in pieces_of(text, stands):
+        if piece.constraint is None:
+            made = made + Language.literal(piece.text)
+        else:
+            made = made + weighted.get(piece.name, piece.constraint)
+    source = f"weighted_template({text!r:.80})"
+    return WeightedLanguage(made.machine, source, made.budget, made.special_weight)

@@ -1,0 +1,209 @@
+"""Whole decodings by the small model of examples/: what a constraint costs a token, what can be saved."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, Literal
+
+import tokenfst
+from benchmarks.measuring.libraries import World
+from benchmarks.measuring.measure import Figure, figure, quiet
+from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[A-Z][a-z]{2,11}( [a-z]{3,12})?$"},
+        "kind": {"enum": ["fruit", "vegetable", "grain"]},
+        "origin": {"enum": ["Italy", "France", "Spain", "Portugal"]},
+        "ripe": {"type": "boolean"},
+        "season": {"enum": ["spring", "summer", "autumn", "winter"]},
+    },
+    "required": ["name", "kind", "origin", "ripe", "season"],
+    "additionalProperties": False,
+}
+PROMPT = "A plum as JSON: "
+RUNS = 15
+MOST = 96
+DRAWN = 40
+WORDS = 1500
+WAYS: tuple[tuple[str, Literal["canonical"] | bool], ...] = (
+    ("certain bytes appended, cut as the tokenizer does", "canonical"),
+    ("tokens without an alternative appended", True),
+    ("every token by the model", False),
+)
+
+
+def decoding(world: World) -> Iterator[Figure]:
+    """Constrained against the same loop without a constraint, then with jump-forward."""
+    import torch
+
+    torch.set_num_threads(1)
+    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+    from small_model import load
+
+    loaded = load()
+    prompt = list(loaded.tokenizer(PROMPT).input_ids)
+    object_of_five = tokenfst.json_schema(SCHEMA, whitespace="compact") & tokenfst.regex(r"[^\\]*")
+    for what, constraint in (
+        ("an object of 5 properties", object_of_five),
+        ("a string of any characters", tokenfst.regex(r'"[^"\\]{60,400}"')),
+    ):
+        automaton = tokenfst.compile(constraint, loaded.vocabulary)
+        for rows in (1, 8):
+            yield from per_token(loaded.model, [prompt] * rows, automaton, what)
+    automaton = tokenfst.compile(object_of_five, loaded.vocabulary)
+    yield from jumps(loaded.model, prompt, automaton)
+    yield from drawn(loaded.model, prompt, automaton)
+    three = tokenfst.json_schema(
+        {"type": "array", "items": SCHEMA, "minItems": 3, "maxItems": 3}, whitespace="compact"
+    ) & tokenfst.regex(r"[^\\]*")
+    yield from speculation(loaded.model, prompt, tokenfst.compile(three, loaded.vocabulary))
+    yield from labels(loaded.model, prompt, loaded.vocabulary)
+
+
+def per_token(
+    model: Any, prompts: list[list[int]], automaton: tokenfst.TokenAutomaton, what: str
+) -> Iterator[Figure]:
+    """The two loops take turns, so that both see the same neighbours on the machine; in processor time, as neighbours
+    move the clock by more than the constraint costs, and nothing here waits."""
+    found = tokenfst.generate(model, prompts, automaton, max_new_tokens=MOST, jump_forward=False)
+    constrained = partial(
+        tokenfst.generate, model, prompts, automaton, max_new_tokens=MOST, jump_forward=False
+    )
+    free_of_it = partial(unconstrained, model, prompts, found.calls)
+    ours, free = take_turns(constrained, free_of_it, clock=process_time)
+    name = f"greedy decoding of {what}, {len(prompts)} in a batch, processor time per token"
+    note = f"{found.calls} calls of the model, the prompt's included; the first run of each is left out"
+    yield figure(name, "constrained", [each / found.calls for each in ours], note=note)
+    yield figure(
+        name, "the same loop, no constraint", [each / found.calls for each in free], at_least=1 / 1.1
+    )
+
+
+def jumps(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
+    """A text by each way to treat what has no alternative."""
+    calls = [
+        partial(tokenfst.generate, model, [prompt], automaton, max_new_tokens=MOST, jump_forward=how)
+        for _, how in WAYS
+    ]
+    for (name, _), run, seconds in zip(WAYS, calls, take_turns(*calls), strict=True):
+        found = run()
+        note = f"{found.calls} calls, {len(found.tokens[0])} tokens, {found.replaced} cut anew: {found.texts[0]!r}"
+        yield figure("an object of 5 properties, whole text", name, seconds, note=note)
+
+
+def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
+    """The same, many texts drawn in one batch: how many are cut as the tokenizer cuts them."""
+    import torch
+
+    encode = byte_pair_tokenizer(automaton.vocabulary).encode
+    ends = automaton.vocabulary.eos_token_ids
+    for name, how in WAYS:
+        found = tokenfst.generate(
+            model,
+            [prompt] * DRAWN,
+            automaton,
+            max_new_tokens=MOST,
+            do_sample=True,
+            jump_forward=how,
+            generator=torch.Generator().manual_seed(0),
+        )
+        own = sum(
+            [token for token in tokens if token not in ends] == encode(text)
+            for tokens, text in zip(found.tokens, found.texts, strict=True)
+        )
+        note = f"{sum(map(len, found.tokens))} tokens; {own} texts are cut as the tokenizer cuts them"
+        yield Figure(
+            f"{DRAWN} objects drawn in a batch, calls of the model",
+            name,
+            found.calls,
+            unit="count",
+            note=note,
+        )
+
+
+def speculation(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
+    """Drafts copied from what is there already, against the plain loop."""
+    most = 3 * MOST
+    draft = tokenfst.PromptLookup(ngram=2, length=8)
+    ours = partial(tokenfst.speculative_generate, model, draft, prompt, automaton, max_new_tokens=most)
+    plain = partial(tokenfst.generate, model, [prompt], automaton, max_new_tokens=most)
+    fast, slow = take_turns(ours, plain, runs=min(RUNS, 5))
+    found, same = ours(), plain()
+    what = "an array of 3 such objects, whole text"
+    note = f"{found.target_calls} calls, {len(found.tokens)} tokens, {found.acceptance:.0%} of drafted places accepted"
+    yield figure(what, "speculative_generate by PromptLookup", fast, note=note)
+    note = f"{same.calls} calls; {'the same text' if same[0].tokens == found.tokens else 'ANOTHER TEXT'}"
+    yield figure(what, "generate, tokens without an alternative appended", slow, note=note)
+
+
+def labels(model: Any, prompt: list[int], vocabulary: tokenfst.Vocabulary) -> Iterator[Figure]:
+    """The probabilities of some hundred labels: their trie in one pass, or a row for each."""
+    import torch
+
+    rng = random.Random(0)
+    syllables = ["ka", "lo", "mi", "ner", "tas", "po", "ri", "ven"]
+    words = ["".join(rng.choices(syllables, k=rng.randint(2, 3))) for _ in range(WORDS)]
+    names = sorted({" ".join(words[place : place + 1 + place // 3 % 3]) for place in range(0, WORDS, 3)})
+    encode = byte_pair_tokenizer(vocabulary).encode
+    sequences = [encode(name.encode()) for name in names]
+
+    def row_each() -> object:
+        rows = [prompt + sequence for sequence in sequences]
+        longest = max(map(len, rows))
+        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+        with torch.no_grad():
+            return model(ids).logits.log_softmax(-1)
+
+    trie, rows = take_turns(
+        partial(
+            tokenfst.label_probabilities, model, [prompt], names, vocabulary, encode=dict_of(names, sequences)
+        ),
+        row_each,
+        runs=min(RUNS, 5),
+    )
+    what = f"the probabilities of {len(names)} labels ({sum(map(len, sequences))} tokens), tokens known"
+    yield figure(what, "label_probabilities", trie)
+    yield figure(what, "a row each, scores only", rows, at_least=1)
+
+
+def dict_of(names: list[str], sequences: list[list[int]]) -> Callable[[bytes], list[int]]:
+    """The tokenizer, without its time."""
+    return dict(zip([name.encode() for name in names], sequences, strict=True)).__getitem__
+
+
+def take_turns(
+    *functions: Callable[[], object], runs: int = RUNS, clock: Callable[[], float] = perf_counter
+) -> list[list[float]]:
+    """Seconds of each function, the functions one after the other in every round; one round first that is not timed."""
+    seconds: list[list[float]] = [[] for _ in functions]
+    with quiet():
+        for run in range(-1, runs):
+            for function, times in zip(functions, seconds, strict=True):
+                begin = clock()
+                function()
+                if run >= 0:
+                    times.append(clock() - begin)
+    return seconds
+
+
+def unconstrained(model: Any, prompts: list[list[int]], calls: int) -> list[list[int]]:
+    """``generate`` without all that the constraint needs: the best token each time."""
+    import torch
+
+    from tokenfst.decoding.models.language_model import as_language_model
+
+    session = as_language_model(model).start(prompts)
+    rows = torch.arange(len(prompts))
+    chosen = []
+    for _ in range(calls - 1):
+        tokens = session.logits.argmax(dim=-1)
+        chosen.append(tokens.tolist())
+        session.extend(rows, tokens)
+    return chosen

@@ -1,0 +1,114 @@
+"""Particles: what sequential Monte Carlo costs beside plain samples, and a step of the circuit product.
+
+The model is a transformers GPT-2 of random weights over 8,192 tokens (single bytes, and the first ones of Tekken), so
+the constraint allows what a real one would, and no download is needed. Every run draws from the same generator. All
+texts are lower-case words: the end token is allowed nearly always and almost never drawn, so that every run has all of
+its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from benchmarks.measuring.libraries import World
+from benchmarks.measuring.measure import OURS, Figure, figure, sample
+from tokenfst import Vocabulary, compile, regex
+
+TOKENS, SIZE, PARTICLES, HIDDEN = 48, 8_192, 16, 1_024
+PATTERN = "[a-z]+( [a-z]+)*[.]?"
+
+
+def small_vocabulary(world: World) -> Vocabulary:
+    """Every single byte, the first tokens of Tekken that are none, and an end token."""
+    single = [bytes([byte]) for byte in range(256)]
+    longer = [token for token in world.vocabulary.tokens if len(token) > 1]
+    return Vocabulary([*single, *longer[: SIZE - 257], b""], SIZE - 1)
+
+
+def small_model() -> Any:
+    """GPT-2 with 4 layers of 256: 5 million parameters."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    shape = {"n_embd": 256, "n_layer": 4, "n_head": 4, "n_positions": 2 * TOKENS}
+    return GPT2LMHeadModel(
+        GPT2Config(vocab_size=SIZE, eos_token_id=SIZE - 1, bos_token_id=SIZE - 1, **shape)
+    ).eval()
+
+
+def particles(world: World) -> Iterator[Figure]:
+    """SMC with every proposal beside plain samples; one step of the circuit product for 4, 16 and 128 rows."""
+    import torch
+
+    from tokenfst.decoding.particles.hmm import Hmm
+    from tokenfst.decoding.particles.hmm_product import HmmProduct
+    from tokenfst.decoding.particles.hmm_training import draw_samples
+    from tokenfst.decoding.particles.smc import smc
+
+    torch.set_num_threads(1)
+    vocabulary, model = small_vocabulary(world), small_model()
+    automaton = compile(regex(PATTERN), vocabulary)
+    hmm = Hmm.random(HIDDEN, SIZE, generator=torch.Generator().manual_seed(1))
+    product = HmmProduct(hmm, automaton, TOKENS, "exact")
+
+    def seeded() -> torch.Generator:
+        return torch.Generator().manual_seed(2)
+
+    def run(**options: Any) -> Any:
+        return smc(
+            model,
+            [[97]],
+            automaton,
+            particles=PARTICLES,
+            max_new_tokens=TOKENS,
+            generator=seeded(),
+            **options,
+        )
+
+    def plain() -> Any:
+        return draw_samples(
+            model, [[97]], count=PARTICLES, max_new_tokens=TOKENS, vocabulary=vocabulary, generator=seeded()
+        )
+
+    calls: dict[str, Callable[[], Any]] = {
+        f"{OURS} SMC, GCD": run,
+        f"{OURS} SMC, GCD, resampled whenever weights differ": partial(run, ess_threshold=1.0),
+        f"{OURS} SMC, LCD": partial(run, proposal="lcd"),
+        f"{OURS} SMC, GCD of exact length": partial(run, length="exact"),
+        f"{OURS} SMC, P-GCD of exact length, H = {HIDDEN:,}": partial(
+            run, proposal="p-gcd", hmm=product, length="exact"
+        ),
+        "plain samples of the same model": plain,
+    }
+    # In turn: what else the machine does falls on all alike.
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(7):
+        for name, call in calls.items():
+            seconds[name] += sample(call, runs=1, warm_up=not seconds[name])
+    what = f"{PARTICLES} sequences of {TOKENS} tokens, small model"
+    for name, call in calls.items():
+        if call is plain:
+            yield figure(what, name, seconds[name], at_least=1 / 1.3)
+        else:
+            found = call()[0]
+            length = sum(map(len, found.tokens)) / PARTICLES
+            note = f"{length:.0f} tokens a sequence, resampled after {len(found.resampled)} of them"
+            yield figure(what, name, seconds[name], note=note)
+
+    what = f"one step of P-GCD, H = {HIDDEN:,}, V = {SIZE:,}"
+    for rows in (4, 16, 128):
+        belief, states = hmm.start(rows), torch.full((rows,), product.start)
+        words = torch.tensor([97 + row % 26 for row in range(rows)])
+        belief, states = hmm.observe(belief, words), product.next_states(states, words)
+
+        def step(belief: Any = belief, states: Any = states, words: Any = words) -> None:
+            product.log_weights(belief, states, TOKENS - 1)
+            hmm.observe(belief, words)
+            product.next_states(states, words)
+
+        yield figure(what, f"{OURS}, {rows} rows", sample(step, runs=15))
+    made = sample(lambda: HmmProduct(hmm, automaton, TOKENS, "exact"), runs=3)
+    yield figure("the circuit product", f"{OURS}, {TOKENS} tokens, H = {HIDDEN:,}", made)

@@ -1,0 +1,280 @@
+"""What was run for the leaderboard: as JSON (docs/data/leaderboard.json), as a page and as pictures.
+
+Libraries that ran fewer cases than others are compared on the cases that all of them ran, in a table of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.measuring.measure import OURS, shown
+from benchmarks.schemas.schemas import ROOT, summary
+from tokenfst.cli.output.plots import Bar, Chart, svg
+
+DATA = ROOT / "docs" / "data" / "leaderboard.json"
+PAGE = ROOT / "docs" / "leaderboard.md"
+IMAGES = ROOT / "docs" / "images"
+TITLES = {
+    "maskbench": "MaskBench: real JSON Schemas",
+    "json-schema-test-suite": "The JSON Schema test suite",
+    "patterns": "Regular expressions",
+    "grammars": "Grammars",
+}
+HEAD = """# Leaderboard
+
+<!-- written by benchmarks/leaderboard/run.py: do not edit -->
+
+Written by `python -m benchmarks.leaderboard.run` from [docs/data/leaderboard.json](data/leaderboard.json) on {date}:
+{machine}, Python {python}, Tekken's vocabulary of 131,072 tokens. Each section says how many of the cases were run:
+where that is not all of them, **it was not a full run**. The command goes on where it stopped, and all of MaskBench
+takes hours.
+
+How to read it. *Right*: compiled, and right about every text of the case. *Refused*: the library said that it cannot.
+*Accepts invalid*, *rejects valid*: wrong both ways; *by order*: valid objects that are accepted only with their
+members in another order (what a library may mean to do). *Stopped*: over 20 s of wall-clock time, or a crash; a
+library that was stopped while the machine was busy may come to an end on a quiet one. *Faults*: errors in the midst
+of a text. First masks are in processor time, since the machine did other work too; steps are wall-clock, so that
+their high percentiles are those of a loaded machine, for all libraries alike. Memory is what a case added at its
+peak. Each library is called with its defaults, but for white space, which is free. So what it means to leave out
+counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite means as an annotation, and writes
+numbers and strings as `json.dumps` does (`1.0` is no spelling of 1); others fix the order of members."""
+DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
+is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
+{undecided:,} times neither was shown. A valid object with its members in another order counts as denied."""
+COLUMNS = (
+    "",
+    "right",
+    "refused",
+    "accepts invalid",
+    "rejects valid",
+    "by order",
+    "stopped",
+    "faults",
+    "first mask p50 / p90 / p99",
+    "step mean / p50 / p99",
+    "memory p50 / max",
+)
+_LONG = 160
+"""Characters of a text that is shown."""
+
+Case = dict[str, Any]
+
+
+def write(found: dict[str, list[Case]], about: dict[str, str], sizes: dict[str, int]) -> None:
+    """Write the results, the page and the pictures."""
+    results = {"about": about, "suites": {}}
+    for suite, cases in found.items():
+        tables = [table(cases, engines) for engines in levels(cases)]
+        results["suites"][suite] = {"of": sizes[suite], "tables": tables, "masks": masks(cases)}
+    DATA.parent.mkdir(parents=True, exist_ok=True)
+    DATA.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    for suite, result in results["suites"].items():
+        for number, each in enumerate(result["tables"]):
+            (IMAGES / f"leaderboard-{suite}-{number}.svg").write_text(picture(each))
+    PAGE.write_text(page(results))
+
+
+def levels(cases: list[Case]) -> list[list[str]]:
+    """The libraries that ran the most cases; and, where others ran some, all of them."""
+    counts = Counter(who for case in cases for who in case["records"])
+    if not counts:
+        return []
+    most = max(counts.values())
+    first = [who for who in counts if counts[who] == most]
+    return [first] if len(first) == len(counts) else [first, list(counts)]
+
+
+def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
+    """The figures of some libraries over the cases that all of them ran."""
+    shared = [case["records"] for case in cases if all(who in case["records"] for who in engines)]
+    return {
+        "cases": len(shared),
+        "engines": {who: figures([each[who] for each in shared]) for who in engines},
+    }
+
+
+def figures(records: list[Case]) -> dict[str, Any]:
+    """What the records of one library come to."""
+    ended = {"timeout", "crash"}
+    wrong = ("accepts_invalid", "rejects_valid", "other_order")
+    ran = [each for each in records if not each["refused"] and each["trouble"] not in ended]
+    first = [each["first_mask_cpu"] for each in ran if each["first_mask_cpu"] is not None]
+    steps = [step for each in ran for step in each["steps"]]
+    memory = [each["memory"] for each in ran if each["memory"] is not None]
+
+    def summaries(values: list[Any], *names: str) -> dict[str, float | None]:
+        return {name: summary(name, values) if values else None for name in names}
+
+    return {
+        "version": records[0]["version"] if records else "",
+        "passed": sum(
+            not each["refused"] and not each["trouble"] and not any(map(each.get, wrong)) for each in records
+        ),
+        "refused": sum(bool(each["refused"]) for each in records),
+        "accepts_invalid": sum(bool(each["accepts_invalid"]) for each in records),
+        "rejects_valid": sum(bool(each["rejects_valid"]) for each in records),
+        "other_order": sum(bool(each["other_order"]) for each in records),
+        "stopped": sum(each["trouble"] in ended for each in records),
+        "faults": sum(bool(each["trouble"]) and each["trouble"] not in ended for each in records),
+        "first_mask_cpu": summaries(first, "p50", "p90", "p99"),
+        "step": summaries(steps, "mean", "p50", "p90", "p99"),
+        "memory": summaries(memory, "p50", "max"),
+    }
+
+
+def masks(cases: list[Case]) -> dict[str, Any]:
+    """Mask against mask: pairs, how the first differing steps of documents were decided, and the smallest case that
+    proves each library wrong in each way."""
+    pairs: dict[str, list[int]] = {}
+    kinds: Counter[str] = Counter()
+    wrong: dict[str, dict[str, int]] = {}
+    least: dict[str, tuple[int, Case]] = {}
+    for case in cases:
+        for compared in case["masks"].values():
+            for pair, counts in compared["pairs"].items():
+                known = pairs.setdefault(pair, [0, 0, 0])
+                known[:] = [a + b for a, b in zip(known, counts, strict=True)]
+            for each in compared["cases"]:
+                kinds[each["kind"]] += 1
+                for who in each["wrong"]:
+                    by_kind = wrong.setdefault(who, {"narrow": 0, "wide": 0})
+                    by_kind[each["kind"]] += 1
+                    size = compared["size"] + len(each["text"])
+                    key = f"{who} {each['kind']}"
+                    if key not in least or size < least[key][0]:
+                        least[key] = size, each | {"case": case["id"]}
+    smallest = {key: each for key, (_, each) in sorted(least.items())}
+    return {"pairs": pairs, "decided": dict(kinds), "wrong": wrong, "smallest": smallest}
+
+
+def picture(found: dict[str, Any]) -> str:
+    """How many are right, and how long first masks and steps take."""
+    engines = found["engines"]
+
+    def chart(title: str, value: Any, unit: str) -> Chart:
+        logarithmic = unit == "s"
+        bars = [
+            Bar(who, number, shown(number, unit), first=who == OURS)
+            for who, figures in engines.items()
+            if (number := value(figures)) is not None
+        ]
+        return Chart(title, sorted(bars, key=lambda bar: bar.value, reverse=not logarithmic), logarithmic)
+
+    return svg(
+        [
+            chart(f"right about all texts, of {found['cases']:,}", lambda each: each["passed"], "count"),
+            chart(
+                "first mask, median (processor time, logarithmic)",
+                lambda each: each["first_mask_cpu"]["p50"],
+                "s",
+            ),
+            chart("mask and advance, 99th percentile (logarithmic)", lambda each: each["step"]["p99"], "s"),
+        ]
+    )
+
+
+def page(results: dict[str, Any]) -> str:
+    """The page in Markdown."""
+    parts = [HEAD.format(**results["about"])]
+    for suite, result in results["suites"].items():
+        if not result["tables"]:
+            continue
+        parts.append(f"## {TITLES[suite]}")
+        for number, found in enumerate(result["tables"]):
+            engines = found["engines"]
+            parts.append(
+                f"{found['cases']:,} of {result['of']:,} cases, those that {_listed(list(engines))} ran."
+            )
+            parts.append(_table(engines))
+            alt = f"{TITLES[suite]}: cases that each library is right about, first masks and steps, as in the table"
+            parts.append(f"![{alt}](images/leaderboard-{suite}-{number}.svg)")
+        parts += _masks(result["masks"])
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(engines: dict[str, Any]) -> str:
+    rows = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+    best = {
+        ("passed", ""): max(each["passed"] for each in engines.values()),
+        **{
+            (group, name): min(
+                (value for each in engines.values() if (value := each[group][name]) is not None), default=None
+            )
+            for group, name in (
+                ("first_mask_cpu", "p50"),
+                ("first_mask_cpu", "p99"),
+                ("step", "mean"),
+                ("step", "p99"),
+            )
+        },
+    }
+
+    def cell(each: dict[str, Any], group: str, name: str, unit: str) -> str:
+        """A figure, in bold where it is the best."""
+        value = each[group][name] if name else each[group]
+        text = shown(value, unit)
+        return f"**{text}**" if value is not None and best.get((group, name)) == value else text
+
+    for who, each in sorted(engines.items(), key=lambda item: -item[1]["passed"]):
+        first = " / ".join(cell(each, "first_mask_cpu", name, "s") for name in ("p50", "p90", "p99"))
+        step = " / ".join(cell(each, "step", name, "s") for name in ("mean", "p50", "p99"))
+        memory = " / ".join(cell(each, "memory", name, "bytes") for name in ("p50", "max"))
+        names = ("refused", "accepts_invalid", "rejects_valid", "other_order", "stopped", "faults")
+        right = cell(each, "passed", "", "count")
+        cells = [
+            f"{who} {each['version']}",
+            right,
+            *(f"{each[name]:,}" for name in names),
+            first,
+            step,
+            memory,
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _masks(found: dict[str, Any]) -> list[str]:
+    """Mask against mask, in words and tables."""
+    if not found["pairs"]:
+        return []
+    rows = ["| pair | steps | masks differ | in tokens without white space |", "|---|---|---|---|"]
+    rows += [
+        f"| {pair.replace('|', ', ')} | {steps:,} | {differ:,} | {plain:,} |"
+        for pair, (steps, differ, plain) in sorted(found["pairs"].items())
+    ]
+    parts = ["### Mask against mask", "\n".join(rows)]
+    if not found["decided"]:
+        return parts
+    parts.append(DECIDED.format(**{"narrow": 0, "wide": 0, "undecided": 0} | found["decided"]))
+    names = sorted(found["wrong"])
+    rows = ["| | denied valid texts | made invalid texts |", "|---|---|---|"]
+    rows += [
+        f"| {who} | {found['wrong'][who]['narrow']:,} | {found['wrong'][who]['wide']:,} |" for who in names
+    ]
+    if names:
+        parts.append("\n".join(rows))
+        parts.append("The smallest case of each:")
+        parts.append("\n".join(_told(key, each) for key, each in found["smallest"].items()))
+    return parts
+
+
+def _told(key: str, case: Case) -> str:
+    """A case in one line of a list."""
+    does = "denies" if case["kind"] == "narrow" else "makes"
+    where = (
+        f"behind {_code(case['before'])} by {_code(case['token'])}" if case["before"] else "from the start"
+    )
+    return f"- {key.rpartition(' ')[0]}, {does} {_code(case['text'])}: {where} ({case['case']})"
+
+
+def _code(text: str) -> str:
+    cut = text if len(text) <= _LONG else f"{text[:_LONG]}…"
+    shown = json.dumps(cut, ensure_ascii=True)[1:-1].replace('\\"', '"') if not cut.isprintable() else cut
+    return f"`` {shown} ``" if shown else "the start"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

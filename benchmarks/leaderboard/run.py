@@ -1,0 +1,253 @@
+"""The leaderboard: ``python -m benchmarks.leaderboard.run [--suite NAME]... [--number N] [--engine NAME]...``.
+
+Every library over MaskBench, the JSON Schema test suite, patterns and grammars: how many cases it is right about,
+refuses, is wrong about both ways, how long the first mask and each step take, memory; and mask against mask
+(``mask_by_mask``). All of MaskBench takes hours, so the run can be stopped: each case is a file in
+``build/leaderboard``, and what is there is not run again, unless the library's version is another one by now. At the
+end, and with ``--page`` alone, the results of all that was ever run go to docs/data/leaderboard.json, and from there to
+docs/leaderboard.md and its pictures (``page``).
+
+Cases are taken in an order that is the same every time, and all libraries get one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import random
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import tokenfst
+from benchmarks.grammars.grammars import GRAMMARS
+from benchmarks.leaderboard import page
+from benchmarks.masks.compilation import TEKKEN
+from benchmarks.measuring.libraries import LIBRARIES, version
+from benchmarks.measuring.measure import pin_to_one_cpu
+from benchmarks.schemas import mask_by_mask
+from benchmarks.schemas.runner import Runner, encoder, text_of
+from benchmarks.schemas.schemas import ROOT, sample_of
+
+SHARED = ROOT.parent / "shared"
+FOLDER = ROOT / "build" / "leaderboard"
+LIMIT = 20.0
+"""Seconds of one library for one case and its documents, and for each question about its masks. Wall-clock: on a
+machine that does other work too, slow libraries are stopped earlier than their processor time says."""
+WALKED = 2
+"""Valid documents of a case along which masks are compared."""
+DOCUMENTS = 4
+"""Texts of a grammar: as many valid ones, and as many that were changed at one place."""
+SEED = 7
+
+
+# --- cases ------------------------------------------------------------------------------------------------
+
+
+def maskbench(count: int | None) -> Iterator[dict[str, Any]]:
+    """Real schemas with documents."""
+    path = SHARED / "maskbench" / "all.jsonl.gz"
+    yield from sample_of(path, count) if path.is_file() else ()
+
+
+def json_schema_suite(count: int | None) -> Iterator[dict[str, Any]]:
+    """The groups of the JSON Schema test suite, draft 2020-12, without optional ones."""
+    folder = SHARED / "json-schema-test-suite" / "draft2020-12"
+    rows = [
+        {
+            "id": f"{path.stem}: {group['description']}",
+            "schema": group["schema"],
+            "tests": [{"valid": test["valid"], "data": test["data"]} for test in group["tests"]],
+        }
+        for path in sorted(folder.glob("*.json"))
+        for group in json.loads(path.read_text())
+    ]
+    random.Random(SEED).shuffle(rows)
+    yield from rows[:count]
+
+
+def patterns(count: int | None) -> Iterator[dict[str, Any]]:
+    """Real-life regular expressions with texts, from tests/corpus."""
+    text = (ROOT / "tests" / "corpus" / "regex.toml").read_text()
+    for number, case in enumerate(tomllib.loads(text)["pattern"]):
+        if count is not None and number >= count:
+            break
+        tests = [
+            {"valid": valid, "text": each}
+            for valid in (True, False)
+            for each in case["yes" if valid else "no"]
+        ]
+        yield {"id": case["name"], "regex": case["regex"], "tests": tests}
+
+
+def grammar_cases(count: int | None) -> Iterator[dict[str, Any]]:
+    """The grammars of grammars.py with texts that they make, and such texts with one character changed, as Earley's
+    parser in the package lark judges them."""
+    for grammar in GRAMMARS[:count]:
+        judge = grammar_judge(grammar.lark)
+        rng, tests = random.Random(grammar.name), []
+        while len(tests) < 2 * DOCUMENTS:
+            text = grammar.document(rng)[:4_000]
+            if len(text) > 400 or not text:
+                continue
+            if len(tests) % 2:
+                place = rng.randrange(len(text))
+                text = text[:place] + rng.choice("(){}[],\"'=x1 ") + text[place + 1 :]
+            tests.append({"valid": bool(judge(text)), "text": text})
+        yield {"id": grammar.name, "lark": grammar.lark, "ebnf": grammar.ebnf, "tests": tests}
+
+
+def grammar_judge(grammar: str) -> mask_by_mask.Judge:
+    """Whether a text is one of a grammar's, by Earley's parser in the package lark, which takes no empty terminals."""
+    from lark import Lark
+
+    parser = Lark(grammar.replace(r"/[ \t\n\r]*/", r"/[ \t\n\r]+/?"), parser="earley", lexer="dynamic")
+    return partial(_parsed, parser)
+
+
+def _parsed(parser: Any, text: str) -> bool:
+    from lark.exceptions import UnexpectedInput
+
+    try:
+        parser.parse(text)
+    except UnexpectedInput:
+        return False
+    return True
+
+
+def judge_of(row: dict[str, Any]) -> mask_by_mask.Judge:
+    """Who says whether a text is right, and is none of the libraries."""
+    if "schema" in row:
+        return mask_by_mask.schema_judge(row["schema"])
+    if "regex" in row:
+        pattern = re.compile(row["regex"])
+        return lambda text: pattern.fullmatch(text) is not None
+    return grammar_judge(row["lark"])
+
+
+SUITES = {
+    "maskbench": maskbench,
+    "json-schema-test-suite": json_schema_suite,
+    "patterns": patterns,
+    "grammars": grammar_cases,
+}
+FRONTS = {"schema": "compile_schema", "regex": "compile", "lark": "compile_grammar"}
+"""The method that reads a case of each kind."""
+
+
+# --- the run ----------------------------------------------------------------------------------------------
+
+
+def run(
+    suite: str, count: int | None, engines: list[str], source: str = TEKKEN, folder: Path = FOLDER
+) -> None:
+    """Run what is missing of a suite."""
+    encode = encoder(source)
+    vocabulary = tokenfst.load_vocabulary(source)
+    world = mask_by_mask.world_of(vocabulary.tokens, vocabulary.eos_token_ids[0])
+    with ExitStack() as stack:
+        runners = {who: stack.enter_context(Runner(who, source, LIMIT)) for who in engines}
+        rows = list(SUITES[suite](count))
+        for number, row in enumerate(rows):
+            path = folder / suite / f"{hashlib.sha256(row['id'].encode()).hexdigest()[:20]}.json"
+            done = (
+                json.loads(path.read_text())
+                if path.is_file()
+                else {"id": row["id"], "records": {}, "masks": {}}
+            )
+            ran = one_case(row, done, runners, encode, world)
+            if ran:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                whole = path.with_suffix(".part")
+                whole.write_text(json.dumps(done))
+                whole.replace(path)
+                print(f"{suite} {number + 1:,} of {len(rows):,}: {row['id']}", file=sys.stderr, flush=True)
+
+
+def one_case(
+    row: dict[str, Any],
+    done: dict[str, Any],
+    runners: dict[str, Runner],
+    encode: Any,
+    world: mask_by_mask.World,
+) -> bool:
+    """Run what is missing of one case, into ``done``; whether anything was."""
+    front = next(method for key, method in FRONTS.items() if key in row)
+    able = [who for who in runners if hasattr(LIBRARIES[who], front)]
+    versions = {who: version(who) or "sources" for who in able}
+    fresh = [who for who in able if done["records"].get(who, {}).get("version") != versions[who]]
+    if not fresh:
+        return False
+    there = []
+    for who in able:
+        record = runners[who].run(row)
+        if who in fresh:
+            done["records"][who] = asdict(record) | {"version": versions[who]}
+        if not record.refused and record.trouble not in ("timeout", "crash"):
+            there.append(runners[who])
+    if len(there) > 1:
+        texts = [text_of(test) for test in row["tests"] if test["valid"]][:WALKED]
+        documents = [[*encode(text), world.end] for text in texts]
+        with suppress(Exception):  # a schema that is none has no judge
+            pairs, cases = mask_by_mask.compared(there, documents, world, judge_of(row))
+            size = len(json.dumps(row.get("schema", row.get("regex", row.get("lark")))))
+            key = ",".join(sorted(each.who for each in there))
+            done["masks"] = {key: {"pairs": pairs, "cases": [asdict(case) for case in cases], "size": size}}
+    return True
+
+
+def machine() -> dict[str, str]:
+    """What the figures depend on."""
+    names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if "model name" in line]
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, one thread each",
+        "python": platform.python_version(),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def records_of(suite: str, folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """All cases of a suite that were run."""
+    return [json.loads(path.read_text()) for path in sorted((folder / suite).glob("*.json"))]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--suite", action="append", choices=SUITES, help=f"without: {', '.join(SUITES)}")
+    parser.add_argument("--number", type=int, metavar="N", help="so many cases of each suite; without: all")
+    parser.add_argument(
+        "--engine", action="append", choices=LIBRARIES, help="without: all that are installed"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="run nothing: write the results and the page alone"
+    )
+    options = parser.parse_args(arguments)
+    about = machine()
+    if not options.page:
+        pin_to_one_cpu()
+        engines = [
+            who for who in options.engine or LIBRARIES if who == "tokenfst" or version(who) is not None
+        ]
+        for suite in options.suite or SUITES:
+            run(suite, options.number, engines)
+    found = {suite: records_of(suite) for suite in SUITES}
+    page.write(found, about, {suite: len(list(cases(None))) for suite, cases in SUITES.items()})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""All schemas of MaskBench in one process: first masks by CPU time, and every mask of every document.
+
+    python -m benchmarks.schemas.maskbench tokenfst --order any
+    python -m benchmarks.schemas.maskbench tokenfst --max-new-tokens 640
+    python -m benchmarks.schemas.maskbench llguidance
+
+For machines that others use as well: the first mask (compiling, from the schema as a dict) is CPU time of the process,
+and a mask with its advance the smaller one of the clock and the thread's CPU time. What a busy neighbour takes of the
+caches is in both, so that libraries are compared in runs at the same time only. Schemas are refused, or judged by all
+of their documents, end token included. A line a schema goes to ``--out``. Also the memory that the process has before
+the first schema (vocabulary, schemas and documents) and after the last, and the pauses of Python's full collections.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from time import perf_counter_ns, process_time_ns, thread_time_ns
+from typing import Any
+
+import tokenfst
+from benchmarks.masks.compilation import TEKKEN
+from benchmarks.measuring.libraries import LIBRARIES, Walk
+from benchmarks.schemas.runner import WARM_UP, encoder
+from benchmarks.schemas.schemas import sample_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "maskbench" / "all.jsonl.gz"
+LONG = 2_000_000
+"""Nanoseconds that a collection should not take."""
+PARTS = (0.5, 0.9, 0.99, 0.999, 1.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="all schemas of MaskBench in one process")
+    parser.add_argument("library", choices=("tokenfst", "llguidance"))
+    parser.add_argument("--order", choices=("schema", "any"), default="schema", help="of members; ours only")
+    parser.add_argument("--schemas", type=int, help="so many of them, the same every time")
+    parser.add_argument("--max-new-tokens", type=int, help="ours are told; longer documents are left out")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmark-maskbench.jsonl")
+    given = parser.parse_args()
+    vocabulary, encode = tokenfst.load_vocabulary(TEKKEN), encoder(TEKKEN)
+    library = LIBRARIES[given.library](vocabulary, encode)
+    if given.library == "tokenfst":
+
+        def compiled(schema: Any) -> Any:
+            return tokenfst.compile(tokenfst.json_schema(schema, property_order=given.order), vocabulary)
+
+        library.compile_schema = compiled
+        if given.max_new_tokens is not None:
+            library.walk = lambda automaton: limited(automaton, len(vocabulary), given.max_new_tokens)
+    rows = sample_of(DATA, given.schemas)
+    if given.max_new_tokens is not None:
+        rows = [{**row, "tests": fitting(row["tests"], encode, given.max_new_tokens)} for row in rows]
+    library.walk(library.compile_schema(WARM_UP)).fill()
+    gc.collect()
+    gc.freeze()  # the schemas and documents are no part of what is measured
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    pauses, memory = full_collections(), resident()
+    with given.out.open("w") as file:
+        records = [judged(library, row, encode, vocabulary.eos_token_ids[0], file) for row in rows]
+    passed = sum(not each["wrong"] and "refused" not in each for each in records)
+    print(f"{given.library}: {len(records)} schemas, {passed} right about all documents, ", end="")
+    print(f"{sum('refused' in each for each in records)} refused")
+    firsts = [each["first"] for each in records if "first" in each]
+    print("first mask, CPU ms:", shown(firsts, 1e6), f"sum {sum(firsts) / 1e9:.1f} s")
+    steps = [step for each in records for step in each["steps"]]
+    print(f"mask + advance, µs: mean {fmean(steps) / 1e3:.2f},", shown(steps, 1e3), f"of {len(steps):,}")
+    print(f"memory, MB: {memory / 1e6:.0f} before, {resident() / 1e6:.0f} after")
+    longer = sum(pause > LONG for pause in pauses)
+    print(f"full collections: {len(pauses)}, {longer} of them over {LONG / 1e6:g} ms,", end=" ")
+    print(f"CPU ms: sum {sum(pauses) / 1e6:.0f}, longest {max(pauses, default=0) / 1e6:.3g}")
+
+
+def full_collections() -> list[int]:
+    """The CPU time of each full collection of Python's from now on, as they come."""
+    pauses: list[int] = []
+    begin = 0
+
+    def note(phase: str, about: dict[str, int]) -> None:
+        nonlocal begin
+        if about["generation"] == 2:
+            if phase == "start":
+                begin = thread_time_ns()
+            else:
+                pauses.append(thread_time_ns() - begin)
+
+    gc.callbacks.append(note)
+    return pauses
+
+
+def resident() -> int:
+    """The bytes of memory that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def fitting(tests: list[dict[str, Any]], encode: Any, most: int) -> list[dict[str, Any]]:
+    """The documents of at most so many tokens."""
+    return [test for test in tests if len(encode(json.dumps(test["data"], ensure_ascii=False))) < most]
+
+
+def limited(automaton: Any, size: int, most: int) -> Walk:
+    """A walk within a limit of new tokens, which each restart sets anew."""
+    matcher = automaton.matcher(max_new_tokens=most)
+    bitmask = tokenfst.allocate_token_bitmask(1, size)
+
+    def restart() -> None:
+        matcher.reset()
+        matcher.max_tokens_left = most
+
+    return Walk(partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask, restart)
+
+
+def judged(library: Any, row: dict[str, Any], encode: Any, end: int, file: Any) -> dict[str, Any]:
+    """A schema's first mask, its documents' masks, and how many documents it was wrong about."""
+    made: dict[str, Any] = {"id": row["id"], "steps": [], "wrong": 0}
+    begin = process_time_ns()
+    try:
+        walk = library.walk(library.compile_schema(row["schema"]))
+        walk.fill()
+        made["first"] = process_time_ns() - begin
+    except Exception as error:  # whatever a library raises
+        made["refused"] = repr(error)[:300]
+    else:
+        for test in row["tests"]:
+            tokens = [*encode(json.dumps(test["data"], ensure_ascii=False)), end]
+            try:
+                walk.restart()
+                accepted = led(walk, tokens, made["steps"])
+            except Exception as error:
+                made["trouble"], accepted = repr(error)[:300], not test["valid"]
+            made["wrong"] += accepted is not test["valid"]
+    told = {name: value for name, value in made.items() if name != "steps"}
+    file.write(json.dumps({**told, "longest": max(made["steps"], default=0)}) + "\n")
+    return made
+
+
+def led(walk: Walk, tokens: list[int], steps: list[int]) -> bool:
+    """Whether all tokens are allowed one after the other."""
+    for token in tokens:
+        cpu, clock = thread_time_ns(), perf_counter_ns()
+        walk.fill()
+        word = walk.bitmask[0, token // 32]
+        allowed = bool(word >> (token % 32) & 1) and walk.accept(token) is not False
+        clock = perf_counter_ns() - clock
+        steps.append(min(clock, thread_time_ns() - cpu))
+        if not allowed:
+            if problem := walk.error():
+                raise ValueError(problem)
+            return False
+    return True
+
+
+def shown(values: list[int], unit: float) -> str:
+    """Percentiles that were measured, never between two."""
+    ordered = sorted(values)
+    parts = [ordered[min(len(ordered) - 1, int(len(ordered) * part))] / unit for part in PARTS]
+    return " ".join(
+        f"p{100 * part:g} {value:.3g}," if part < 1 else f"max {value:.3g};"
+        for part, value in zip(PARTS, parts, strict=True)
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,363 @@
+"""One library over many JSON schemas, in a process of its own that may be killed.
+
+A library is asked for one schema at a time, over a pipe. It compiles the schema, makes the first mask, and is then led
+along each document of the schema, token by token; what it answers is a ``Record``. A schema that takes longer than
+``LIMIT`` seconds, or that ends the process, is a record too, and the next one goes to a new process.
+
+Memory is the highest resident size while a schema was compiled and walked, less what was resident before it (Linux
+only). Before each schema garbage is collected and freed pages go back to the system, so that one schema does not hide
+behind what an earlier one left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import multiprocessing
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import monotonic, perf_counter_ns, process_time_ns
+from typing import Any
+
+import tokenfst
+from benchmarks.measuring.libraries import LIBRARIES, Encode, Walk
+from benchmarks.measuring.measure import clock_overhead, quiet
+from benchmarks.schemas.mask_by_mask import ANSWERS
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
+from reference.json.json_schema_order import ordered
+
+LIMIT = 20.0
+"""Seconds for one schema and all of its documents."""
+START_LIMIT = 120.0
+ORDER_LIMIT, ORDER_PROBES, ORDER_SECONDS = 60.0, 1_000, 15.0
+"""Bounds of the search for an accepted order: seconds for a schema, attempts and seconds for a document."""
+MEMORY_LIMIT = 8 << 30
+"""Address space of a process."""
+WARM_UP = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "number"}}}
+
+
+@dataclass(slots=True)
+class Record:
+    """What a library did with one schema.
+
+    ``first_mask``: seconds from the schema to the first mask; None if there is none; ``first_mask_cpu``: the same in
+    seconds of the process, which other work on the machine does not change. ``steps``: seconds of a mask and
+    an advance, for each token of all documents. ``refused``: why it did not compile. ``trouble``: ``"timeout"``,
+    ``"crash"``, or the error in the midst of a walk. Then numbers of documents: invalid ones that were accepted; valid
+    ones that were rejected, but are accepted with their members in another order; other valid ones that were rejected.
+    ``moved``: for each of the former, where an order that is accepted first differs from the document's.
+    """
+
+    schema: str
+    who: str
+    first_mask: float | None = None
+    steps: list[float] = field(default_factory=list)
+    refused: str = ""
+    trouble: str = ""
+    accepts_invalid: list[int] = field(default_factory=list)
+    other_order: list[int] = field(default_factory=list)
+    rejects_valid: list[int] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    memory: int | None = None
+    first_mask_cpu: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Compiled, and right about every document."""
+        wrong = self.accepts_invalid or self.other_order or self.rejects_valid
+        return not (self.refused or self.trouble or wrong)
+
+
+class Runner:
+    """A library in a process of its own, over the vocabulary ``source``. Close it, or use it with ``with``."""
+
+    def __init__(self, who: str, source: str, limit: float = LIMIT) -> None:
+        self.who, self.limit, self._source = who, limit, source
+        self.process: Any = None
+        self._pipe: Connection | None = None
+
+    def run(self, row: dict[str, Any]) -> Record:
+        """The record of ``{"id", "schema", "tests": [{"valid", "data"}, ...]}``; in place of ``schema`` there may be
+        ``regex``, or ``lark`` and ``ebnf``, and in place of ``data``, which is written as JSON, the ``text`` itself."""
+        pipe = self._pipe or self._start()
+        lost = Record(row["id"], self.who)
+        try:
+            pipe.send(row)
+            if pipe.poll(self.limit):
+                made = lost = Record(**pipe.recv())
+                if not made.rejects_valid or "schema" not in row:
+                    return made
+                if pipe.poll(ORDER_LIMIT):
+                    return Record(**pipe.recv())
+            else:
+                lost.trouble = "timeout"
+        except (EOFError, OSError):
+            lost.trouble = "crash"
+        self.close()
+        return lost
+
+    def ask(self, question: str, *arguments: Any) -> Any:
+        """What ``mask_by_mask`` answers about the constraint of the last row; None: it did not compile, or the process
+        did not answer in time, and is ended."""
+        if self._pipe is None:
+            return None
+        try:
+            self._pipe.send((question, *arguments))
+            if self._pipe.poll(self.limit):
+                return self._pipe.recv()
+        except (EOFError, OSError):
+            pass
+        self.close()
+        return None
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pipe is not None:
+            self.process.kill()
+            self.process.join()
+            self._pipe.close()
+            self._pipe = None
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(self.who, self._source, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        try:
+            if self._pipe.poll(START_LIMIT) and self._pipe.recv() == "ready":
+                return self._pipe
+        except EOFError:
+            pass
+        self.close()
+        raise RuntimeError(f"{self.who} did not start")
+
+
+# --- in the process of the library ------------------------------------------------------------------------
+
+
+def _serve(who: str, source: str, pipe: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    vocabulary = tokenfst.load_vocabulary(source)
+    encode, end = encoder(source), vocabulary.eos_token_ids[0]
+    library = LIBRARIES[who](vocabulary, encode)
+    overhead = clock_overhead()
+    with suppress(Exception):  # the first schema that counts says what is wrong
+        library.walk(library.compile_schema(WARM_UP)).fill()
+    gc.freeze()
+    pipe.send("ready")
+    walk: Walk | None = None
+    while True:
+        row = pipe.recv()
+        if isinstance(row, tuple):
+            question, *arguments = row
+            try:
+                pipe.send(None if walk is None else ANSWERS[question](walk, *arguments))
+            except Exception:  # the library's own, about a walk that it stopped
+                pipe.send(None)
+            continue
+        made, walk = measured(library, row, encode, end, overhead)
+        pipe.send(asdict(made))
+        if walk is not None and made.rejects_valid and "schema" in row:
+            explain(made, walk, row, encode, end)
+            pipe.send(asdict(made))
+
+
+def encoder(source: str) -> Encode:
+    """Text to tokens as the tokenizer itself does it, so that documents are cut up as a model would."""
+    import mistral_common
+    from mistral_common.tokens.tokenizers import tekken
+
+    name = source.removeprefix("mistral:")
+    assert name != source, f"only Mistral's tokenizers are known here, not {source!r}"
+    path = Path(mistral_common.__file__).parent / "data" / f"{name}.json"
+    tokenizer = tekken.Tekkenizer.from_file(path)
+    return lambda text: tokenizer.encode(text, bos=False, eos=False)
+
+
+def compiled(library: Any, row: dict[str, Any]) -> Any:
+    """The constraint of a row."""
+    if "schema" in row:
+        return library.compile_schema(row["schema"])
+    return (
+        library.compile(row["regex"]) if "regex" in row else library.compile_grammar(row["lark"], row["ebnf"])
+    )
+
+
+def text_of(test: dict[str, Any]) -> str:
+    """A document as text."""
+    return str(test["text"]) if "text" in test else json.dumps(test["data"], ensure_ascii=False)
+
+
+def measured(
+    library: Any, row: dict[str, Any], encode: Encode, end: int, overhead: float
+) -> tuple[Record, Walk | None]:
+    """One schema: compiled, walked along all of its documents, and judged; with the walk, if it compiled."""
+    made = Record(row["id"], library.name)
+    documents = [encode(text_of(test)) for test in row["tests"]]
+    with quiet():
+        before = _memory_before()
+        try:
+            begin, begin_cpu = perf_counter_ns(), process_time_ns()
+            walk = library.walk(compiled(library, row))
+            walk.fill()
+            made.first_mask_cpu = (process_time_ns() - begin_cpu) / 1e9
+            made.first_mask = (perf_counter_ns() - begin) / 1e9
+        except Exception as error:
+            made.refused = _told(error)
+            return made, None
+        for number, (test, tokens) in enumerate(zip(row["tests"], documents, strict=True)):
+            try:
+                walk.restart()
+                accepted = _led(walk, [*tokens, end], made.steps, overhead)
+            except Exception as error:
+                made.trouble = f"document {number}: {_told(error)}"
+                continue
+            if accepted and not test["valid"]:
+                made.accepts_invalid.append(number)
+            if not accepted and test["valid"]:
+                made.rejects_valid.append(number)
+        made.memory = _memory_since(before)
+    return made, walk
+
+
+def explain(made: Record, walk: Walk, row: dict[str, Any], encode: Encode, end: int) -> None:
+    """Move the documents that are accepted in another order of members to ``other_order``.
+
+    The order of the schema's ``properties`` is tried first: a search alone is lost where members are many.
+    """
+    schema = row["schema"]
+    for number in tuple(made.rejects_valid):
+        data = row["tests"][number]["data"]
+        with suppress(Exception):  # the tests' twin reads neither every draft nor schemas that are none
+            data = ordered(data, [schema], schema)
+        if (text := accepted_order(walk, data, encode, end)) is not None:
+            made.rejects_valid.remove(number)
+            made.other_order.append(number)
+            made.moved.append(
+                first_moved(row["tests"][number]["data"], json.loads(text)) or "members that repeat"
+            )
+
+
+def first_moved(given: Any, accepted: Any, pointer: str = "") -> str | None:
+    """Where two values first have their members in another order, and which come there."""
+    if isinstance(given, dict):
+        for before, after in zip(given, accepted, strict=True):
+            if before != after:
+                return f"#{pointer}: {json.dumps(after)} before {json.dumps(before)}"
+        names = {name: name.replace("~", "~0").replace("/", "~1") for name in given}
+        parts = [(given[name], accepted[name], f"{pointer}/{written}") for name, written in names.items()]
+    elif isinstance(given, list):
+        parts = [(*both, f"{pointer}/{k}") for k, both in enumerate(zip(given, accepted, strict=True))]
+    else:
+        return None
+    return next(filter(None, (first_moved(*part) for part in parts)), None)
+
+
+def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> bool:
+    """Whether all tokens are allowed, one after the other; appends the seconds of each step."""
+    fill, accept, bitmask = walk.fill, walk.accept, walk.bitmask
+    for token in tokens:
+        begin = perf_counter_ns()
+        fill()
+        spent = perf_counter_ns() - begin
+        allowed = (int(bitmask[0, token >> 5]) >> (token & 31)) & 1
+        if allowed:
+            begin = perf_counter_ns()
+            accepted = accept(token)
+            spent += perf_counter_ns() - begin
+        steps.append(max(spent / 1e9 - (1 + allowed) * overhead, 0.0))
+        if message := walk.error():
+            raise ValueError(message)
+        if not allowed:
+            return False
+        if not accepted:
+            raise ValueError(f"token {token} is in the mask and was not accepted")
+    return True
+
+
+def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | None:  # noqa: C901  # three functions that call each other
+    """The document with the members of its objects in an order that is accepted, if one is found.
+
+    A search with backtracking: members are tried one after the other behind what was accepted so far. It gives up
+    after ``ORDER_PROBES`` attempts or ``ORDER_SECONDS``.
+    """
+    left, until = ORDER_PROBES, monotonic() + ORDER_SECONDS
+
+    def viable(text: str, *last: int) -> bool:
+        nonlocal left
+        left -= 1
+        if left < 0 or monotonic() > until:
+            return False
+        walk.restart()
+        tokens = [*encode(text), *last]
+        return all(map(walk.accept, tokens)) if walk.checks else _led(walk, tokens, [], 0.0)
+
+    def spelled(value: Any, prefix: str) -> Iterator[str]:
+        if isinstance(value, dict) and value:
+            yield from members(prefix + "{", list(value.items()), "")
+        elif isinstance(value, list) and value:
+            yield from items(prefix + "[", value, "")
+        elif viable(text := prefix + json.dumps(value, ensure_ascii=False)):
+            yield text
+
+    def members(prefix: str, rest: list[tuple[str, Any]], comma: str) -> Iterator[str]:
+        if not rest:
+            yield prefix + "}"
+        for place, (name, value) in enumerate(rest):
+            begun = f"{prefix}{comma}{json.dumps(name, ensure_ascii=False)}: "
+            if viable(begun):
+                for text in spelled(value, begun):
+                    yield from members(text, rest[:place] + rest[place + 1 :], ", ")
+
+    def items(prefix: str, rest: list[Any], comma: str) -> Iterator[str]:
+        if not rest:
+            yield prefix + "]"
+            return
+        for text in spelled(rest[0], prefix + comma):
+            yield from items(text, rest[1:], ", ")
+
+    with suppress(ValueError):
+        return next((text for text in spelled(value, "") if viable(text, end)), None)
+    return None
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+_PROCESS = Path("/proc/self")
+
+
+def _memory_before() -> int | None:
+    """Resident bytes, after what is free was given back; the peak starts anew from here."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        (_PROCESS / "clear_refs").write_text("5")
+        return _status("VmRSS")
+    except (OSError, AttributeError):
+        return None
+
+
+def _memory_since(before: int | None) -> int | None:
+    return None if before is None else max(_status("VmHWM") - before, 0)
+
+
+def _status(name: str) -> int:
+    lines = (_PROCESS / "status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))

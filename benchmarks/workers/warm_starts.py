@@ -1,0 +1,143 @@
+"""What a cold process pays, and what it saves where a vocabulary is a pack and masks were learned before.
+
+    python -m benchmarks.workers.warm_starts [--schemas FILE] [--count N]
+
+CPU time. First a process from its start to the masks of one document, the least of three: importing the package,
+reading Tekken's 131,072 tokens, compiling a schema, its first mask, and the masks of a document; and the same of a
+second schema. Then schemas of a file (lines as in MaskBench) walked over their instances: by new automata, by automata
+that were loaded with what those had learned, and by the same once more; and how many masks each composed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+COLD = """
+import sys, time
+now, begun = time.process_time, time.process_time()
+import numpy as np
+import tokenfst
+from tokenfst import compile, json_schema, load_vocabulary
+imported = now()
+vocabulary = load_vocabulary(sys.argv[1])
+vocabulary.fingerprint
+read = now()
+mask = np.zeros((1, (len(vocabulary) + 31) // 32), np.int32)
+
+def masks(schema):
+    begin = now()
+    matcher = compile(json_schema(schema), vocabulary).matcher()
+    compiled = now()
+    matcher.fill_next_token_bitmask(mask)
+    first = now()
+    for token in vocabulary.encode_greedy(b'{"name": "Ada", "email": "a@b.org"'):
+        if not matcher.accept_token(token):
+            break
+        matcher.fill_next_token_bitmask(mask)
+    return [compiled - begin, first - compiled, now() - first]
+
+text = {"type": "string"}
+email, short = {**text, "format": "email"}, {**text, "maxLength": 20}
+one = masks({"type": "object", "properties": {"name": text, "email": email}, "required": ["name"]})
+two = masks({"type": "object", "properties": {"name": short, "email": text}, "required": ["name"]})
+print(*(1e3 * each for each in [imported - begun, read - imported, *one, *two]))
+"""
+PARTS = [
+    "import",
+    "vocabulary",
+    *(
+        f"{which} schema: {what}"
+        for which in ("first", "second")
+        for what in ("compile", "first mask", "a document")
+    ),
+]
+
+
+def cold(spec: str) -> list[float]:
+    """Milliseconds of each part, the least of three processes."""
+    runs = []
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", COLD, spec], capture_output=True, text=True, check=True)
+        runs.append([float(each) for each in done.stdout.split()])
+    return [min(each) for each in zip(*runs, strict=True)]
+
+
+def walked(automaton: Any, sequences: list[list[int]], mask: Any) -> float:
+    """CPU seconds for all masks along these tokens."""
+    begun = time.process_time()
+    for tokens in sequences:
+        matcher = automaton.matcher()
+        for token in tokens:
+            matcher.fill_next_token_bitmask(mask)
+            if not matcher.accept_token(token):
+                break
+    return time.process_time() - begun
+
+
+def learned(path: Path, count: int) -> dict[str, float]:
+    """Sums over the schemas of a file."""
+    import numpy as np
+
+    from tokenfst import TokenAutomaton, compile, json_schema, load_vocabulary
+    from tokenfst.decoding.token_automata import artifact
+    from tokenfst.errors import TokenfstError
+
+    vocabulary = load_vocabulary("mistral:tekken_240911")
+    mask = np.zeros((1, (len(vocabulary) + 31) // 32), np.int32)
+    names = ["schemas", "new", "warm", "again", "save", "load", "composed", "composed again", "bytes"]
+    sums = dict.fromkeys(names, 0.0)
+    with gzip.open(path) as lines:
+        rows = [json.loads(line) for _, line in zip(range(count), lines, strict=False)]
+    for row in rows:
+        try:
+            make = json_schema(row["schema"])
+            texts = [json.dumps(test["data"], ensure_ascii=False) for test in row["tests"] if test["valid"]]
+            sequences = [vocabulary.encode_greedy(text.encode()) for text in texts]
+            compiled = compile(make, vocabulary)
+            walked(compiled, sequences, mask)  # fragments are the vocabulary's, and known from now on
+            new = compile(make, vocabulary)
+            sums["new"] += walked(new, sequences, mask)
+            begun = time.process_time()
+            data = new.serialize(learned=True)
+            sums["save"] += time.process_time() - begun
+            found = artifact.parse(row["id"], data)
+            begun = time.process_time()
+            warm = TokenAutomaton.of_artifact(found, row["id"], vocabulary)
+            sums["load"] += time.process_time() - begun
+            sums["warm"] += walked(warm, sequences, mask)
+            sums["again"] += walked(warm, sequences, mask)
+        except TokenfstError:
+            continue
+        sums["schemas"] += 1
+        sums["bytes"] += len(data)
+        sums["composed"] += new.stats().masks_composed
+        sums["composed again"] += warm.stats().masks_composed
+    return sums
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--schemas", type=Path, default=Path("../shared/maskbench/dev.jsonl.gz"))
+    parser.add_argument("--count", type=int, default=300)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        pack = Path(folder) / "tekken.pack"
+        from tokenfst import load_vocabulary
+
+        load_vocabulary("mistral:tekken_240911").to_pack(pack)
+        for name, own, packed in zip(PARTS, cold("mistral:tekken_240911"), cold(f"pack:{pack}"), strict=True):
+            print(f"{name:28} {own:8.1f} ms {packed:8.1f} ms with a pack")
+    for name, value in learned(arguments.schemas, arguments.count).items():
+        print(f"{name:28} {value:12.4f}" if value < 100 else f"{name:28} {value:12.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Scores of tokens in plain torch: the specification of ``triton_scores``.
+
+A row's state says where its text stands in a weighted automaton (``tables/weights``); the score of a token is the sum
+of the weights of its bytes from there, -inf where they lead nowhere. Where a state's row of scores is resident it is
+read; else the vocabulary's trie is run from the state, level by level, all rows at once. DEAD and ENDED rows take end
+tokens only, at no weight. What is out of range counts as DEAD.
+
+Nothing here has a shape that depends on a value but ``add_``, which runs the trie for the rows alone that are not
+resident, unless it is told that all are.
+"""
+
+from __future__ import annotations
+
+from tokenfst.decoding.device.kernels.compose import Levels, Trie
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.decoding.device.tables.tables import DEAD, ENDED
+from tokenfst.decoding.device.tables.weights import END, FIRST_STATE, SPECIAL, WeightTables
+
+_NONE = float("-inf")
+
+
+def scores(t: WeightTables, states: Tensor, levels: Levels) -> Tensor:
+    """The scores of all tokens at each state, float32 (B, V). O(nodes of the trie) a row."""
+    at = known(t, states)
+    found = _run(t, at, levels.inside)
+    if levels.initial is not None:
+        first = _run(t, at, levels.initial)
+        first = torch.where(levels.silent, 0.0, first)
+        found = torch.where((at == FIRST_STATE)[:, None], first, found)
+    live = (at > ENDED)[:, None]
+    found = torch.where(t.kinds == SPECIAL, t.special, found)
+    found = torch.where(live, found, _NONE)
+    return torch.where(t.kinds == END, torch.where(live, t.finals[at][:, None], 0.0), found)
+
+
+def add_(
+    t: WeightTables, logits: Tensor, states: Tensor, weight: float, levels: Levels, resident: bool
+) -> Tensor:
+    """Add ``weight`` times the scores in place; -inf where there is none, and beyond the vocabulary. ``resident``:
+    whether every state has a row."""
+    at = known(t, states)
+    slot = t.slots[at]
+    if resident:
+        found = t.rows[slot.clamp_min(0)]
+    else:
+        found = torch.empty((len(at), len(t.kinds)), dtype=torch.float32, device=at.device)
+        there, missing = (slot >= 0).nonzero()[:, 0], (slot < 0).nonzero()[:, 0]
+        found[there] = t.rows[slot[there]]
+        found[missing] = scores(t, at[missing], levels)
+    own = logits[:, : len(t.kinds)]
+    own.copy_(torch.where(found == _NONE, _NONE, own.float() + weight * found))
+    logits[:, len(t.kinds) :] = _NONE
+    return logits
+
+
+def advance(t: WeightTables, states: Tensor, tokens: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+    """The states behind ``tokens`` (int64, (B,)) and their scores; DEAD and -inf where a token has none. ``longest``:
+    bytes of the longest token."""
+    at = known(t, states)
+    inside = (tokens >= 0) & (tokens < len(t.kinds))
+    token = torch.where(inside, tokens, 0)
+    kind, record = t.kinds[token], t.tokens[token]
+    first = at == FIRST_STATE
+    begin = torch.where(first, record[:, 2], record[:, 0])
+    length = torch.where(kind == 0, torch.where(first, record[:, 3], record[:, 1]), 0)
+    state, total = at, torch.zeros(len(at), dtype=torch.float32, device=at.device)
+    for place in range(longest):
+        reads = place < length
+        byte = t.bytes[torch.where(reads, begin + place, 0)].long()
+        entry = t.classes[byte]
+        total = torch.where(reads, total + t.weights[state, entry], total)
+        state = torch.where(reads, t.table[state, entry], state)
+    if not t.absorbs:
+        state = torch.where(first & (length == 0) & (kind == 0), t.start, state)
+    state = torch.where(kind == SPECIAL, at if t.special > _NONE else DEAD, state)
+    total = torch.where(kind == SPECIAL, t.special, total)
+    final = t.finals[at]
+    state = torch.where(kind == END, torch.where(final > _NONE, ENDED, DEAD), state)
+    total = torch.where(kind == END, final, total)
+    state = torch.where(inside & (at > ENDED), state, torch.where(at == ENDED, ENDED, DEAD))
+    total = torch.where(state == DEAD, _NONE, torch.where(at == ENDED, 0.0, total))
+    return state.int(), total
+
+
+def known(t: WeightTables, states: Tensor) -> Tensor:
+    """The states that there are, int32; others are DEAD."""
+    return torch.where((states >= 0) & (states < len(t.finals)), states, DEAD)
+
+
+def _run(t: WeightTables, at: Tensor, trie: Trie) -> Tensor:
+    """The sum of each token's weights, -inf where its bytes lead nowhere or it has none."""
+    state = at[:, None]
+    total = torch.zeros(state.shape, dtype=torch.float32, device=at.device)
+    states, totals = [state], [total]
+    for parents, byte in trie.levels:
+        state, total = state[:, parents], total[:, parents]
+        entry = t.classes[byte].expand(len(at), -1)
+        total = total + t.weights[state, entry]
+        state = t.table[state, entry]
+        states.append(state)
+        totals.append(total)
+    ends = trie.ends
+    reached = torch.cat(states, 1)[:, ends]
+    return torch.where((reached != DEAD) & (ends > 0), torch.cat(totals, 1)[:, ends], _NONE)

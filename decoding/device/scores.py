@@ -1,0 +1,208 @@
+"""Scores of a weighted language on a device: a decode step adds them to logits, chooses and advances, with no word to
+the host.
+
+The idea: a deterministic weighted automaton has one state for each place of a text, so a row of a batch is an int32
+number, as with masks (``automaton``), and its scores are those of that state. The automaton lives on the device
+(``tables/weights``). Where a state's row of scores is *resident*, adding it is one read; else the vocabulary's bytes
+are run from the state, as ``ComposingDeviceAutomaton`` makes masks. ``keep`` makes rows resident, within ``capacity``.
+
+Invariants: equal to ``ScoreMatcher.scores_into`` up to float32, but that NaN in logits is not looked for. DEAD and
+ENDED rows take end tokens only. A fork is a copy of a number, a rollback an older one. A number out of range counts as
+DEAD. CUDA tensors go to Triton where it is installed, others to plain torch, which is the specification.
+
+Cost: a resident row 4 bytes a token; a row that is none, on a GPU, the bytes of all tokens.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from tokenfst.arguments import checked, refuse
+from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.automata.weights.ngrams import NGramModel
+from tokenfst.decoding.device.kernels import plain_scores
+from tokenfst.decoding.device.kernels.compose import Levels
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.decoding.device.tables.tables import DEAD, ENDED
+from tokenfst.decoding.device.tables.weights import pack_weights
+from tokenfst.errors import (
+    ArgumentValueError,
+    BudgetExceeded,
+    MaskBufferError,
+    StateError,
+    TokenIdError,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_MOST_ROWS = 1 << 24
+
+
+class DeviceScores:
+    """A weighted language, or an n-gram model over characters or words, as tensors on ``device``.
+
+    ``capacity``: the most bytes that tables and resident rows may take there; the language's budget without.
+    Raises ``ConstraintError`` for a language that is not deterministic, ``EmptyLanguageError``, ``ArpaError`` for a
+    model over token ids, ``BudgetExceeded``.
+    """
+
+    @checked
+    def __init__(
+        self,
+        language: WeightedLanguage | NGramModel,
+        vocabulary: Vocabulary,
+        device: torch.device | str = "cpu",
+        *,
+        capacity: int | None = None,
+    ) -> None:
+        if isinstance(language, NGramModel):
+            language = language.to_weighted()
+        if capacity is not None and capacity < 0:
+            refuse("DeviceScores", "capacity", capacity, "not negative", ArgumentValueError)
+        self.language, self.vocabulary, self.capacity = language, vocabulary, capacity
+        self.device = torch.empty(0, device=device).device
+        self._tables, self.start = pack_weights(language, vocabulary, self.device, capacity)
+        self._levels = Levels.of(vocabulary, self.device)
+        self._longest = max(1, *map(len, (*vocabulary.tokens, *(vocabulary.initial_tokens or ()))))
+        self._kept = 0
+
+    def __repr__(self) -> str:
+        return f"<DeviceScores of {self.language.source!r}: {self.num_states:,} states on {self.device}>"
+
+    @property
+    def num_states(self) -> int:
+        """Of the automaton, DEAD, ENDED and the start before any token included."""
+        return len(self._tables.finals)
+
+    @property
+    def resident(self) -> int:
+        """How many states have their rows of scores on the device."""
+        return self._kept
+
+    @property
+    def memory(self) -> int:
+        """Bytes on the device."""
+        return sum(each.nbytes for each in self._tables if isinstance(each, torch.Tensor))
+
+    @checked
+    def start_states(self, rows: int) -> Tensor:
+        """The start for so many rows, int32 (rows,)."""
+        if not 0 <= rows <= _MOST_ROWS:
+            refuse("DeviceScores.start_states", "rows", rows, f"from 0 to {_MOST_ROWS:,}", ArgumentValueError)
+        return torch.full((rows,), self.start, dtype=torch.int32, device=self.device)
+
+    @checked
+    def keep(self, states: Tensor | None = None) -> int:
+        """Make the rows of these states resident, or those of all states; how many are now. Waits for the device.
+        ``BudgetExceeded`` where they do not fit ``capacity``, and then none is added."""
+        t = self._tables
+        if states is None:
+            states = torch.arange(self.num_states, dtype=torch.int32, device=self.device)
+        self._check_states(states)
+        wanted = torch.unique(plain_scores.known(t, states))
+        wanted = wanted[t.slots[wanted] < 0]
+        size = 4 * len(self.vocabulary) * len(wanted)
+        most = self.language.budget.bytes if self.capacity is None else self.capacity
+        if self.memory + size > most:
+            raise BudgetExceeded("bytes", most, f"{len(wanted):,} resident rows of scores")
+        made = [plain_scores.scores(t, part, self._levels) for part in wanted.split(64)]
+        slots = t.slots.clone()
+        slots[wanted] = torch.arange(
+            len(t.rows), len(t.rows) + len(wanted), dtype=torch.int32, device=self.device
+        )
+        self._tables = t._replace(rows=torch.cat([t.rows, *made]), slots=slots)
+        self._kept += len(wanted)
+        return self._kept
+
+    @checked
+    def scores(self, states: Tensor) -> Tensor:
+        """The score of each token, -inf where it is forbidden: float32 (B, V)."""
+        found = torch.zeros((len(states), len(self.vocabulary)), device=self.device)
+        return self.scores_into(found, states)
+
+    @checked
+    def scores_into(self, logits: Tensor, states: Tensor, weight: float = 1.0) -> Tensor:
+        """Add ``weight`` times the scores at each row's state in place; the logits of forbidden tokens, and those
+        beyond the vocabulary, become -inf, whatever the weight is. Returns ``logits``.
+
+        ``logits``: floating point (B, width), rows contiguous; ``states``: int32 (B,).
+        """
+        self._check_states(states)
+        self._check_logits(logits, states)
+        if not abs(weight) < np.inf:
+            refuse("DeviceScores.scores_into", "weight", weight, "finite", ArgumentValueError)
+        if (triton := self._triton(states)) is not None:
+            added: Tensor = triton.add_(self._tables, logits, states, float(weight))
+            return added
+        return plain_scores.add_(
+            self._tables, logits, states, weight, self._levels, self._kept == self.num_states
+        )
+
+    @checked
+    def advance(self, states: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """The states behind one token each, int32 (B,), and the tokens' scores, float32 (B,); ``tokens``: int64 (B,).
+        DEAD and -inf for a token without a score, ENDED for an end token."""
+        self._check_states(states)
+        if tokens.dtype is not torch.int64 or tokens.shape != states.shape or tokens.device != states.device:
+            raise TokenIdError(
+                f"tokens must be int64 ({len(states)},) on {states.device}, not {tokens.dtype} "
+                f"{tuple(tokens.shape)} on {tokens.device}"
+            )
+        if (triton := self._triton(states)) is not None:
+            found: tuple[Tensor, Tensor] = triton.advance(self._tables, states, tokens.contiguous())
+            return found
+        return plain_scores.advance(self._tables, states, tokens, self._longest)
+
+    @checked
+    def is_dead(self, states: Tensor) -> Tensor:
+        """Which rows were led out of the language, bool (B,)."""
+        self._check_states(states)
+        return plain_scores.known(self._tables, states) == DEAD
+
+    @checked
+    def is_ended(self, states: Tensor) -> Tensor:
+        """Which rows took an end token, bool (B,)."""
+        self._check_states(states)
+        return states == ENDED
+
+    # --- details --------------------------------------------------------------------------------------
+
+    def _triton(self, states: Tensor) -> Any:
+        if not states.is_cuda or torch.compiler.is_compiling() or find_spec("triton") is None:
+            return None
+        from tokenfst.decoding.device.kernels import triton_scores
+
+        return triton_scores
+
+    def _check_states(self, states: Tensor) -> None:
+        if states.dtype is not torch.int32 or states.dim() != 1 or states.device != self.device:
+            raise StateError(
+                f"states must be int32 (batch,) on {self.device}, not {states.dtype} {tuple(states.shape)} on "
+                f"{states.device}; start_states() makes them"
+            )
+        if not states.is_contiguous():
+            raise StateError("states must be contiguous: states.contiguous()")
+
+    def _check_logits(self, logits: Tensor, states: Tensor) -> None:
+        if logits.dim() != 2 or len(logits) != len(states) or logits.device != states.device:
+            raise MaskBufferError(
+                f"logits must have shape ({len(states)}, width) on {states.device}, not {tuple(logits.shape)} on "
+                f"{logits.device}"
+            )
+        if not logits.dtype.is_floating_point:
+            raise MaskBufferError(
+                f"logits must be floating point, not {logits.dtype}; convert them by logits.float()"
+            )
+        rows, width = logits.shape
+        if width < len(self.vocabulary):
+            raise VocabularyMismatchError(
+                f"the model scores {width} tokens and the vocabulary has {len(self.vocabulary)}: use the vocabulary of "
+                "the model's own tokenizer"
+            )
+        if (width > 1 and logits.stride(1) != 1) or (rows > 1 and logits.stride(0) < width):
+            raise MaskBufferError(
+                "the rows of the logits must be contiguous in memory and must not overlap; .contiguous() makes them so"
+            )

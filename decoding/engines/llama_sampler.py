@@ -1,0 +1,160 @@
+"""A sampler for llama.cpp's own chains of samplers: what the C interface ``llama_sampler_i`` wants of one.
+
+llama.cpp calls a sampler with candidates (an id and a logit each, maybe sorted and cut already) and with each token
+that was chosen. Forbidden candidates get the logit -inf. The chain that a sampler is added to owns it and frees it,
+and clones it with itself; what each pointer stands for is kept in a table here until then.
+
+Invariant: no exception goes into C. What goes wrong (a token that the constraint does not allow, a budget,
+candidates of which none is allowed) is kept, and ``check()`` raises it; from then on end tokens alone are left, so
+that a loop ends. Checked with llama-cpp-python 0.3.36.
+
+behind samplers that cut (top-k), where what they leave may hold no allowed token.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import itertools
+from typing import Any
+
+import llama_cpp.llama_cpp as c
+import numpy as np
+
+from tokenfst.arguments import checked
+from tokenfst.decoding.engines.text_rows import Automaton
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, bitmask_from_ids
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.errors import LogitsError, TokenfstError
+
+_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+
+class LlamaSampler:
+    """A sampler for one text: ``llama_sampler_chain_add(chain, LlamaSampler(automaton, 100).pointer)``.
+
+    ``max_new_tokens``: the text is whole within so many tokens; end the loop there. Raises TokenBudgetError where none
+    is so short. ``pointer`` goes into one chain, which frees it; without a chain call ``llama_sampler_free``."""
+
+    @checked
+    def __init__(self, automaton: Automaton, max_new_tokens: int | None = None) -> None:
+        vocabulary = automaton.vocabulary
+        self._size = len(vocabulary)
+        self._ends = bitmask_from_ids(vocabulary.eos_token_ids, self._size)
+        self._matcher: AnyMatcher = start_matcher(automaton, max_new_tokens)
+        self._error: TokenfstError | None = None
+        self._row = allocate_token_bitmask(1, self._size)
+        self.pointer = self._pointer()
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens were accepted."""
+        return self._matcher.num_tokens
+
+    def is_over(self) -> bool:
+        """Whether the text has ended: by an end token, by the last of its tokens, or by an error."""
+        return self._error is not None or self._matcher.is_terminated() or self._matcher.max_tokens_left == 0
+
+    def check(self) -> None:
+        """Raise what went wrong inside of llama.cpp's calls, if anything did."""
+        if self._error is not None:
+            raise self._error
+
+    # --- what llama.cpp calls --------------------------------------------------------------------------------
+
+    def _pointer(self) -> Any:
+        number = next(_numbers)
+        _known[number] = self
+        return c.llama_sampler_init(ctypes.byref(_interface), number)
+
+    def accept(self, token: int) -> None:
+        """Take a token. What is wrong with it says ``check``."""
+        if self.is_over():
+            return
+        try:
+            if not self._matcher.accept_token(token):
+                self._error = LogitsError(
+                    f"token {token} was chosen, which the constraint does not allow: look for a sampler behind this "
+                    "one that revives tokens"
+                )
+        except TokenfstError as error:
+            self._error = error
+
+    def apply(self, candidates: Any) -> None:
+        """Forbid what is not allowed in a ``llama_token_data_array``."""
+        size = int(candidates.size)
+        memory = (ctypes.c_char * (size * _CANDIDATE.itemsize)).from_address(
+            ctypes.cast(candidates.data, ctypes.c_void_p).value or 0
+        )
+        listed = np.frombuffer(memoryview(memory), _CANDIDATE)
+        ids = listed["id"].astype(np.int64)
+        known = (ids >= 0) & (ids < self._size)
+        allowed = np.zeros(size, bool)
+        row = self._mask()
+        allowed[known] = row[ids[known] >> 5] >> (ids[known] & 31) & 1
+        listed["logit"][~allowed] = -np.inf
+        if self._error is None and not (listed["logit"] > -np.inf).any():
+            self._error = LogitsError(
+                f"none of the {size:,} candidates is allowed, or all that are have the logit -inf: put the constraint "
+                "before samplers that cut"
+            )
+
+    def _mask(self) -> Any:
+        if not self.is_over():
+            try:
+                self._matcher.fill_next_token_bitmask(self._row, 0)
+            except TokenfstError as error:
+                self._error = error
+            else:
+                return self._row[0]
+        return self._ends
+
+    def reset(self) -> None:
+        """Back to the beginning of the text."""
+        self._matcher.reset()
+        self._error = None
+
+    def clone(self) -> LlamaSampler:
+        """An independent copy, with a pointer of its own."""
+        made = copy.copy(self)
+        made.separate()
+        return made
+
+    def separate(self) -> None:
+        """Share nothing with the sampler that this is a copy of."""
+        self._matcher, self._row = self._matcher.fork(), self._row.copy()
+        self.pointer = self._pointer()
+
+
+_known: dict[int, LlamaSampler] = {}
+"""By the number that llama.cpp has as the context of a sampler."""
+_numbers = itertools.count(1)
+
+
+def _of(sampler: Any) -> LlamaSampler:
+    return _known[sampler.contents.ctx]
+
+
+def _clone(sampler: Any) -> int:
+    return ctypes.cast(_of(sampler).clone().pointer, ctypes.c_void_p).value or 0
+
+
+def _free(sampler: Any) -> None:
+    _known.pop(sampler.contents.ctx, None)
+
+
+# Callbacks of ctypes return no pointers to structures, and leak texts; addresses do.
+_returns_address = ctypes.CFUNCTYPE(ctypes.c_void_p, c.llama_sampler_p_ctypes)
+_name = ctypes.create_string_buffer(b"tokenfst")
+_name_callback = _returns_address(lambda sampler: ctypes.addressof(_name))
+_clone_callback = _returns_address(_clone)
+_interface = c.llama_sampler_i(
+    name=ctypes.cast(_name_callback, c.llama_sampler_i_name),
+    accept=c.llama_sampler_i_accept(lambda sampler, token: _of(sampler).accept(token)),
+    apply=c.llama_sampler_i_apply(lambda sampler, candidates: _of(sampler).apply(candidates.contents)),
+    reset=c.llama_sampler_i_reset(lambda sampler: _of(sampler).reset()),
+    clone=ctypes.cast(_clone_callback, c.llama_sampler_i_clone),
+    free=c.llama_sampler_i_free(_free),
+)
+"""Lives as long as the module, as llama.cpp keeps its address."""

@@ -1,0 +1,132 @@
+"""The way of one decoding: the nodes and tokens that it came through, whatever is walked.
+
+Invariant: there is one node more than there are tokens, the last one is where the walk stands, and what raises leaves
+it where it was. So going back is free. An end token repeats the node before it and ends the walk.
+
+A subclass says by ``_push`` what a token does. ``NodeMatcher`` walks masks, ``decoding/scores`` walks scores. Cost: a
+node and a number a token.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, Self, TypeVar
+
+from tokenfst.arguments import whole
+from tokenfst.errors import RollbackError, TerminatedError, TokenIdError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+N = TypeVar("N")
+
+
+class WalkHistory(ABC, Generic[N]):
+    """Nodes and tokens from the start of ``automaton``. Not for several threads at once."""
+
+    def __init__(self, automaton: Any, start: N) -> None:
+        self.automaton = automaton
+        self._nodes: list[N] = [start]
+        self._tokens: list[int] = []
+        self._terminated = False
+
+    def __copy__(self) -> Self:
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.fork()
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens accepted so far."""
+        return list(self._tokens)
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens were accepted so far."""
+        return len(self._tokens)
+
+    def is_terminated(self) -> bool:
+        """Whether an end token was accepted."""
+        return self._terminated
+
+    def accept_token(self, token_id: int) -> bool:
+        """Go on by one token; False, and nothing changes, where it is not allowed. Raises ``TokenIdError`` and
+        ``TerminatedError``."""
+        token = self._checked(token_id)
+        if self._terminated:
+            raise TerminatedError(
+                f"token {token} was offered after the end token; reset() or rollback() first"
+            )
+        return self._push(token)
+
+    def accept_tokens(self, token_ids: Sequence[int]) -> bool:
+        """Go on by all of the tokens, or by none."""
+        before, whole = len(self._tokens), False
+        try:
+            whole = self._push_all(token_ids) == len(token_ids)
+        finally:
+            if not whole:
+                self.rollback(len(self._tokens) - before)
+        return whole
+
+    def validate_tokens(self, token_ids: Sequence[int]) -> int:
+        """How many of the tokens would be accepted; the matcher stays where it is."""
+        before = len(self._tokens)
+        try:
+            return self._push_all(token_ids)
+        finally:
+            self.rollback(len(self._tokens) - before)
+
+    def rollback(self, num_tokens: int = 1) -> None:
+        """Take back the last tokens. Raises ``RollbackError``."""
+        if type(num_tokens) is not int:
+            num_tokens = whole("rollback", "num_tokens", num_tokens)
+        if not 0 <= num_tokens <= len(self._tokens):
+            raise RollbackError(
+                f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
+            )
+        if num_tokens:
+            del self._tokens[-num_tokens:]
+            del self._nodes[len(self._tokens) + 1 :]
+            self._terminated = False
+
+    def reset(self) -> None:
+        """Back to the start."""
+        self.rollback(len(self._tokens))
+
+    def fork(self) -> Self:
+        """Another matcher at the same place."""
+        other = self._new()
+        other._nodes, other._tokens = list(self._nodes), list(self._tokens)  # noqa: SLF001  # another of this class
+        other._terminated = self._terminated  # noqa: SLF001  # another of this class
+        return other
+
+    @abstractmethod
+    def _new(self) -> Self:
+        """Another one, at the start."""
+
+    @abstractmethod
+    def _push(self, token: int) -> bool:
+        """Go on by one token, which lies in the vocabulary; whether it is allowed."""
+
+    def _went(self, node: N, token: int) -> bool:
+        """Note a step; True."""
+        self._nodes.append(node)
+        self._tokens.append(token)
+        return True
+
+    def _push_all(self, token_ids: Sequence[int]) -> int:
+        accepted = 0
+        for token in [self._checked(token) for token in token_ids]:
+            if self._terminated or not self._push(token):
+                break
+            accepted += 1
+        return accepted
+
+    def _checked(self, token_id: int) -> int:
+        vocabulary: Vocabulary = self.automaton.vocabulary
+        token, size = operator.index(token_id), len(vocabulary)
+        if not 0 <= token < size:
+            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
+        return token

@@ -1,0 +1,160 @@
+"""A model with scores added: shallow fusion for every decoder that takes a model.
+
+The idea: ``FusedModel`` is a language model whose logits are those of another one and ``weight`` times the scores of a
+weighted language behind what each row has written since its prompt. A decoder needs to know nothing of it, so the
+plain loop, speculation, beam search, exact lengths, labels and particles all decode by both.
+
+Invariant: the score of a row's token sequence is the sum of the model's and ``weight`` times that of the weighted
+language, which telescopes to the text's log weight. Prompts are not scored. What a weighted language forbids has the
+logit -inf; a row that holds such a token has nothing but -inf from there on, so a decoder that goes on with it raises
+``LogitsError``. Behind an end token the model's logits stay as they are.
+
+Cost per step and row: a step of the weighted language, a mask and an addition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from tokenfst.arguments import checked, checked_but, refuse
+from tokenfst.decoding.models.language_model import (
+    Prompts,
+    Session,
+    as_language_model,
+    prompt_rows,
+    start_behind,
+)
+from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource, add_row
+from tokenfst.errors import (
+    ArgumentValueError,
+    MissingDependencyError,
+    TokenIdError,
+    VocabularyMismatchError,
+)
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+
+class FusedModel:
+    """``model`` with ``weight`` times the scores of a compiled weighted language or n-gram model added.
+
+    ``model``, ``width``: what ``as_language_model`` takes.
+    """
+
+    @checked_but("model")
+    def __init__(
+        self,
+        model: Any,
+        scores: ScoreSource,
+        weight: float = 1.0,
+        *,
+        width: int | None = None,
+    ) -> None:
+        self.model = as_language_model(model, width)
+        if not abs(weight) < np.inf:
+            refuse("FusedModel", "weight", weight, "finite", ArgumentValueError)
+        if len(scores.vocabulary) > self.model.width:
+            raise VocabularyMismatchError(
+                f"the model scores {self.model.width} tokens and the weighted language's vocabulary has "
+                f"{len(scores.vocabulary)}: use the vocabulary of the model's own tokenizer"
+            )
+        self.scores, self.weight = scores, float(weight)
+
+    @property
+    def width(self) -> int:
+        """The number of scores per row."""
+        return self.model.width
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's scores are."""
+        return self.model.device
+
+    @checked
+    def start(self, prompts: Prompts) -> FusedSession:
+        """A session with a row for each prompt."""
+        rows = prompt_rows(prompts)
+        return self.start_behind(rows, [[] for _ in rows])
+
+    @checked
+    def start_behind(self, prompts: list[list[int]], written: list[list[int]]) -> FusedSession:
+        """A session with a row for each prompt and what was written behind it, which is scored."""
+        session = start_behind(self.model, prompts, written)
+        rows = [_Row(self.scores.matcher()) for _ in prompts]
+        for row, tokens in zip(rows, written, strict=True):
+            for token in tokens:
+                row.take(token)
+        return FusedSession(session, rows, self.weight)
+
+
+class _Row:
+    """A row's matcher, and how many tokens came behind one that it refused or that ended the text."""
+
+    __slots__ = ("behind", "matcher")
+
+    def __init__(self, matcher: ScoreMatcher[Any], behind: int = 0) -> None:
+        self.matcher, self.behind = matcher, behind
+
+    def fork(self) -> _Row:
+        return _Row(self.matcher.fork(), self.behind)
+
+    def take(self, token: int) -> None:
+        size = len(self.matcher.automaton.vocabulary)
+        if token < 0:
+            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
+        over = self.behind or self.matcher.is_terminated() or token >= size
+        if over or not self.matcher.accept_token(token):
+            self.behind += 1
+
+    def rewind(self, count: int) -> None:
+        own = max(count - self.behind, 0)
+        self.behind -= count - own
+        self.matcher.rollback(own)
+
+    def weigh(self, logits: torch.Tensor, weight: float) -> None:
+        """Add the scores of what may come next, in place."""
+        if self.matcher.is_terminated():
+            return
+        if self.behind:
+            logits.fill_(-torch.inf)
+        else:
+            add_row(self.matcher.row(), logits, weight, None)
+
+
+class FusedSession:
+    """Rows over a ``FusedModel``."""
+
+    def __init__(self, session: Session, rows: list[_Row], weight: float) -> None:
+        self._session, self._rows, self._weight = session, rows, weight
+        self.logits = session.logits.clone()
+        for row, logits in zip(rows, self.logits, strict=True):
+            row.weigh(logits, weight)
+
+    def extend(
+        self, parents: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """As ``Session.extend``."""
+        scores = self._session.extend(parents, tokens, lengths).clone()
+        taken: list[list[int]] = (tokens if tokens.dim() == 2 else tokens.unsqueeze(1)).tolist()
+        heirs = Counter(chosen := parents.tolist())
+        self._rows = [self._rows[at].fork() if heirs[at] > 1 else self._rows[at] for at in chosen]
+        counts = [scores.shape[1]] * len(taken) if lengths is None else lengths.tolist()
+        for number, (row, new) in enumerate(zip(self._rows, taken, strict=True)):
+            for place, token in enumerate(new[: counts[number]]):
+                row.take(token)
+                row.weigh(scores[number, place], self._weight)
+        last = torch.tensor(counts, device=scores.device) - 1
+        self.logits = scores[torch.arange(len(taken), device=scores.device), last]
+        return scores
+
+    def rewind(self, count: int) -> None:
+        """As ``Session.rewind``."""
+        self._session.rewind(count)
+        for row in self._rows:
+            row.rewind(count)

@@ -1,0 +1,221 @@
+"""What a hidden Markov model expects of the rest of a text, without a bound on its length.
+
+The idea: ``HmmProduct`` looks n tokens ahead. Here texts may have any length: of state q of a weighted language and
+hidden state h that emits the next token, the expected weight u(q, h) of what follows, its end among it, solves
+
+    u(q, h) = B[h, end] · final(q) + Σ over tokens t of B[h, t] · w(q, t) · (A u(q·t))(h)
+
+B the emissions, A the transitions, w the weights of the language, 1 where it has none. Strongly connected states are
+solved together, those that others lead to first: linear equations, exact up to rounding.
+
+Scores are log e(x·t) - log e(x), where e(x) is the expected weight of a text that begins with x, times that of x: what
+P-GCD multiplies a model's probabilities with (docs/probabilistic.md), for ``FusedModel``, logits processors and
+matchers. A token that the language allows and the model (nearly) rules out keeps e^``FLOOR`` of the largest factor, so
+nothing is forbidden but by the language. Special tokens lead on where the language lets them.
+
+Cost: a run of all tokens from each state; n³ H³ operations and n² H² numbers for n states on common cycles, bounded by
+the budget. A row of scores V · H operations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from tokenfst.arguments import checked
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.rules.graph import components
+from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.budget import Budget
+from tokenfst.decoding.device.kernels import plain_scores
+from tokenfst.decoding.device.tables.weights import pack_weights
+from tokenfst.decoding.particles.hmm import Hmm
+from tokenfst.decoding.particles.hmm_product import FLOOR
+from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
+from tokenfst.decoding.scores.rows import ScoreRow
+from tokenfst.errors import BudgetExceeded, EmptyLanguageError, HmmError, VocabularyMismatchError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_LARGEST = 1e13
+_WHERE = "the look-ahead of a hidden Markov model"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A state of the language, what is known of the hidden state that emits the next token (H,), and the log of what is
+    expected here."""
+
+    state: int
+    belief: torch.Tensor
+    expected: float
+
+
+class HmmLookAhead(ScoreSource):
+    """``language`` under ``hmm``: ``scores_into`` of its ``matcher()`` adds the look-ahead to logits.
+
+    ``language``: regular; texts weigh 1 where it has no weights. Raises ``ConstraintError`` for a weighted language
+    that is not deterministic, ``EmptyLanguageError`` where the model gives no text of it a probability,
+    ``VocabularyMismatchError``, ``HmmError`` where the expectation is infinite, ``BudgetExceeded``.
+    """
+
+    @checked
+    def __init__(
+        self,
+        hmm: Hmm,
+        language: Constraint | WeightedLanguage,
+        vocabulary: Vocabulary,
+        *,
+        budget: Budget | None = None,
+    ) -> None:
+        if hmm.vocab_size != len(vocabulary):
+            raise VocabularyMismatchError(
+                f"the hidden Markov model is over {hmm.vocab_size:,} tokens, the vocabulary has {len(vocabulary):,}"
+            )
+        if not isinstance(language, WeightedLanguage):
+            language = WeightedLanguage.of(language, budget)
+        self.hmm, self.language, self.vocabulary = hmm, language, vocabulary
+        self._deadline = Deadline(budget or language.budget, _WHERE)
+        self._tables, first = pack_weights(language, vocabulary, torch.device("cpu"), None)
+        self._emitted = hmm.emitted.double().cpu()
+        self._passed = hmm.transition.double().cpu()
+        self._ends = list(vocabulary.eos_token_ids)
+        self._steps: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        """Of each state where all tokens lead, 0 for nowhere, and their scores."""
+        self._reach(first)
+        self._ahead = torch.zeros((len(self._tables.finals), hmm.hidden_size), dtype=torch.float64)
+        """What is expected of the rest, by state and hidden state."""
+        self._solve()
+        belief = hmm.initial.double().cpu()
+        total = float(belief @ self._ahead[first])
+        if total == 0:
+            raise EmptyLanguageError(f"{hmm!r} gives no text of {language!r} a probability")
+        self.start = Place(first, belief, math.log(total))
+        """Where walks begin."""
+
+    def __repr__(self) -> str:
+        return f"<HmmLookAhead of {self.language.source!r}: {len(self._steps):,} states>"
+
+    @property
+    def start_weight(self) -> float:
+        """The log weight that all texts of the language begin with."""
+        return self.language.machine.initial
+
+    @property
+    def log_expected(self) -> float:
+        """The log of the expected weight of a text; of a language without weights, how probable it is."""
+        return self.start_weight + self.start.expected
+
+    def matcher(self) -> ScoreMatcher[Place]:
+        """A walk from the start."""
+        return ScoreMatcher(self)
+
+    def row(self, node: Place) -> ScoreRow:
+        """The scores of all tokens at a place. A row of scores is made anew each time: places are beliefs."""
+        reached, scores = self._steps[node.state]
+        weighted = node.belief * self._emitted  # (V, H)
+        alone = weighted.sum(1)
+        ahead = self._ahead @ self._passed.T  # (states, H)
+        joint = (weighted * ahead[reached]).sum(1)
+        joint[self._ends] = alone[self._ends]
+        unseen = alone <= 0
+        after = ahead @ node.belief
+        joint = torch.where(unseen, torch.where(self._is_end, 1.0, after[reached]), joint)
+        found = scores.double() + (joint / torch.where(unseen, 1.0, alone)).log() - node.expected
+        allowed = scores > -torch.inf
+        found = torch.where(allowed, found, -torch.inf)
+        least = float(found.max()) + FLOOR
+        found = torch.where(allowed, found.clamp_min(least if least > -math.inf else FLOOR), found)
+        return ScoreRow.of(found.float().numpy())
+
+    def step(self, node: Place, token: int) -> tuple[Place, float] | None:
+        """Where a token leads, and its score; None where it leads out of the language. Not for end tokens."""
+        reached, scores = self._steps[node.state]
+        state, own = int(reached[token]), float(scores[token])
+        if own == -math.inf:
+            return None
+        seen = node.belief * self._emitted[token]
+        total = float(seen.sum())
+        belief = (seen / total if total > 0 else node.belief) @ self._passed
+        ahead = float(belief @ self._ahead[state])
+        # What is expected where the model expects nothing: the least that a row gives.
+        expected = math.log(ahead) if ahead > 0 else node.expected - own + FLOOR
+        return Place(state, belief, expected), own + expected - node.expected
+
+    def end_score(self, node: Place) -> float:
+        """The score of an end token."""
+        return float(self._tables.finals[node.state]) - node.expected
+
+    # --- the equations ----------------------------------------------------------------------------------
+
+    @property
+    def _is_end(self) -> torch.Tensor:
+        found = torch.zeros(len(self.vocabulary), dtype=torch.bool)
+        found[self._ends] = True
+        return found
+
+    def _reach(self, first: int) -> None:
+        """Run all tokens from each state that can be met."""
+        tokens = torch.arange(len(self.vocabulary))
+        longest = max(1, *map(len, (*self.vocabulary.tokens, *(self.vocabulary.initial_tokens or ()))))
+        pending, room = [first], self._deadline.budget.bytes
+        while pending:
+            state = pending.pop()
+            if state in self._steps:
+                continue
+            self._deadline.check()
+            if 12 * len(tokens) * (len(self._steps) + 1) > room:
+                raise BudgetExceeded("bytes", room, _WHERE)
+            at = torch.full((len(tokens),), state, dtype=torch.int32)
+            reached, scores = plain_scores.advance(self._tables, at, tokens, longest)
+            reached[self._ends] = 0
+            self._steps[state] = reached.long(), scores
+            pending += [each for each in torch.unique(reached).tolist() if each > 1]
+
+    def _solve(self) -> None:
+        hidden = self.hmm.hidden_size
+        graph = {
+            state: [each for each in torch.unique(reached).tolist() if each > 1]
+            for state, (reached, _) in self._steps.items()
+        }
+        finals = self._tables.finals.double().exp()
+        ending = self._emitted[self._ends].sum(0)
+        for part in components(graph):
+            size, place = len(part) * hidden, {state: number for number, state in enumerate(part)}
+            if 4 * 8 * size**2 > self._deadline.budget.bytes:
+                raise BudgetExceeded("bytes", self._deadline.budget.bytes, _WHERE)
+            matrix = torch.zeros((size, size), dtype=torch.float64)
+            right = torch.zeros(size, dtype=torch.float64)
+            for state in part:
+                self._deadline.check()
+                reached, scores = self._steps[state]
+                weights = scores.double().exp()
+                rows = slice(place[state] * hidden, (place[state] + 1) * hidden)
+                right[rows] = ending * finals[state]
+                for target in graph[state]:
+                    here = reached == target
+                    mass = (self._emitted[here] * weights[here, None]).sum(0)
+                    if target in place:
+                        columns = slice(place[target] * hidden, (place[target] + 1) * hidden)
+                        matrix[rows, columns] += mass[:, None] * self._passed
+                    else:
+                        right[rows] += mass * (self._passed @ self._ahead[target])
+            self._ahead[part] = _solved(matrix, right).reshape(len(part), hidden)
+
+
+def _solved(matrix: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """The least solution of x = M x + r, which is not negative. HmmError where it is infinite."""
+    ones = np.ones(len(right))
+    try:
+        found = np.linalg.solve(np.eye(len(right)) - matrix.numpy(), np.stack([right.numpy(), ones], 1))
+    except np.linalg.LinAlgError:
+        found = np.full((len(right), 2), -1.0)
+    if not (np.isfinite(found).all() and (found[:, 1] > 0).all() and found[:, 1].max() < _LARGEST):
+        raise HmmError(
+            "the expected weight of what follows is infinite: on a cycle of the language the model never ends, and the "
+            "weights do not fall. Scale the weights down, or let the model end"
+        )
+    return torch.from_numpy(np.maximum(found[:, 0], 0.0))

@@ -1,0 +1,97 @@
+"""A weighted grammar composed with a vocabulary: the scores of tokens where texts nest.
+
+The idea: a node is a chart (native/scores/rule_chart), which says what all texts that begin so weigh together; the
+score of a token is the log of its share of that, and of an end token the share of the text itself. So scores are
+conditional probabilities, and along any tokens that spell a text they add up to its log weight less ``start_weight``,
+the log mass.
+
+A row is one walk of the vocabulary's trie, a column of the chart for each node that has others below it. Rows are kept
+by what the future depends on, so a place that comes again (inside of a string, behind a bracket) has the row that it
+had.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tokenfst._native as _native
+from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
+from tokenfst.budget import Budget
+from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
+from tokenfst.decoding.scores.rows import KeptRows, ScoreRow
+from tokenfst.errors import EmptyLanguageError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Node = tuple[_native.RuleChart, bool]
+"""A chart, and whether tokens are spelled as inside of a text."""
+
+
+class GrammarScores(ScoreSource):
+    """A weighted grammar over the tokens of a vocabulary. Made by ``compile``; shared by threads."""
+
+    def __init__(
+        self, grammar: WeightedGrammar, vocabulary: Vocabulary, budget: Budget | None = None
+    ) -> None:
+        if grammar.is_empty():
+            raise EmptyLanguageError(f"{grammar!r} has no text with a weight")
+        self.grammar, self.vocabulary, self.budget = grammar, vocabulary, budget or grammar.budget
+        self._core = grammar.core
+        self._kept = KeptRows(self.budget)
+        self.start: Node = self._core.start(self.budget.states), vocabulary.initial_tokens is None
+        """The node that walks begin at."""
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"grammar": self.grammar, "vocabulary": self.vocabulary, "budget": self.budget}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__init__(state["grammar"], state["vocabulary"], state["budget"])  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"<GrammarScores of {self.grammar!r}: {len(self._kept)} rows kept>"
+
+    @property
+    def start_weight(self) -> float:
+        """The log mass, which no token's score has in it."""
+        return self.grammar.log_mass()
+
+    @property
+    def rows_made(self) -> int:
+        """How many rows were made so far: walks of the vocabulary."""
+        return self._kept.made
+
+    def matcher(self) -> ScoreMatcher[Node]:
+        """A walk from the start."""
+        return ScoreMatcher(self)
+
+    def row(self, node: Node) -> ScoreRow:
+        """The scores of all tokens at a node."""
+        return self._kept.row((node[0].key(), node[1]), lambda: self._made(node))
+
+    def step(self, node: Node, token: int) -> tuple[Node, float] | None:
+        """Where a token leads, and its score; None where it leads out of the grammar."""
+        vocabulary = self.vocabulary
+        if token in vocabulary.special_token_ids:
+            return None
+        chart, begun = node
+        data = vocabulary.token_bytes(token) if begun else vocabulary.initial_bytes(token)
+        begun = begun or bool(data) or not vocabulary.start_absorbs
+        if not data:
+            return (chart, begun), 0.0
+        chart, score = self._core.advance(chart, data, self.budget.states, self.budget.seconds)
+        return None if score == -np.inf else ((chart, begun), score)
+
+    def end_score(self, node: Node) -> float:
+        """The score of an end token."""
+        return node[0].end
+
+    def _made(self, node: Node) -> ScoreRow:
+        vocabulary, (chart, begun) = self.vocabulary, node
+        scores = self._core.scores(
+            vocabulary.native, not begun, chart, self.budget.states, self.budget.seconds
+        ).copy()
+        if not begun:  # tokens without bytes at the start leave the text where it is
+            empty = [token for token, data in enumerate(vocabulary.initial_tokens or ()) if not data]
+            scores[empty] = 0.0
+        scores[list(vocabulary.special_token_ids)] = -np.inf
+        scores[list(vocabulary.eos_token_ids)] = chart.end
+        return ScoreRow.of(scores)

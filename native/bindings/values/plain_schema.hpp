@@ -1,0 +1,274 @@
+// The parts of plain JSON schemas: from the keywords of sub-schemas to formulas, and from formulas to the nodes of members.
+//
+// Most of the time from a schema to its first mask goes to a few steps for each property: which keywords there are, whether an
+// equal sub-schema is known, its formula and place, its name as a node. They are done here for all properties of an object in
+// one call. What is not of the usual form is handed back: references that are not known, sub-schemas with an identifier, long
+// addresses, values that `marshal` does not know.
+//
+// Invariant: formulas are those of `Meaning.entered`, under the same keys, and nodes those of `writer`
+// (tests/automata/json_schema/writing/test_plain_reader.py compares both). Cost: linear in the keywords.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "python/expression_node.hpp"
+
+namespace tokenfst {
+
+namespace nb = nanobind;
+
+class PlainReader {
+ public:
+  static constexpr uint64_t kPlaced = uint64_t{1} << 63;  // a word that makes a sub-schema a resource of its own
+
+  // `bits`: of each keyword a bit of its own, below 63. `scalars`: the types without parts. `type_key`: what stands before the
+  // name of such a type in keys of formulas. `far_down`: beyond so many characters of an address, equal sub-schemas are not looked for.
+  PlainReader(nb::dict bits, nb::object scalars, nb::object type_key, nb::object place, nb::object formula, nb::object atom, nb::object any,
+              nb::object none, nb::object dumps, Py_ssize_t far_down)
+      : bits_(bits), scalars_(scalars), type_key_(type_key), place_(place), formula_(formula), atom_(atom), any_(any), none_(none),
+        dumps_(dumps), far_down_(far_down), type_(nb::str("type")), ref_(nb::str("$ref")), properties_(nb::str("/properties")),
+        type_bit_(bit(type_.ptr())), ref_bit_(bit(ref_.ptr())) {}
+
+  // The keywords of a schema, a dict.
+  uint64_t said(const nb::dict& schema) const {
+    uint64_t found = 0;
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    while (PyDict_Next(schema.ptr(), &at, &name, &value)) found |= bit(name);
+    return found & ~kPlaced;
+  }
+
+  // The formula of what stands under `keyword` of a schema; None where it is left open. `atoms`: the formulas that are known, by
+  // their keys; `targets`: what references lead to; `closed`: as of the place that it gets.
+  nb::object formula(nb::handle schema, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str pointer,
+                     nb::str keyword) const {
+    const Around around(*this, atoms, targets, resource, closed, pointer);
+    nb::object found = around.formula(schema, keyword);
+    return found.is_valid() ? found : nb::none();
+  }
+
+  // The formulas of all `properties` of a schema; `otherwise(schema, name)` gives those that are left open.
+  nb::dict formulas(nb::dict properties, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str pointer,
+                    nb::handle otherwise) const {
+    const Around around(*this, atoms, targets, resource, closed, nb::steal<nb::str>(PyUnicode_Concat(pointer.ptr(), properties_.ptr())));
+    nb::dict made;
+    Py_ssize_t at = 0;
+    PyObject *name, *schema;
+    while (PyDict_Next(properties.ptr(), &at, &name, &schema)) {
+      // Python runs below, where another thread may change the dict.
+      const nb::object held_name = nb::borrow(name), held_schema = nb::borrow(schema);
+      nb::object found = around.formula(held_schema, held_name);
+      if (!found.is_valid()) found = otherwise(held_schema, held_name);
+      if (PyDict_SetItem(made.ptr(), held_name.ptr(), found.ptr()) < 0) throw nb::python_error();
+    }
+    return made;
+  }
+
+ private:
+  // What all parts of one schema have in common.
+  struct Around {
+    Around(const PlainReader& reader, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str head)
+        : own_(reader), atoms_(atoms), targets_(targets), resource_(nb::borrow(resource)), closed_(nb::borrow(closed)),
+          document_(resource.attr("document")), uri_(resource.attr("uri")), draft_(resource.attr("draft")), head_(head),
+          room_(reader.far_down_ - 1 - PyUnicode_GetLength(head.ptr())) {}
+
+    // The formula of a sub-schema; not valid where it is left open. `token`: the last part of its address.
+    nb::object formula(nb::handle schema, nb::handle token) const {
+      if (schema.ptr() == Py_True) return own_.any_;
+      if (schema.ptr() == Py_False) return own_.none_;
+      if (Py_TYPE(schema.ptr()) != &PyDict_Type || !has_short_address(token)) return {};
+      uint64_t said = 0;
+      Py_ssize_t at = 0, keywords = 0;
+      PyObject *name, *value;
+      while (PyDict_Next(schema.ptr(), &at, &name, &value)) {
+        const uint64_t found = own_.bit(name);
+        said |= found;
+        keywords += found != 0;
+      }
+      if (said & kPlaced) return {};
+      if (said == 0) return own_.any_;
+      if (said & own_.ref_bit_) return said == own_.ref_bit_ ? target(schema) : nb::object();
+      if (said == own_.type_bit_) {
+        const nb::object named = own_.scalar_types(item(schema.ptr(), own_.type_.ptr()));
+        if (named.is_valid()) return atom(nb::make_tuple(own_.type_key_, named, is_draft4()), schema, token);
+      }
+      const nb::object text = own_.text_of(schema, keywords);
+      if (!text.is_valid()) return {};
+      return atom(nb::make_tuple(document_, uri_, draft_, nb::tuple(), closed_, text), schema, token);
+    }
+
+   private:
+    bool has_short_address(nb::handle token) const {
+      const Py_ssize_t length = PyUnicode_GetLength(token.ptr());
+      return length <= room_ && PyUnicode_FindChar(token.ptr(), '~', 0, length, 1) == -1 &&
+             PyUnicode_FindChar(token.ptr(), '/', 0, length, 1) == -1;
+    }
+    bool is_draft4() const { return PyLong_AsLong(draft_.ptr()) == 4; }
+    nb::object target(nb::handle schema) const {
+      const nb::handle reference = item(schema.ptr(), own_.ref_.ptr());
+      if (!closed_.is_none() || Py_TYPE(reference.ptr()) != &PyUnicode_Type) return {};
+      const nb::tuple link = nb::make_tuple(resource_, reference, nb::tuple(), closed_);
+      return nb::borrow(item(targets_.ptr(), link.ptr()));
+    }
+    nb::object atom(const nb::tuple& key, nb::handle schema, nb::handle token) const {
+      if (PyObject* const known = item(atoms_.ptr(), key.ptr()); known) return nb::borrow(known);
+      const nb::object pointer = nb::steal(PyUnicode_FromFormat("%U/%U", head_.ptr(), token.ptr()));
+      if (!pointer.is_valid()) throw nb::python_error();
+      const nb::object made = own_.formula_(own_.atom_, nb::tuple(), own_.place_(schema, pointer, resource_, nb::tuple(), closed_));
+      if (PyDict_SetItem(atoms_.ptr(), key.ptr(), made.ptr()) < 0) throw nb::python_error();
+      return made;
+    }
+
+    const PlainReader& own_;
+    nb::dict atoms_, targets_;
+    nb::object resource_, closed_, document_, uri_, draft_;
+    nb::str head_;
+    Py_ssize_t room_;  // characters that are left for the last part of an address
+  };
+
+  // A borrowed reference, or null.
+  static PyObject* item(PyObject* dict, PyObject* key) {
+    PyObject* const found = PyDict_GetItemWithError(dict, key);
+    if (!found && PyErr_Occurred()) throw nb::python_error();
+    return found;
+  }
+  uint64_t bit(PyObject* name) const {
+    PyObject* const found = item(bits_.ptr(), name);
+    return found ? PyLong_AsUnsignedLongLong(found) : 0;
+  }
+  bool is_scalar(PyObject* type) const { return Py_TYPE(type) == &PyUnicode_Type && PySet_Contains(scalars_.ptr(), type) == 1; }
+  // As `keywords.scalar_types`.
+  nb::object scalar_types(PyObject* named) const {
+    if (is_scalar(named)) return nb::borrow(named);
+    if (Py_TYPE(named) != &PyList_Type) return {};
+    for (Py_ssize_t k = 0; k < PyList_Size(named); ++k) {
+      if (!is_scalar(PyList_GetItem(named, k))) return {};
+    }
+    return nb::steal(PyList_AsTuple(named));
+  }
+  // As `keys.key_of`; not valid where `marshal` does not know a value.
+  nb::object text_of(nb::handle schema, Py_ssize_t keywords) const {
+    nb::object value = nb::borrow(schema);
+    if (keywords < PyDict_Size(schema.ptr())) {
+      value = nb::dict();
+      Py_ssize_t at = 0;
+      PyObject *name, *each;
+      while (PyDict_Next(schema.ptr(), &at, &name, &each)) {
+        if (bit(name) != 0 && PyDict_SetItem(value.ptr(), name, each) < 0) throw nb::python_error();
+      }
+    }
+    try {
+      return dumps_(value, 0);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_ValueError)) throw;
+      return {};
+    }
+  }
+
+  nb::dict bits_;
+  nb::object scalars_, type_key_, place_, formula_, atom_, any_, none_, dumps_;
+  Py_ssize_t far_down_;
+  nb::str type_, ref_, properties_;
+  uint64_t type_bit_, ref_bit_;
+};
+
+// Members with listed names as nodes: a name with its colon, and a value.
+class MemberNodes {
+ public:
+  // `colon`: of the layout. `has_plain_names`: whether most of ASCII is spelled as it is, and in no other way.
+  MemberNodes(nb::object colon, bool has_plain_names) {
+    const ExprNode& node = node_of(colon);
+    const bool is_joined = static_cast<Op>(node.code) == Op::Concat;
+    const nb::handle first = is_joined ? nb::handle(PyTuple_GetItem(node.args, 0)) : nb::handle(colon);
+    if (!has_plain_names || static_cast<Op>(node_of(first).code) != Op::Literal) return;
+    const auto sign = nb::borrow<nb::bytes>(node_of(first).value);
+    sign_.assign(sign.c_str(), sign.size());
+    for (Py_ssize_t k = 1; is_joined && k < PyTuple_Size(node.args); ++k) behind_.push_back(nb::borrow(PyTuple_GetItem(node.args, k)));
+  }
+
+  // The members of these names, in their order. `formulas`: of each name that of its values. What is known already, and grows:
+  // `known_names`, names with their colons; `members`, by the name and the id of the formula. `texts`: those of formulas.
+  // `value_of(formula)` and `name_of(name)` give what else there is.
+  nb::dict members(nb::list names, nb::dict formulas, nb::dict known_names, nb::dict members, nb::dict texts, nb::handle value_of,
+                   nb::handle name_of) const {
+    nb::dict made;
+    for (nb::handle name : names) {
+      const nb::object formula = formulas[name];
+      const nb::tuple key = nb::make_tuple(name, reinterpret_cast<uintptr_t>(formula.ptr()));
+      nb::object found = known(members, key);
+      if (!found.is_valid()) {
+        nb::object text = known(texts, formula);
+        if (!text.is_valid()) text = value_of(formula);
+        found = joined({named(name, known_names, name_of), text});
+        if (PyDict_SetItem(members.ptr(), key.ptr(), found.ptr()) < 0) throw nb::python_error();
+      }
+      if (PyDict_SetItem(made.ptr(), name.ptr(), found.ptr()) < 0) throw nb::python_error();
+    }
+    return made;
+  }
+
+ private:
+  static nb::object known(const nb::dict& dict, nb::handle key) {
+    PyObject* const found = PyDict_GetItemWithError(dict.ptr(), key.ptr());
+    if (!found && PyErr_Occurred()) throw nb::python_error();
+    return nb::borrow(found);
+  }
+  static nb::object joined(const std::vector<nb::object>& parts) {
+    std::vector<PyObject*> nodes;
+    nodes.reserve(parts.size());
+    for (const nb::object& each : parts) nodes.push_back(each.ptr());
+    nb::object made = nb::steal(expression_nodes::concat(nullptr, nodes.data(), static_cast<Py_ssize_t>(nodes.size())));
+    if (!made.is_valid()) throw nb::python_error();
+    return made;
+  }
+
+  // A name with its colon.
+  nb::object named(nb::handle name, nb::dict& known_names, nb::handle name_of) const {
+    nb::object found = known(known_names, name);
+    if (!found.is_valid()) {
+      found = spelled(name, name_of);
+      if (PyDict_SetItem(known_names.ptr(), name.ptr(), found.ptr()) < 0) throw nb::python_error();
+    }
+    return found;
+  }
+  nb::object spelled(nb::handle name, nb::handle name_of) const {
+    Py_ssize_t length = 0;
+    const char* const text = sign_.empty() ? nullptr : PyUnicode_AsUTF8AndSize(name.ptr(), &length);
+    if (!text) PyErr_Clear();  // a lone surrogate
+    const auto is_plain = [](char each) { return each >= 0x20 && each < 0x7f && each != '"' && each != '\\'; };
+    if (length == 0 || !text || !std::all_of(text, text + length, is_plain)) return name_of(name);
+    std::string bytes;
+    bytes.reserve(static_cast<size_t>(length) + 2 + sign_.size());
+    bytes.append("\"").append(text, static_cast<size_t>(length)).append("\"").append(sign_);
+    const nb::bytes data(bytes.data(), bytes.size());
+    std::vector<nb::object> parts{nb::steal(expression_nodes::literal(nullptr, data.ptr()))};
+    if (!parts[0].is_valid()) throw nb::python_error();
+    parts.insert(parts.end(), behind_.begin(), behind_.end());
+    return joined(parts);
+  }
+
+  std::string sign_;  // with which a colon begins; empty: it does not begin with one text
+  std::vector<nb::object> behind_;  // what follows it
+};
+
+inline void bind_plain_schema(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<PlainReader>(m, "PlainReader", "From the keywords of sub-schemas to formulas.")
+      .def(nb::init<nb::dict, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, Py_ssize_t>(),
+           "bits"_a, "scalars"_a, "type_key"_a, "place"_a, "formula"_a, "atom"_a, "any"_a, "none"_a, "dumps"_a, "far_down"_a)
+      .def("said", &PlainReader::said, "schema"_a)
+      .def("formula", &PlainReader::formula, "schema"_a.none(), "atoms"_a, "targets"_a, "resource"_a, "closed"_a.none(), "pointer"_a,
+           "keyword"_a)
+      .def("formulas", &PlainReader::formulas, "properties"_a, "atoms"_a, "targets"_a, "resource"_a, "closed"_a.none(), "pointer"_a,
+           "otherwise"_a);
+  nb::class_<MemberNodes>(m, "MemberNodes", "Members with listed names as nodes.")
+      .def(nb::init<nb::object, bool>(), "colon"_a, "has_plain_names"_a)
+      .def("members", &MemberNodes::members, "names"_a, "formulas"_a, "known_names"_a, "members"_a, "texts"_a, "value_of"_a, "name_of"_a);
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,401 @@
+// Known items of arrays whose items must differ, whatever they are, and which of them what is being read may still become.
+//
+// Two JSON values are equal if they have one type and: numbers the same value (1, 1.0 and 1e0), strings the same letters,
+// arrays equal items in order, objects equal members in any order. Known items are kept as trees: digits without zeros at
+// either end, letters unescaped, members sorted by name.
+//
+// The idea: what is read of an item is compared as it comes. A *group* is a place in a value (which containers are open,
+// which of their members and items are finished, what is read of a scalar), and the known values that agree with all that
+// was read up to there; the groups at one place of the text are a *watch*, 0 if no known value agrees. A value that leaves
+// a watch never comes back: no way to end the item makes it equal. So "is this item known?" is asked at its end without
+// comparing anything twice, and "may it become one?" is `watch != 0` at every byte.
+//
+// Events come from the reader of the text (exclusion.hpp), which knows what a byte begins and ends. Cost: an event looks
+// once at each known value of the watch, so an item costs as much as known items begin like it. Watches are numbered,
+// equal ones once: a search asks whether it was there before. Values and watches are added behind others, and taken back
+// from behind.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "calls/budget.hpp"
+#include "support/bytes.hpp"
+#include "exclusion/known_numbers.hpp"
+#include "exclusion/unescaper.hpp"
+
+namespace tokenfst {
+
+// A value in a tree, each in its parent's `parts`.
+struct KnownValue {
+  enum Kind : uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
+  Kind kind = kNull;
+  uint32_t parent = 0;
+  std::string name;  // of a member
+  std::string text;  // of a string
+  KnownNumber number;
+  std::vector<uint32_t> parts;  // items, or members by name
+};
+
+class KnownValues {
+ public:
+  using Watch = uint32_t;
+  struct Checkpoint {
+    uint32_t values = 0, known = 0, watches = 1;
+  };
+
+  Checkpoint checkpoint() const {
+    return {static_cast<uint32_t>(values_.size()), static_cast<uint32_t>(known_.size()), static_cast<uint32_t>(watches_.size() + 1)};
+  }
+  // Takes back what came later; set_last(container, known) says which was the last known item of a container.
+  template <class F>
+  void restore(const Checkpoint& before, F&& set_last) {
+    for (; known_.size() > before.known; known_.pop_back()) set_last(known_.back().container, known_.back().before);
+    if (held_) return;
+    values_.resize(before.values);
+    for (; watches_.size() + 1 > before.watches; watches_.pop_back()) {
+      auto [at, end] = numbers_.equal_range(watches_.back().hash);
+      while (at != end && at->second != watches_.size()) ++at;
+      numbers_.erase(at);
+    }
+  }
+  // While they are held, no values and watches are taken back.
+  void hold(bool begins) { held_ += begins ? 1 : -1; }
+  // The same for equal items, in whatever order, of which `last` is the last.
+  uint64_t hash_of_known(uint32_t last) const { return last ? known_[last - 1].sum : 0; }
+  size_t memory() const {
+    return values_.capacity() * sizeof(KnownValue) + known_.capacity() * sizeof(Known) + watches_.size() * sizeof(Group) * 4;
+  }
+
+  // Adds an item, given its text, to those of a container, of which `last` is the last. Its number.
+  uint32_t add(uint32_t container, uint32_t last, std::string_view text) {
+    const uint32_t value = parse(text);
+    known_.push_back({container, last, value, hash_of_known(last) + hash(value)});
+    return static_cast<uint32_t>(known_.size());
+  }
+
+  // --- events ---------------------------------------------------------------------------------------
+  // An item of a container begins next; `last`: the last known one there, 0 if there is none.
+  Watch due(Watch watch, uint32_t container, uint32_t last) {
+    if (last == 0) return watch;
+    Groups groups = get(watch);
+    auto ids = std::make_shared<Ids>();
+    for (uint32_t k = last; k; k = known_[k - 1].before) ids->push_back(known_[k - 1].value);
+    groups.push_back({{container, {}, {}}, std::move(ids)});
+    return number(std::move(groups));
+  }
+  // A value begins, with this byte.
+  Watch begin(Watch watch, uint8_t byte) {
+    using enum Leaf::Kind;
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
+      if (place.frames.empty() ? leaf.kind != kDue : !to_part(place.frames.back(), id)) return false;
+      const KnownValue& value = values_[id];
+      leaf = {};
+      switch (byte) {
+        case 'n': return leaf.kind = kWord, value.kind == KnownValue::kNull;
+        case 't': return leaf.kind = kWord, value.kind == KnownValue::kTrue;
+        case 'f': return leaf.kind = kWord, value.kind == KnownValue::kFalse;
+        case '"': return leaf.kind = kString, value.kind == KnownValue::kString;
+        case '{': return value.kind == KnownValue::kObject;
+        case '[': return value.kind == KnownValue::kArray;
+        default: return leaf.kind = kNumber, value.kind == KnownValue::kNumber && leaf.number.feed(value.number, byte);
+      }
+    };
+    return each(watch, agrees, [&](Place& place) {
+      if (byte == '{' || byte == '[') place.frames.push_back({byte == '{', 0, {}});
+    });
+  }
+  Watch begin_name(Watch watch) {
+    auto agrees = [](const Place&, Leaf& leaf, uint32_t&) {
+      leaf = {};
+      leaf.kind = Leaf::Kind::kName;
+      return true;
+    };
+    return each(watch, agrees, [](Place&) {});
+  }
+  // A letter of a name or a string.
+  Watch letter(Watch watch, uint8_t byte) {
+    auto agrees = [&](const Place&, Leaf& leaf, uint32_t& id) {
+      const KnownValue& value = values_[id];
+      if (leaf.kind == Leaf::Kind::kString) return leaf.read < value.text.size() && value.text[leaf.read++] == static_cast<char>(byte);
+      // Names are sorted: those that begin with what is read are neighbours, and `member` is the first of them.
+      const std::string_view read = leaf.member < value.parts.size() ? std::string_view(name(value, leaf.member)).substr(0, leaf.read) : "";
+      for (; leaf.member < value.parts.size(); ++leaf.member) {
+        const std::string& other = name(value, leaf.member);
+        if (!other.starts_with(read)) return false;
+        if (other.size() > leaf.read && static_cast<uint8_t>(other[leaf.read]) >= byte) break;
+      }
+      return leaf.member < value.parts.size() && name(value, leaf.member)[leaf.read++] == static_cast<char>(byte);
+    };
+    return each(watch, agrees, [](Place&) {});
+  }
+  Watch end_name(Watch watch) {
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
+      const KnownValue& value = values_[id];
+      return leaf.member < value.parts.size() && name(value, leaf.member).size() == leaf.read &&
+             !std::ranges::binary_search(place.frames.back().seen, leaf.member);
+    };
+    return each(watch, agrees, [](Place& place) {
+      place.frames.back().next = place.leaf.member;
+      place.leaf = {};
+    });
+  }
+  Watch end_string(Watch watch) {
+    return end(watch, [&](const Place& place, uint32_t id) { return values_[id].text.size() == place.leaf.read; });
+  }
+  // A byte of a number that goes on.
+  Watch digit(Watch watch, uint8_t byte) {
+    return each(watch, [&](const Place&, Leaf& leaf, uint32_t& id) { return leaf.number.feed(values_[id].number, byte); }, [](Place&) {});
+  }
+  Watch end_number(Watch watch) {
+    return end(watch, [&](const Place& place, uint32_t id) { return place.leaf.number.equals(values_[id].number); });
+  }
+  Watch end_word(Watch watch) {
+    return end(watch, [](const Place&, uint32_t) { return true; });
+  }
+  Watch end_container(Watch watch) {
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
+      if (place.frames.empty()) return false;  // an item was due
+      const Frame& frame = place.frames.back();
+      if ((frame.object ? frame.seen.size() : frame.next) != values_[id].parts.size()) return false;
+      leaf = {};
+      if (place.frames.size() > 1) id = values_[id].parent;
+      return true;
+    };
+    return each(watch, agrees, [](Place& place) {
+      place.frames.pop_back();
+      end(place);
+    });
+  }
+  // The same for watches from which there are equal ways on, while they are held. Zeros behind a point make no end of them: more than
+  // so many are as good as fewer.
+  uint64_t hash_of(Watch watch) const { return watch ? hash(watches_[watch - 1].groups, -24) : 0; }
+  // Whether the item that ends here, or the number that may, is a known one of its container.
+  bool is_known(Watch watch, uint32_t container) const {
+    if (watch == 0) return false;
+    return std::ranges::any_of(watches_[watch - 1].groups, [&](const Group& group) {
+      if (group.place.container != container || !group.place.frames.empty()) return false;
+      if (group.place.leaf.kind == Leaf::Kind::kEnded) return true;
+      if (group.place.leaf.kind != Leaf::Kind::kNumber) return false;
+      return std::ranges::any_of(*group.ids, [&](uint32_t id) { return group.place.leaf.number.equals(values_[id].number); });
+    });
+  }
+  // Without the items that have ended.
+  Watch without_ended(Watch watch) {
+    return each(watch, [](const Place&, Leaf& leaf, uint32_t&) { return leaf.kind != Leaf::Kind::kEnded; }, [](Place&) {});
+  }
+
+ private:
+  struct Frame {  // an open array or object
+    bool object;
+    uint32_t next;               // the item that is next or being read, or the member
+    std::vector<uint32_t> seen;  // members, in order
+    auto operator<=>(const Frame&) const = default;
+  };
+  struct Leaf {  // what is being read in the innermost one
+    enum class Kind : uint8_t { kDue, kName, kString, kNumber, kWord, kEnded };
+    Kind kind = Kind::kDue;
+    uint32_t member = 0, read = 0;
+    NumberReading number;
+    auto operator<=>(const Leaf&) const = default;
+  };
+  struct Place {
+    uint32_t container;
+    std::vector<Frame> frames;
+    Leaf leaf;
+    auto operator<=>(const Place&) const = default;
+  };
+  using Ids = std::vector<uint32_t>;
+  struct Group {
+    Place place;
+    std::shared_ptr<const Ids> ids;  // of each known value, the scalar that is being read, or the innermost open container
+    bool operator==(const Group& other) const { return place == other.place && (ids == other.ids || *ids == *other.ids); }
+  };
+  using Groups = std::vector<Group>;
+  struct Watched {
+    uint64_t hash;
+    Groups groups;
+  };
+  struct Known {
+    uint32_t container, before, value;
+    uint64_t sum;  // of the hashes of the values up to here
+  };
+
+  const std::string& name(const KnownValue& object, uint32_t member) const { return values_[object.parts[member]].name; }
+  Groups get(Watch watch) const { return watch ? watches_[watch - 1].groups : Groups(); }
+
+  // From a container to the part of it that begins.
+  bool to_part(const Frame& frame, uint32_t& id) const {
+    const KnownValue& value = values_[id];
+    if (frame.next >= value.parts.size()) return false;
+    id = value.parts[frame.next];
+    return true;
+  }
+  // A value is over.
+  static void end(Place& place) {
+    place.leaf = {};
+    if (place.frames.empty()) {
+      place.leaf.kind = Leaf::Kind::kEnded;
+      return;
+    }
+    Frame& frame = place.frames.back();
+    if (frame.object) frame.seen.insert(std::ranges::upper_bound(frame.seen, frame.next), frame.next);
+    else ++frame.next;
+  }
+  // The same of scalars that are `complete`: on to their parents.
+  template <class F>
+  Watch end(Watch watch, F&& complete) {
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
+      if (!complete(place, id)) return false;
+      leaf = {};
+      if (!place.frames.empty()) id = values_[id].parent;
+      return true;
+    };
+    return each(watch, agrees, [](Place& place) { end(place); });
+  }
+
+  // The watch of those known values for which `agrees`, which takes what is read of them on; `shift` takes the places on.
+  template <class F, class G>
+  Watch each(Watch watch, F&& agrees, G&& shift) {
+    if (watch == 0) return 0;
+    Groups after;
+    for (size_t k = 0; k < watches_[watch - 1].groups.size(); ++k) {
+      const Group& group = watches_[watch - 1].groups[k];
+      std::vector<std::pair<Leaf, Ids>> found;  // mostly one
+      for (const uint32_t before : *group.ids) {
+        Leaf leaf = group.place.leaf;
+        uint32_t id = before;
+        if (!agrees(group.place, leaf, id)) continue;
+        size_t at = 0;
+        while (at < found.size() && found[at].first != leaf) ++at;
+        if (at == found.size()) found.push_back({leaf, {}}), found[at].second.reserve(group.ids->size());
+        found[at].second.push_back(id);
+      }
+      for (auto& [leaf, ids] : found) {
+        Group to{group.place, ids == *group.ids ? group.ids : std::make_shared<const Ids>(std::move(ids))};
+        to.place.leaf = leaf;
+        shift(to.place);
+        after.push_back(std::move(to));
+      }
+    }
+    return number(std::move(after));
+  }
+
+  Watch number(Groups groups) {
+    if (groups.empty()) return 0;
+    std::ranges::stable_sort(groups, {}, &Group::place);
+    const uint64_t key = hash(groups);
+    for (auto [at, end] = numbers_.equal_range(key); at != end; ++at) {
+      if (watches_[at->second - 1].groups == groups) return at->second;
+    }
+    watches_.push_back({key, std::move(groups)});
+    numbers_.emplace(key, static_cast<uint32_t>(watches_.size()));
+    return static_cast<uint32_t>(watches_.size());
+  }
+  static uint64_t hash(const Groups& groups, int32_t least_point = INT32_MIN) {
+    uint64_t key = 0;
+    for (const Group& group : groups) {
+      const Leaf& leaf = group.place.leaf;
+      key = mix(mix(key, group.place.container), static_cast<uint64_t>(leaf.kind));
+      key = mix(mix(key, uint64_t{leaf.member} << 32 | leaf.read),
+                uint64_t{leaf.number.read} << 32 | static_cast<uint32_t>(std::max(leaf.number.point, least_point)));
+      key = mix(key, static_cast<uint64_t>(leaf.number.phase) << 1 | leaf.number.negative);
+      for (const Frame& frame : group.place.frames) {
+        key = mix(key, uint64_t{frame.next} << 32 | frame.seen.size());
+        for (const uint32_t member : frame.seen) key = mix(key, member);
+      }
+      for (const uint32_t id : *group.ids) key = mix(key, id);
+    }
+    return key;
+  }
+
+  uint32_t parse(std::string_view text);
+  // Of a value, its parts and all.
+  uint64_t hash(uint32_t root) const {
+    uint64_t key = 0;
+    std::vector<uint32_t> pending{root};
+    while (!pending.empty()) {
+      const KnownValue& value = values_[pending.back()];
+      pending.pop_back();
+      key = mix(key, uint64_t{value.kind} << 32 | value.parts.size());
+      for (const std::string* text : {&value.name, &value.text, &value.number.digits, &value.number.magnitude.far}) {
+        key = mix(key, text->size());
+        for (const char byte : *text) key = mix(key, static_cast<uint8_t>(byte));
+      }
+      key = mix(mix(key, static_cast<uint64_t>(value.number.magnitude.near)), value.number.negative);
+      pending.insert(pending.end(), value.parts.begin(), value.parts.end());
+    }
+    return mix(key, 1);
+  }
+
+  std::vector<KnownValue> values_;
+  std::vector<Known> known_;
+  int held_ = 0;
+  std::vector<Watched> watches_;
+  std::unordered_multimap<uint64_t, uint32_t> numbers_;  // of watches, by hash
+};
+
+// The tree of a JSON text. Iterative: texts nest as deep as they like.
+inline uint32_t KnownValues::parse(std::string_view text) {
+  const uint32_t root = static_cast<uint32_t>(values_.size());
+  std::vector<uint32_t> open;
+  std::string name;
+  auto add = [&](KnownValue::Kind kind) -> KnownValue& {
+    const uint32_t id = static_cast<uint32_t>(values_.size());
+    KnownValue& value = values_.emplace_back();
+    value.kind = kind;
+    if (open.empty()) return value;
+    value.parent = open.back();
+    value.name = std::exchange(name, {});
+    values_[open.back()].parts.push_back(id);
+    return value;
+  };
+  bool named = false;  // whether the next string is a name
+  for (size_t k = 0; k < text.size(); ++k) {
+    switch (text[k]) {
+      case '{':
+      case '[':
+        add(text[k] == '{' ? KnownValue::kObject : KnownValue::kArray);
+        open.push_back(static_cast<uint32_t>(values_.size() - 1));
+        named = text[k] == '{';
+        break;
+      case '}':
+        std::ranges::sort(values_[open.back()].parts, {}, [&](uint32_t part) -> const std::string& { return values_[part].name; });
+        [[fallthrough]];
+      case ']': open.pop_back(); break;
+      case ',': named = values_[open.back()].kind == KnownValue::kObject; break;
+      case ':': named = false; break;
+      case '"': {
+        std::string letters;
+        Unescaper reader;
+        for (++k; text[k] != '"' || reader.phase != Unescaper::kPlain; ++k) {
+          reader.feed(static_cast<uint8_t>(text[k]), [&](uint8_t letter) { letters += static_cast<char>(letter); });
+        }
+        if (named) name = std::move(letters);
+        else add(KnownValue::kString).text = std::move(letters);
+        break;
+      }
+      case 'n': add(KnownValue::kNull), k += 3; break;
+      case 't': add(KnownValue::kTrue), k += 3; break;
+      case 'f': add(KnownValue::kFalse), k += 4; break;
+      default: {
+        if (!is_of_number(static_cast<uint8_t>(text[k]))) break;
+        size_t end = k;
+        while (end < text.size() && is_of_number(static_cast<uint8_t>(text[end]))) ++end;
+        add(KnownValue::kNumber).number = known_number(text.substr(k, end - k));
+        k = end - 1;
+      }
+    }
+  }
+  return root;
+}
+
+}  // namespace tokenfst

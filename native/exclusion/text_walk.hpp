@@ -1,0 +1,106 @@
+// One text of a byte automaton, what it excludes and all, byte by byte.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "exclusion/exclusion.hpp"
+
+namespace tokenfst {
+
+class TextWalk {
+ public:
+  explicit TextWalk(ByteAutomaton& bytes) : bytes_(bytes), walker_(bytes, stacks_), at_(walker_.start()) {}
+
+  Config config() const { return at_; }
+  bool accepting() const { return bytes_.accepting(at_.state); }
+  // Reads on; false, and the walk is over, where no word goes on so.
+  bool step(uint8_t byte) {
+    const char text[] = {static_cast<char>(byte)};
+    at_ = bytes_.marks().any ? exclusion_.run(bytes_, walker_, at_, {text, 1}) : walker_.step(at_, byte);
+    if (!is_dead(at_) && !exclusion_.escapes(bytes_, walker_, stacks_, at_, exclusion_.reading())) at_ = {};
+    return !is_dead(at_);
+  }
+  // The same; where no word goes on so, the walk stays where it is.
+  bool try_step(uint8_t byte) {
+    if (!bytes_.marks().any) {
+      const Config to = walker_.step(at_, byte);
+      if (is_dead(to)) return false;
+      at_ = to;
+      return true;
+    }
+    const Config before = at_;
+    const Exclusion::Checkpoint reading = exclusion_.checkpoint();
+    if (step(byte)) return true;
+    exclusion_.restore(reading);
+    at_ = before;
+    return false;
+  }
+  // What f() gives. The walk stays where it is.
+  template <class F>
+  auto trial(F&& f) {
+    const StacksTrial trial(stacks_);
+    const ExclusionTrial reading(exclusion_);
+    const Config before = at_;
+    auto found = f();
+    at_ = before;
+    return found;
+  }
+  // The same, but for the stacks that f() makes: configurations may be compared across calls.
+  template <class F>
+  void branch(F&& f) {
+    const Config before = at_;
+    const Exclusion::Checkpoint reading = exclusion_.checkpoint();
+    f();
+    exclusion_.restore(reading);
+    at_ = before;
+  }
+  // The bytes below `limit` that some word goes on with behind `way`, and whether that is a word. The walk stays where it is.
+  std::pair<std::string, bool> next_bytes(std::string_view way, int limit) {
+    return trial([&] {
+      std::pair<std::string, bool> found{{}, false};
+      if (run(way) == way.size()) {
+        for (int byte = 0; byte < limit; ++byte) {
+          if (can_step(static_cast<uint8_t>(byte))) found.first += static_cast<char>(byte);
+        }
+        found.second = accepting();
+      }
+      return found;
+    });
+  }
+  // How much of a text some word begins with.
+  size_t run(std::string_view text) {
+    size_t length = 0;
+    while (length < text.size() && step(static_cast<uint8_t>(text[length]))) ++length;
+    return length;
+  }
+  // Whether some word goes on with a byte. The walk stays where it is.
+  bool can_step(uint8_t byte) {
+    return trial([&] { return step(byte); });
+  }
+  // A number for all that may follow, where no stack and nothing that was excluded has a part in it; else -1.
+  int64_t state() const { return at_.stack == kBottom && !bytes_.marks().any ? int64_t{at_.state} : -1; }
+  // One byte of each class that no word tells apart from here on.
+  std::vector<uint8_t> kinds_of_bytes(int limit) const {
+    std::vector<uint8_t> found;
+    std::array<bool, 256> known{};
+    for (int byte = 0; byte < limit; ++byte) {
+      bool& seen = known[bytes_.classes()[byte]];
+      if (!seen || bytes_.marks().any) found.push_back(static_cast<uint8_t>(byte));
+      seen = true;
+    }
+    return found;
+  }
+
+ private:
+  ByteAutomaton& bytes_;
+  Stacks stacks_;
+  Walker walker_;
+  Exclusion exclusion_;
+  Config at_;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,124 @@
+// Where a text stands in a weighted grammar: the columns of all of its places; and the scores of tokens behind it.
+//
+// A chart never changes: one that goes on shares the columns of the one before, in blocks of which the last alone is copied. The
+// vocabulary's trie is walked once, with a column for each depth. Cost: a column of each trie node that has others below it.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <string_view>
+#include <unordered_map>
+
+#include "scores/weighted_rules.hpp"
+#include "vocabulary/trie.hpp"
+
+namespace tokenfst {
+
+class RuleChart {
+ public:
+  const RuleColumn& at(uint32_t place) const { return *(*blocks_[place / kBlock])[place % kBlock]; }
+  uint32_t last() const { return length_ - 1; }
+  uint64_t size() const { return size_; }
+
+  void append(std::shared_ptr<const RuleColumn> column, uint64_t limit) {
+    size_ += column->size();
+    if (size_ > limit || length_ == UINT32_MAX) {
+      throw BudgetExceeded("states", static_cast<double>(limit), "the chart of a weighted grammar");
+    }
+    auto block = length_ % kBlock ? std::make_shared<Block>(*blocks_.back()) : std::make_shared<Block>();
+    if (length_ % kBlock) blocks_.pop_back();
+    (*block)[length_ % kBlock] = std::move(column);
+    blocks_.push_back(std::move(block));
+    ++length_;
+  }
+
+  // What all that may follow depends on: the last column and those that its items come back to, by numbers of their own.
+  std::string key() const {
+    std::string made;
+    std::unordered_map<uint32_t, uint32_t> numbers{{last(), 0}};
+    std::vector<uint32_t> places{last()};
+    const auto put = [&made](auto value) { made.append(reinterpret_cast<const char*>(&value), sizeof value); };
+    const auto put_place = [&](uint32_t place) {
+      const auto [found, is_new] = numbers.emplace(place, static_cast<uint32_t>(places.size()));
+      if (is_new) places.push_back(place);
+      put(found->second);
+    };
+    for (size_t k = 0; k < places.size(); ++k) {
+      const RuleColumn& column = at(places[k]);
+      put(column.waiting.size());
+      for (const auto& [rule, origin, target, weight, outer] : column.waiting) { put(rule), put_place(origin), put(target), put(weight); }
+      put(column.predicted.size());
+      for (const auto& [rule, weight] : column.predicted) put(rule), put(weight);
+      put(places[k] == 0);  // where a whole text may have begun
+      if (k > 0) continue;
+      put(column.end);
+      put(column.items.size());
+      for (const auto& [state, origin, weight, outer] : column.items) put(state), put_place(origin), put(weight);
+    }
+    return made;
+  }
+
+ private:
+  static constexpr uint32_t kBlock = 64;
+  using Block = std::array<std::shared_ptr<const RuleColumn>, kBlock>;
+  std::vector<std::shared_ptr<const Block>> blocks_;
+  uint32_t length_ = 0;
+  uint64_t size_ = 0;
+};
+
+inline RuleChart first_chart(const WeightedRules& rules, uint64_t limit) {
+  auto column = std::make_shared<RuleColumn>();
+  RuleSteps(rules).begin(*column);
+  RuleChart made;
+  made.append(std::move(column), limit);
+  return made;
+}
+
+// Goes on by the bytes; the log of their share of the weight, -inf where they lead nowhere, and then the chart is of no more use.
+inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::string_view data, uint64_t limit, Pace& pace) {
+  RuleSteps steps(rules);
+  double sum = 0;
+  for (const char byte : data) {
+    const double share = steps.scan(chart.at(chart.last()), chart.last(), static_cast<uint8_t>(byte));
+    if (share == kMinusInfinity) return share;
+    auto column = std::make_shared<RuleColumn>();
+    steps.finish(share, [&chart](uint32_t place) -> const RuleColumn& { return chart.at(place); }, *column);
+    pace.step(static_cast<uint32_t>(column->size()));
+    chart.append(std::move(column), limit);
+    sum += share;
+  }
+  return sum;
+}
+
+// Writes the scores of the tokens in `trie`; those of others stay.
+inline void rule_scores(const WeightedRules& rules, const RuleChart& chart, const Trie& trie, std::span<float> scores, uint64_t limit,
+                        Pace& pace) {
+  RuleSteps steps(rules);
+  std::vector<RuleColumn> made(trie.max_depth() + 1);
+  std::vector<double> sums(trie.max_depth() + 1, 0);
+  std::vector<uint64_t> sizes(trie.max_depth() + 1, chart.size());
+  const uint32_t last = chart.last();
+  const auto columns = [&](uint32_t place) -> const RuleColumn& { return place <= last ? chart.at(place) : made[place - last]; };
+  const uint32_t count = static_cast<uint32_t>(trie.num_nodes());
+  for (uint32_t i = 1; i < count;) {
+    const TrieNode& node = trie.node(i);
+    const uint32_t depth = node.depth;
+    const RuleColumn& from = columns(last + depth - 1);
+    pace.step(static_cast<uint32_t>(from.size()));
+    const double share = steps.scan(from, last + depth - 1, node.byte);
+    if (share == kMinusInfinity) {
+      i = node.end;
+      continue;
+    }
+    sums[depth] = sums[depth - 1] + share;
+    for (uint32_t k = node.first; k < trie.node(i + 1).first; ++k) scores[trie.string_at(k)] = static_cast<float>(sums[depth]);
+    if (node.end > i + 1) {
+      steps.finish(share, columns, made[depth]);
+      sizes[depth] = sizes[depth - 1] + made[depth].size();
+      if (sizes[depth] > limit) throw BudgetExceeded("states", static_cast<double>(limit), "the chart of a weighted grammar");
+    }
+    ++i;
+  }
+}
+
+}  // namespace tokenfst

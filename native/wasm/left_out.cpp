@@ -1,0 +1,33 @@
+// The page has no transducers: no question of it leads to them. Their classes are there by name, since the package
+// looks for them when it is imported; whoever makes one is told.
+#include <nanobind/nanobind.h>
+
+#include <initializer_list>
+
+#include "bindings/bindings.hpp"
+
+namespace tokenfst {
+
+namespace {
+
+struct LeftOut {};
+
+void bind_left_out(nanobind::module_& m, std::initializer_list<const char*> names) {
+  for (const char* name : names) m.attr(name) = m.attr("LeftOut");
+}
+
+}  // namespace
+
+void bind_fst_tropical(nanobind::module_& m) {
+  nanobind::class_<LeftOut>(m, "LeftOut").def("__init__", [](LeftOut*, const nanobind::args&, const nanobind::kwargs&) {
+    throw nanobind::type_error("transducers are not in the page without a server: install tokenfst");
+  });
+  bind_left_out(m, {"Fst_standard", "Fst_tropical64"});
+}
+void bind_fst_log(nanobind::module_& m) { bind_left_out(m, {"Fst_log", "Fst_log64"}); }
+void bind_fst_real(nanobind::module_& m) { bind_left_out(m, {"Fst_real", "Fst_real64"}); }
+void bind_fst_minmax(nanobind::module_& m) { bind_left_out(m, {"Fst_minmax", "Fst_minmax64", "Fst_boolean"}); }
+void bind_fst_lazy_choices(nanobind::module_&) {}
+void bind_fst_lazy_sums(nanobind::module_&) {}
+
+}  // namespace tokenfst

@@ -1,0 +1,1 @@
+/* The core includes it; what it uses of it is in platform.hpp. */

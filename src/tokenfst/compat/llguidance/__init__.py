@@ -1,0 +1,66 @@
+"""llguidance's classes and functions over tokenfst: ``import tokenfst.compat.llguidance as llguidance``.
+
+Written from the documentation of llguidance 1.9.1 and compared with it (tests/compat, docs/compat.md). Its submodules
+are here by their names: ``hf``, ``torch``, ``numpy``, ``mlx``, ``tiktoken``, ``llamacpp``; what needs no other library
+is in the module itself, too.
+
+Read in this order: ``grammars``, ``tokenizer``, ``matcher``, ``executor``, ``numpy`` and ``torch``, ``interpreter``,
+``compilers``, ``structural_tag``, ``hf``, ``tiktoken``, ``llamacpp``, ``mlx``, ``gbnf_to_lark``, ``cli``.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from tokenfst.compat.llguidance.compilers import JsonCompiler, LarkCompiler, RegexCompiler
+from tokenfst.compat.llguidance.executor import LLExecutor
+from tokenfst.compat.llguidance.grammars import GrammarFormat, LLParserLimits, grammar_from, regex_to_lark
+from tokenfst.compat.llguidance.hf import from_tokenizer
+from tokenfst.compat.llguidance.interpreter import LLInterpreter
+from tokenfst.compat.llguidance.matcher import LLMatcher
+from tokenfst.compat.llguidance.numpy import (
+    allocate_token_bitmask,
+    apply_token_bitmask_inplace,
+    consume_token_par,
+    fill_next_token_bitmask,
+    fill_next_token_bitmask_par,
+    fill_next_token_bitmask_par_with_draft_tokens,
+    get_bitmask_shape,
+)
+from tokenfst.compat.llguidance.structural_tag import StructTag
+from tokenfst.compat.llguidance.tokenizer import LLTokenizer, TokenizerWrapper
+
+__all__ = [
+    "GrammarFormat",
+    "JsonCompiler",
+    "LLExecutor",
+    "LLInterpreter",
+    "LLMatcher",
+    "LLParserLimits",
+    "LLTokenizer",
+    "LarkCompiler",
+    "RegexCompiler",
+    "StructTag",
+    "TokenizerWrapper",
+    "allocate_token_bitmask",
+    "apply_token_bitmask_inplace",
+    "consume_token_par",
+    "fill_next_token_bitmask",
+    "fill_next_token_bitmask_par",
+    "fill_next_token_bitmask_par_with_draft_tokens",
+    "from_tokenizer",
+    "get_bitmask_shape",
+    "get_version",
+    "grammar_from",
+    "regex_to_lark",
+]
+
+try:
+    __version__ = version("tokenfst")
+except PackageNotFoundError:  # a tree that was not installed
+    __version__ = "0"
+
+
+def get_version() -> str:
+    """Whose module this is, and its version."""
+    return f"tokenfst@{__version__}"

@@ -1,0 +1,173 @@
+"""Grammars of llama.cpp's notation (GBNF) in Lark's: ``gbnf_to_lark``; of files: ``python -m
+tokenfst.compat.llguidance.gbnf_to_lark a.gbnf`` writes ``a.lark``.
+
+The texts of the grammar stay the same. ``root`` becomes ``start``; a rule that needs no rule but such as stand for
+regular languages becomes a terminal, in capitals. Strings and classes are written anew, comments are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tokenfst.automata.notations.gbnf import GBNF
+from tokenfst.automata.notations.parsing.bnf import Reader, parsed
+from tokenfst.automata.notations.parsing.reading import Token, fold
+from tokenfst.errors import PatternSyntaxError, UnsupportedPatternError
+
+GbnfToLarkError = PatternSyntaxError
+"""What is raised for a text that is no grammar."""
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_QUANTIFIERS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+
+
+class _Part(NamedTuple):
+    """A piece of Lark's notation; ``loose``: a repetition of it needs parentheses; ``choices``: its alternatives."""
+
+    text: str
+    loose: bool = False
+    choices: tuple[str, ...] = ()
+
+
+def gbnf_to_lark(text: str) -> str:
+    """A grammar of llama.cpp's notation in Lark's. Raises PatternSyntaxError with line and column for a text that is
+    none, UnsupportedPatternError for what Lark's notation cannot say (``!<name>``)."""
+    writer = _Writer(text)
+    lines = ["%llguidance {}", ""]
+    for name, body in writer.rules.items():
+        made = fold(body, writer.part)
+        lines.append(f"{writer.names[name]}: " + "\n     | ".join(made.choices or (made.text,)))
+    return "\n".join(lines) + "\n"
+
+
+def is_lark_syntax(text: str) -> bool:
+    """Whether a text is in Lark's notation already."""
+    return re.search(r"(?m)^\s*(%llguidance\b|start\s*:(?!:=))", text) is not None
+
+
+def any_to_lark(text: str) -> str:
+    """A grammar of either notation in Lark's."""
+    return text if is_lark_syntax(text) else gbnf_to_lark(text)
+
+
+class _Writer:
+    """The rules of a text, their names in Lark's notation, and how their bodies are written."""
+
+    def __init__(self, text: str) -> None:
+        self._reader = Reader(GBNF, text, None)
+        self.rules: dict[str, Any] = {}
+        for head, *options, body in (rule.children for rule in parsed(GBNF, text)):
+            if options:
+                self._reader.fail("rules have no options in this notation", options[0].start_pos)
+            if head in self.rules:
+                self._reader.fail(f"the rule {str(head)!r} is defined twice", head.start_pos)
+            self.rules[str(head)] = body
+        if "root" not in self.rules:
+            self._reader.fail("there is no rule 'root' to start with", 0)
+        needs = {name: self._needs(body) for name, body in self.rules.items()}
+        terminals: set[str] = set()
+        while more := {name for name, needed in needs.items() if needed <= terminals} - terminals - {"root"}:
+            terminals |= more
+        self.names = {"root": "start"}
+        for name in self.rules:
+            if name != "root":
+                self.names[name] = self._named(name, name in terminals)
+
+    def _needs(self, body: Any) -> set[str]:
+        """The rules that a body calls; of special tokens, which no terminal holds, the name of no rule."""
+        found = set()
+        for leaf in body.iter_subtrees():
+            if leaf.data == "reference":
+                (token,) = leaf.children
+                if token not in self.rules:
+                    self._reader.fail(f"there is no rule {str(token)!r}", token.start_pos)
+                found.add(str(token))
+            elif leaf.data == "token":
+                found.add("")
+        return found
+
+    def _named(self, name: str, is_terminal: bool) -> str:
+        """A name in Lark's notation that no other rule has."""
+        plain = re.sub(r"([a-z])([A-Z])", r"\1_\2", name.replace("-", "_")).lower()
+        if not plain[0].isalpha():
+            plain = f"r{plain if plain[0] == '_' else '_' + plain}"
+        plain = plain.upper() if is_terminal else plain
+        number, found = 1, plain
+        while found in self.names.values():
+            number += 1
+            found = f"{plain}_{number}"
+        return found
+
+    def part(self, kind: str, children: list[Any]) -> _Part:
+        """A part of a rule's body, of its own parts."""
+        if kind == "alternatives":
+            if len(children) == 1:
+                return _Part(*children[0])
+            choices = tuple(each.text for each in children)
+            return _Part(f"({' | '.join(choices)})", choices=choices)
+        if kind == "sequence":
+            if len(children) == 1:
+                return _Part(*children[0])
+            return _Part(" ".join(each.text for each in children) or '""', loose=len(children) > 1)
+        if kind == "item":
+            return self._repeated(children[0], children[1:])
+        return _Part(self._leaf(kind, children[0]))
+
+    def _repeated(self, body: _Part, quantifiers: Sequence[Token]) -> _Part:
+        for token in quantifiers:
+            low, high = self._reader.bounds(token)
+            sign = _QUANTIFIERS.get((low, high), f"{{{low},{'' if high is None else high}}}")
+            body = _Part(f"({body.text}){sign}" if body.loose else f"{body.text}{sign}", loose=True)
+        return body
+
+    def _leaf(self, kind: str, token: Token) -> str:
+        if kind == "reference":
+            return self.names[str(token)]
+        if kind == "string":
+            return json.dumps(self._reader.spelled(token), ensure_ascii=False)
+        if kind == "any":
+            return "/(?s:.)/"
+        if kind == "characters":
+            negated, ranges = self._reader.ranges(token, token.start_pos)
+            inner = (_letter(low) + (f"-{_letter(high)}" if high > low else "") for low, high in ranges)
+            return f"/[{'^' if negated else ''}{''.join(inner)}]/"
+        if kind == "token" and not token.startswith("!"):
+            return str(token)
+        if kind == "token" and token.startswith("!<["):
+            return f"<[^{token[3:-2]}]>"
+        if kind == "token":
+            message = f"Lark's notation cannot say {str(token)!r}; name the token by its id: !<[id]>"
+            self._reader.fail(message, token.start_pos, UnsupportedPatternError)
+        message = "look-ahead makes a rule depend on what follows it; leave it out"
+        return self._reader.fail(message, token.start_pos, UnsupportedPatternError)
+
+
+def _letter(code: int) -> str:
+    """A code point in a class of a regular expression between slashes."""
+    letter = chr(code)
+    if letter in r"\]^[-&~|/":
+        return f"\\{letter}"
+    if letter in _SHORT:
+        return _SHORT[letter]
+    if letter.isprintable():
+        return letter
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the grammar of each file beside it, its ending ``.lark``."""
+    files = sys.argv[1:] if arguments is None else arguments
+    if not files:
+        sys.exit("usage: python -m tokenfst.compat.llguidance.gbnf_to_lark FILE...")
+    for name in files:
+        path = Path(name)
+        path.with_suffix(".lark").write_text(gbnf_to_lark(path.read_text("utf-8")), "utf-8")
+        print(f"{path} -> {path.with_suffix('.lark')}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+"""One decoding under a grammar, as llguidance's ``LLMatcher``.
+
+A matcher never raises for a grammar or a token: it goes into an error state and stays there, as there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst._native import Matcher
+from tokenfst.compat.llguidance.grammars import (
+    LLParserLimits,
+    constraint_of,
+    json_schema_grammar,
+    regex_grammar,
+    warnings_of,
+)
+from tokenfst.compat.llguidance.tokenizer import LOOK_BACK, LLTokenizer
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.masks import bitmask as masks
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
+from tokenfst.errors import BudgetExceeded, TokenfstError
+
+
+class LLMatcher:
+    """One decoding under a grammar: a text that ``grammar_from_...`` or ``grammar_from`` made, or Lark's notation."""
+
+    def __init__(
+        self,
+        tokenizer: LLTokenizer,
+        grammar: str,
+        *,
+        log_level: int = 1,
+        limits: LLParserLimits | None = None,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._error = ""
+        self._warnings: list[str] = []
+        self._matcher: Matcher | None = None
+        try:
+            constraint = constraint_of(grammar)
+            self._warnings = warnings_of(constraint)
+            self._matcher = compile(constraint, tokenizer.vocabulary).matcher()
+        except TokenfstError as error:
+            self._error = str(error)
+
+    # --- grammars -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def grammar_from_json_schema(
+        schema: str | Mapping[str, Any],
+        defaults: Mapping[str, Any] | None = None,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The grammar of a JSON Schema. What ``x-guidance`` in it says goes before ``defaults``, and ``overrides``
+        before both; the options are in docs/compat.md."""
+        return json_schema_grammar(schema, defaults or {}, overrides or {})
+
+    @staticmethod
+    def grammar_from_lark(lark: str) -> str:
+        """The grammar of a text in Lark's notation: itself."""
+        return lark
+
+    @staticmethod
+    def grammar_from_regex(regex: str) -> str:
+        """The grammar of a regular expression of Python's ``re``, matched in full."""
+        return regex_grammar(regex)
+
+    @staticmethod
+    def validate_grammar(
+        grammar: str, tokenizer: LLTokenizer | None = None, *, limits: LLParserLimits | None = None
+    ) -> str:
+        """What is wrong with a grammar; the empty text: nothing."""
+        wrong, [*lines] = LLMatcher.validate_grammar_with_warnings(grammar, tokenizer)
+        return lines[0] if wrong else ""
+
+    @staticmethod
+    def validate_grammar_with_warnings(
+        grammar: str, tokenizer: LLTokenizer | None = None, *, limits: LLParserLimits | None = None
+    ) -> tuple[bool, list[str]]:
+        """Whether a grammar is wrong, and why; where it is not, what was left out of it."""
+        try:
+            made = constraint_of(grammar)
+            if tokenizer is not None:
+                compile(made, tokenizer.vocabulary)
+        except TokenfstError as error:
+            return True, [str(error)]
+        return False, warnings_of(made)
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def is_error(self) -> bool:
+        """Whether the grammar was wrong, or a token was not allowed."""
+        return bool(self._error)
+
+    def get_error(self) -> str:
+        """Why; the empty text where there is no error."""
+        return self._error
+
+    def get_grammar_warnings(self) -> list[str]:
+        """What was left out of a schema, where that was asked for; else what is not supported is an error."""
+        return list(self._warnings)
+
+    def is_accepting(self) -> bool:
+        """Whether the text so far is whole."""
+        matcher = self._going()
+        return matcher is not None and (matcher.is_terminated() or matcher.is_accepting())
+
+    def is_stopped(self) -> bool:
+        """Whether nothing but the end token may come; also after an error."""
+        matcher = self._going()
+        if matcher is None or matcher.is_terminated():
+            return True
+        return matcher.is_accepting() and not self._goes_on(matcher)
+
+    def stop_reason(self) -> str:
+        """Why the matcher stopped, in llguidance's words."""
+        if self._error:
+            return "InternalError"
+        matcher = self._going()
+        if matcher is not None and matcher.is_terminated():
+            before = matcher.fork()
+            before.rollback(1)
+            return "EndOfSentence" if self._goes_on(before) else "NoExtension"
+        return "NoExtension" if self.is_stopped() else "NotStopped"
+
+    def deep_copy(self) -> LLMatcher:
+        """An independent copy."""
+        made = LLMatcher.__new__(LLMatcher)
+        made.__dict__.update(self.__dict__)
+        made._matcher = None if self._matcher is None else self._matcher.fork()  # a copy
+        return made
+
+    # --- tokens -------------------------------------------------------------------------------------------
+
+    def consume_token(self, sampled_token: int) -> bool:
+        """Take a token; False, and an error state, where it is not allowed."""
+        return self.consume_tokens([sampled_token])
+
+    def consume_tokens(self, tokens: Sequence[int]) -> bool:
+        """Take tokens; False, and an error state, where one is not allowed."""
+        if self._error:
+            return False
+        taken = self.try_consume_tokens(tokens)
+        if not self._error and taken < len(tokens):
+            self._error = f"token {tokens[taken]} is not allowed after {taken} of these tokens"
+        return not self._error
+
+    def try_consume_tokens(self, tokens: Sequence[int]) -> int:
+        """Take tokens as far as they are allowed; how many that were."""
+        matcher, count = self._going(), self.validate_tokens(tokens)
+        try:
+            if matcher is not None and count:
+                matcher.accept_tokens(list(tokens[:count]))
+        except BudgetExceeded as error:
+            self._error = str(error)
+        return 0 if self._error else count
+
+    def validate_tokens(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens could be taken."""
+        matcher = self._going()
+        if matcher is None or matcher.is_terminated():
+            return 0
+        known = next((place for place, token in enumerate(tokens) if not self._is_token(token)), len(tokens))
+        try:
+            return matcher.validate_tokens(list(tokens[:known]))
+        except BudgetExceeded as error:
+            self._error = str(error)
+            return 0
+
+    def rollback(self, num_tokens: int) -> bool:
+        """Take tokens back; False where there were fewer."""
+        matcher = self._going()
+        if matcher is None or not 0 <= num_tokens <= matcher.num_tokens:
+            return False
+        matcher.rollback(num_tokens)
+        return True
+
+    def reset(self) -> bool:
+        """Back to the beginning."""
+        matcher = self._going()
+        if matcher is not None:
+            matcher.reset()
+        return matcher is not None
+
+    def compute_ff_tokens(self) -> list[int]:
+        """Tokens of what every text goes on with, as the tokenizer cuts it; an end token is not among them.
+
+        The last of them are left out where a longer token may come in their place."""
+        matcher = self.open()
+        if matcher is None:
+            return []
+        found = self._tokenizer.tokenize_bytes(matcher.forced_bytes())
+        found = found[: matcher.validate_tokens(found)]
+        ahead = matcher.fork()
+        row = allocate_token_bitmask(1, self.vocab_size)
+        for place, token in enumerate(found):
+            if len(found) - place <= LOOK_BACK:
+                ahead.fill_next_token_bitmask(row, 0)
+                longer = self._tokenizer.longer(self._tokenizer.decode_bytes(found[place:]))
+                if any(row[0, each // 32] >> each % 32 & 1 for each in longer):
+                    return found[:place]
+            ahead.accept_token(token)
+        return found
+
+    def compute_ff_bytes(self) -> bytes:
+        """What every text goes on with."""
+        matcher = self._going()
+        return b"" if matcher is None or matcher.is_terminated() else matcher.forced_bytes()
+
+    def compute_bitmask(self) -> bytes:
+        """The mask of the next token, a bit a token."""
+        row = allocate_token_bitmask(1, self._tokenizer.vocab_size)
+        self.fill(row, 0)
+        return row.tobytes()
+
+    def compute_logit_bias(self) -> bytes:
+        """The mask of the next token, a byte a token: 200 where it is allowed, else 0."""
+        row = allocate_token_bitmask(1, self._tokenizer.vocab_size)
+        self.fill(row, 0)
+        return (masks.unpack_bitmask(row[0], self._tokenizer.vocab_size) * 200).astype("u1").tobytes()
+
+    def fill(self, bitmask: Any, index: int) -> None:
+        """The mask of the next token into a row; only end tokens where the matcher has stopped."""
+        matcher = self._going()
+        if matcher is not None and not matcher.is_terminated():
+            try:
+                matcher.fill_next_token_bitmask(bitmask, index)
+            except BudgetExceeded as error:
+                self._error = str(error)
+            else:
+                return
+        vocabulary = self._tokenizer.vocabulary
+        as_array(bitmask)[index] = masks.bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+
+    def unsafe_compute_mask_ptr(self, trg_ptr: int, trg_bytes: int) -> None:
+        """The mask of the next token into memory at an address. ValueError where it is not of the mask's size."""
+        self.fill(rows_at(trg_ptr, trg_bytes, self._tokenizer.vocab_size, 1), 0)
+
+    def unsafe_compute_mask_ptr_with_draft_token(
+        self, trg_ptr: int, trg_bytes: int, draft_tokens: Sequence[int]
+    ) -> None:
+        """The same, and behind it the masks of the text with each draft more, each in as much memory."""
+        rows = rows_at(trg_ptr, trg_bytes, self.vocab_size, 1 + len(draft_tokens))
+        self.fill(rows, 0)
+        self.fill_behind(rows, 0, draft_tokens)
+
+    def fill_behind(self, bitmask: Any, row: int, drafts: Sequence[int]) -> None:
+        """The masks of the text with each draft more, into the rows behind a row, up to the first draft that is not
+        allowed or ends the text. Rows behind that stay as they are."""
+        taken = 0
+        for place, token in enumerate(drafts):
+            if self.open() is None or self.try_consume_tokens([token]) == 0:
+                break
+            taken += 1
+            if self.open() is not None:
+                self.fill(bitmask, row + place + 1)
+        self.rollback(taken)
+
+    def get_captures(self) -> list[tuple[str, bytes]]:
+        """What rules and groups with names have read, in the order in which it ended."""
+        matcher = self._going()
+        if matcher is None:
+            return []
+        found = [
+            (each.end, name, each.data)
+            for name, many in matcher.captures().items()
+            for each in many
+            if each.end is not None
+        ]
+        return [(name, data) for _, name, data in sorted(found, key=lambda each: each[0])]
+
+    def get_capture(self, name: str) -> bytes | None:
+        """What the last one of that name has read."""
+        return next((data for known, data in reversed(self.get_captures()) if known == name), None)
+
+    def __copy__(self) -> LLMatcher:
+        return self.deep_copy()
+
+    def __deepcopy__(self, memo: object) -> LLMatcher:
+        return self.deep_copy()
+
+    @property
+    def vocab_size(self) -> int:
+        """The width of the model's scores."""
+        return self._tokenizer.vocab_size
+
+    def open(self) -> Matcher | None:
+        """The matcher of tokenfst, unless the text has ended or there was an error."""
+        matcher = self._going()
+        return None if matcher is None or matcher.is_terminated() else matcher
+
+    def _going(self) -> Matcher | None:
+        return None if self._error else self._matcher
+
+    def _is_token(self, token: int) -> bool:
+        return 0 <= token < self._tokenizer.vocab_size
+
+    def _goes_on(self, matcher: Matcher) -> bool:
+        """Whether a token other than the end tokens may come."""
+        row = allocate_token_bitmask(1, self._tokenizer.vocab_size)
+        matcher.fill_next_token_bitmask(row, 0)
+        vocabulary = self._tokenizer.vocabulary
+        return bool((row[0] & ~masks.bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))).any())
+
+
+def as_array(bitmask: Any) -> Any:
+    """The memory of a bitmask, which is a numpy array or a torch tensor in host memory."""
+    return bitmask if isinstance(bitmask, np.ndarray) else bitmask.numpy()
+
+
+def rows_at(pointer: int, bytes_of_row: int, vocab_size: int, rows: int) -> npt.NDArray[np.int32]:
+    """Rows of masks that lie at an address. ValueError where a row is not of a mask's size."""
+    words = -(-vocab_size // 32)
+    if bytes_of_row != 4 * words or pointer == 0 or pointer % 4:
+        raise ValueError(
+            f"a mask of {vocab_size:,} tokens takes {4 * words:,} bytes at an address that 4 divides, not "
+            f"{bytes_of_row:,} at {pointer:#x}"
+        )
+    memory = (ctypes.c_char * (rows * bytes_of_row)).from_address(pointer)
+    return np.frombuffer(memoryview(memory), np.int32).reshape(rows, words)

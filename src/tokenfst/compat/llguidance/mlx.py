@@ -1,0 +1,46 @@
+"""Masks applied to logits by MLX, as ``llguidance.mlx``. For MLX-LM's own loops: docs/mlx.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.compat.llguidance.matcher import LLMatcher
+from tokenfst.compat.llguidance.numpy import (
+    allocate_token_bitmask,
+    fill_next_token_bitmask,
+    get_bitmask_shape,
+)
+from tokenfst.decoding.engines.mlx import masked
+from tokenfst.errors import MaskBufferError
+
+import mlx.core as mx  # isort: skip  # behind engines.mlx, whose error names the extra
+
+__all__ = [
+    "LLMatcher",
+    "allocate_token_bitmask",
+    "apply_token_bitmask",
+    "apply_token_bitmask_kernel",
+    "fill_next_token_bitmask",
+    "get_bitmask_shape",
+]
+
+
+def apply_token_bitmask_kernel(data: mx.array, mask: mx.array) -> mx.array:
+    """Logits of shape (rows, V), -inf where a bit of the row of ``mask`` is 0 and behind it. By MLX's operations, on
+    whatever device MLX uses; llguidance's needs Metal."""
+    return masked(data, mask.view(mx.uint32))
+
+
+def apply_token_bitmask(logits: mx.array, mask_np: npt.NDArray[np.int32]) -> mx.array:
+    """Logits, one row or several, -inf where a token is not allowed; a row is given back as one of a batch."""
+    mask: Any = np.atleast_2d(mask_np)
+    data = logits[None] if logits.ndim == 1 else logits
+    if mask.dtype != np.int32 or mask.ndim != 2 or data.ndim != 2 or len(mask) != data.shape[0]:
+        raise MaskBufferError(
+            "apply_token_bitmask: give logits of shape (rows, V) and a mask of int32 with as many rows, not of shapes "
+            f"{logits.shape} and {mask_np.shape} ({mask_np.dtype})"
+        )
+    return apply_token_bitmask_kernel(data, mx.array(mask))

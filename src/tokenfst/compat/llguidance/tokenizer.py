@@ -1,0 +1,313 @@
+"""What a tokenizer's tokens spell, and how it cuts a text, as llguidance asks it.
+
+Masks need only what tokens spell. Whoever asks for the tokenizer's own tokens of a text (``tokenize_str``) is answered
+by the tokenizer itself where one was given (``is_canonical``), and else by the longest token that fits.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+from tokenfst.arguments import shown
+from tokenfst.errors import ArgumentTypeError, VocabularyError
+from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
+from tokenfst.tokenizers.vocabulary.tables import pad_tokens
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Cut = Callable[[str, bool], list[int]]
+"""The tokenizer's own tokens of a text; whether names of special tokens in it are these tokens."""
+LOOK_BACK = 4
+"""A text that goes on may change so many of its last tokens, llguidance assumes."""
+
+
+class TokenizerWrapper:
+    """Of any object that can be called with text and has ``tokens``, ``eos_token_id``, ``bos_token_id``."""
+
+    def __init__(self, gtokenizer: Any) -> None:
+        self.eos_token_id: int = gtokenizer.eos_token_id
+        self.bos_token_id: int | None = gtokenizer.bos_token_id
+        self.tokens: Sequence[bytes] = gtokenizer.tokens
+        self.special_token_ids: Sequence[int] = getattr(gtokenizer, "special_token_ids", [])
+        self._tokenizer = gtokenizer
+        try:
+            gtokenizer(b"test")
+        except Exception:  # whatever it raises for bytes
+            self._takes_bytes = False
+        else:
+            self._takes_bytes = True
+
+    def __call__(self, s: str) -> list[int]:
+        """The tokens of a text."""
+        return list(self._tokenizer(s.encode() if self._takes_bytes else s))
+
+
+class LLTokenizer:
+    """What a tokenizer's tokens spell.
+
+    ``tokenizer``: the path or the JSON text of a ``tokenizer.json``, ``"byte"``, a ``TokenizerWrapper``, or a
+    vocabulary of tokenfst. ``slices`` mean nothing here."""
+
+    def __init__(
+        self,
+        tokenizer: str | TokenizerWrapper | Vocabulary,
+        n_vocab: int | None = None,
+        eos_token: int | Sequence[int] | None = None,
+        slices: Sequence[str] | None = None,
+    ) -> None:
+        self._cut: Cut | None = None
+        if tokenizer == "byte":
+            tokens = [*(bytes([byte]) for byte in range(256)), *[b""] * 6]
+            named = ("<|tool|>", "<|/tool|>", "<|user|>", "<|system|>", "<|assistant|>", "<|end|>")
+            self.vocabulary = Vocabulary(
+                pad_tokens(tokens, n_vocab),
+                _ends(eos_token, 261),
+                dict(zip(named, range(256, 262), strict=True)),
+            )
+            self._cut = _as_bytes
+        elif isinstance(tokenizer, str):
+            self._read(tokenizer, n_vocab, eos_token)
+        elif isinstance(tokenizer, TokenizerWrapper):
+            special = set(tokenizer.special_token_ids)
+            tokens = [b"" if place in special else bytes(each) for place, each in enumerate(tokenizer.tokens)]
+            ends = _ends(eos_token, tokenizer.eos_token_id)
+            for end in ends:
+                tokens[end] = b""
+            self.vocabulary = Vocabulary(pad_tokens(tokens, n_vocab), ends)
+            self._cut = partial(_by_wrapper, tokenizer)
+        elif isinstance(tokenizer, Vocabulary):
+            self.vocabulary = tokenizer
+        else:
+            raise ArgumentTypeError(
+                "LLTokenizer: tokenizer must be the path or JSON text of a tokenizer.json, a TokenizerWrapper or a "
+                f"Vocabulary, not {shown(tokenizer)}"
+            )
+
+    def _read(self, text: str, n_vocab: int | None, eos_token: int | Sequence[int] | None) -> None:
+        if not text.lstrip().startswith("{"):
+            self.vocabulary = Vocabulary.from_huggingface(text, size=n_vocab, eos_token_id=eos_token)
+            return
+        from tokenizers import Tokenizer
+
+        known = Tokenizer.from_str(text)
+        known.no_padding()
+        known.no_truncation()
+        self.vocabulary = Vocabulary.from_huggingface(known, size=n_vocab, eos_token_id=eos_token)
+        self._cut = partial(_by_huggingface, known)
+
+    # --- made of other tokenizers ------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_tiktoken(
+        *,
+        encoder: Mapping[bytes, int],
+        special_tokens: Mapping[str, int],
+        pattern: str,
+        eos_token: int | Sequence[int],
+        n_vocab: int | None = None,
+        slices: Sequence[str] | None = None,
+    ) -> LLTokenizer:
+        """Of the parts of a tiktoken ``Encoding``."""
+        import tiktoken
+
+        encoding = tiktoken.Encoding(
+            "llguidance", pat_str=pattern, mergeable_ranks=dict(encoder), special_tokens=dict(special_tokens)
+        )
+        made = LLTokenizer(from_tiktoken(encoding, size=n_vocab, eos_token_id=eos_token))
+        made._cut = partial(_by_tiktoken, encoding)
+        return made
+
+    @staticmethod
+    def from_llamacpp(
+        *,
+        tokens: Sequence[bytes],
+        vocab_ptr: Any = None,
+        tokenize_fptr: int | None = None,
+        eos_token: int | Sequence[int],
+        slices: Sequence[str] | None = None,
+    ) -> LLTokenizer:
+        """Of tokens as ``lltokenizer_from_vocab`` writes them: those that begin with the byte 255 are special ones, by
+        their names. Texts are cut by the longest tokens, as llama.cpp is not asked."""
+        named: dict[str, int] = {}
+        spelled = []
+        for place, token in enumerate(tokens):
+            if token.startswith(b"\xff"):
+                named.setdefault(token[1:].decode("utf-8", "replace"), place)
+                token = b""
+            spelled.append(token)
+        ends = [eos_token] if isinstance(eos_token, int) else list(eos_token)
+        for end in ends:
+            spelled[end] = b""
+        return LLTokenizer(Vocabulary(spelled, ends, {name: token for name, token in named.items() if name}))
+
+    # --- what it is --------------------------------------------------------------------------------------------
+
+    @property
+    def vocab_size(self) -> int:
+        """The width of the model's scores."""
+        return len(self.vocabulary)
+
+    @property
+    def eos_token(self) -> int:
+        """The first end token."""
+        return self.vocabulary.eos_token_ids[0]
+
+    @property
+    def eos_tokens(self) -> list[int]:
+        """All end tokens."""
+        return list(self.vocabulary.eos_token_ids)
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether ``tokenize_str`` gives the tokenizer's own tokens."""
+        return self._cut is not None
+
+    def with_slices(self, slices: Sequence[str]) -> LLTokenizer:
+        """The same: masks need no slices here."""
+        return self
+
+    @staticmethod
+    def general_slices() -> list[str]:
+        """None: masks need no slices here."""
+        return []
+
+    @staticmethod
+    def json_slices() -> list[str]:
+        """None: masks need no slices here."""
+        return []
+
+    def is_special_token(self, token: int) -> bool:
+        """Whether a token spells nothing."""
+        return token in self.vocabulary.special_token_ids
+
+    # --- texts and tokens --------------------------------------------------------------------------------------
+
+    def greedy_tokenize(self, text: str) -> list[int]:
+        """Some tokens that spell the text, the longest that fits at each place."""
+        return self.vocabulary.encode_greedy(text.encode())
+
+    def tokenize_str(self, text: str, *, parse_special: bool = False) -> list[int]:
+        """The tokenizer's own tokens of a text, where it is known; else as ``greedy_tokenize``.
+
+        ``parse_special``: of tiktoken's, whether names of special tokens in the text are these tokens; others always
+        read them so."""
+        return self.greedy_tokenize(text) if self._cut is None else self._cut(text, parse_special)
+
+    def tokenize_bytes(self, utf8bytes: bytes, *, parse_special: bool = False) -> list[int]:
+        """The same of bytes; what is no text at the end is cut by the longest tokens."""
+        whole = bytes(utf8bytes)
+        for end in range(len(whole), max(len(whole) - 4, -1), -1):
+            try:
+                text = whole[:end].decode()
+            except UnicodeDecodeError:
+                continue
+            return [
+                *self.tokenize_str(text, parse_special=parse_special),
+                *self.vocabulary.encode_greedy(whole[end:]),
+            ]
+        return self.vocabulary.encode_greedy(whole)
+
+    def tokenize_partial(
+        self, new_bytes: bytes, recent_tokens: Sequence[int] | None = None
+    ) -> tuple[list[int], bytes]:
+        """The tokens of the beginning of a text that goes on, and the rest, which may become part of a longer token."""
+        found = self.tokenize_bytes(new_bytes)
+        last = found[-LOOK_BACK:]
+        while any(map(self.is_special_token, last)):
+            del last[0]  # nothing is joined over a special token
+        behind = self.decode_bytes(last)
+        longest = max(map(len, self._sorted))
+        start = next(
+            (
+                place
+                for place in range(max(0, len(behind) - longest), len(behind))
+                if self._goes_on(behind[place:])
+            ),
+            len(behind),
+        )
+        open_bytes, kept = len(behind) - start, len(found)
+        covered = 0
+        while covered < open_bytes:
+            kept -= 1
+            covered += len(self._named(found[kept]))
+        return found[:kept], bytes(new_bytes)[len(new_bytes) - covered :]
+
+    @cached_property
+    def _sorted(self) -> list[bytes]:
+        return sorted(set(self.vocabulary.tokens))
+
+    def longer(self, text: bytes) -> list[int]:
+        """The tokens that are this text and more."""
+        place = bisect_right(self._sorted, text)
+        found: list[int] = []
+        while place < len(self._sorted) and self._sorted[place].startswith(text):
+            found += self.vocabulary.ids(self._sorted[place])
+            place += 1
+        return found
+
+    @cached_property
+    def _names(self) -> dict[int, bytes]:
+        return {token: name.encode() for name, token in self.vocabulary.special_tokens.items()}
+
+    def _named(self, token: int) -> bytes:
+        """What a token spells; of a special one its name."""
+        if not 0 <= token < self.vocab_size:
+            raise VocabularyError(f"token {token} is none of the {self.vocab_size:,} tokens")
+        return self._names.get(token, self.vocabulary.tokens[token])
+
+    def _goes_on(self, text: bytes) -> bool:
+        """Whether some token is this text and more."""
+        place = bisect_right(self._sorted, text)
+        return place < len(self._sorted) and self._sorted[place].startswith(text)
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """What tokens spell; special ones by their names."""
+        return b"".join(map(self._named, tokens))
+
+    def decode_str(self, tokens: Sequence[int]) -> str:
+        """The same as text; what is not UTF-8 is replaced."""
+        return self.decode_bytes(tokens).decode("utf-8", "replace")
+
+    def dbg_tokens(self, tokens: Sequence[int]) -> str:
+        """Tokens for people, in double brackets."""
+        return f"⟦{self.test_trace_tokens(tokens)}⟧".replace("\n", "\\n")
+
+    def test_trace_tokens(self, tokens: Sequence[int]) -> str:
+        """Tokens for people."""
+        return "‧".join(map(self._shown, tokens))
+
+    def _shown(self, token: int) -> str:
+        spelled = self._named(token)
+        if token == self.eos_token:
+            return "≺EOS≻"
+        if not spelled:
+            return f"<[{token}]>"
+        try:
+            return spelled.decode()
+        except UnicodeDecodeError:
+            return f"≺HEX[{spelled.hex()}]≻"
+
+
+def _as_bytes(text: str, parse_special: bool) -> list[int]:
+    return list(text.encode())
+
+
+def _by_wrapper(wrapper: TokenizerWrapper, text: str, parse_special: bool) -> list[int]:
+    return wrapper(text)
+
+
+def _by_huggingface(tokenizer: Any, text: str, parse_special: bool) -> list[int]:
+    return list(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def _by_tiktoken(encoding: Any, text: str, parse_special: bool) -> list[int]:
+    allowed: Any = "all" if parse_special else set()
+    return list(encoding.encode(text, allowed_special=allowed, disallowed_special=()))
+
+
+def _ends(given: int | Sequence[int] | None, default: int) -> list[int]:
+    if given is None:
+        return [default]
+    return [given] if isinstance(given, int) else list(given)

@@ -1,0 +1,208 @@
+"""What the native core reads of plain schemas, against the Python of the general way: the same formulas and nodes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokenfst._native import MemberNodes
+from tokenfst.automata.expressions.expression import EMPTY, Expr, concat, literal
+from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
+from tokenfst.automata.json_schema.reading.leaves import Leaves
+from tokenfst.automata.json_schema.reading.meaning import Meaning
+from tokenfst.automata.json_schema.reading.source import NESTED, Place, Source
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
+from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.writing.layout import layout
+from tokenfst.automata.json_schema.writing.plain import _READER
+from tokenfst.automata.json_schema.writing.writer import _named, _nodes
+from tokenfst.errors import SchemaError
+
+LONG = "l" * 990
+NAMES = st.sampled_from(["a", "b", "x/y", "~", "é", "\ud800", "", '"', "\\", "\x7f", "\n", LONG])
+VALUES = st.sampled_from([None, True, 1, 1.5, Decimal("1.5"), "a", [], ["a"], {"a": 1}, object, 1 << 70])
+TYPES = st.sampled_from(
+    ["string", "null", "object", "text", ["string"], ["null", "integer"], ["object", "null"], [], [1], 3]
+)
+SCHEMAS = st.one_of(
+    st.booleans(),
+    st.sampled_from([{}, {"title": "a"}, None, [], "a", {1: 2}]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": TYPES,
+            "description": VALUES,
+            "enum": VALUES,
+            "default": VALUES,
+            "$schema": VALUES,
+            "id": VALUES,
+            "$id": st.sampled_from(["http://x/y", "#a", 1]),
+        },
+    ),
+    st.fixed_dictionaries({"type": TYPES}, optional={"description": VALUES}),
+    st.fixed_dictionaries({"$ref": st.sampled_from(["#", "#/definitions/a", 1])}, optional={"type": TYPES}),
+)
+CLOSED = st.sampled_from([None, NESTED, Evaluated()])
+
+
+def meaning_of(document: Any, draft: str) -> tuple[Meaning, Place]:
+    work = Work()
+    source = Source(document, draft, None, work)
+    return Meaning(source, Leaves(None, "assert"), work, relax=False), source.root
+
+
+def by_python(meaning: Meaning, place: Place, schema: Any, *tokens: str) -> Formula:
+    return meaning.entered(place.below(schema, *tokens))
+
+
+def fields(formula: Formula) -> tuple[Any, ...]:
+    """What a formula of one meaning has in common with that of another."""
+    atom = formula.atom
+    if not isinstance(atom, Place):
+        return formula.kind, formula.parts, atom
+    return formula.kind, atom.value, atom.pointer, atom.resource.uri, atom.scope, atom.closed
+
+
+def settled(place: Place) -> tuple[Any, ...]:
+    return place.resource, None if place.closed is None else Evaluated(), place.pointer
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.dictionaries(NAMES, SCHEMAS, max_size=4),
+    st.sampled_from(["2020-12", "draft-07", "draft-04"]),
+    CLOSED,
+    st.booleans(),
+)
+def test_formulas_are_those_of_the_general_way(
+    properties: dict[str, Any], draft: str, closed: object, is_second: bool
+) -> None:
+    """Each formula is the object that Python finds for it, and made in another meaning has the same fields. What is
+    left open or refused there is here, too."""
+    document = {"definitions": {"a": {"type": "object"}}, "type": "object"}
+    meaning, root = meaning_of(document, draft)
+    twin, twin_root = meaning_of(document, draft)
+    place, twin_place = root.closing(closed), twin_root.closing(closed)
+    for name, schema in properties.items():
+        try:
+            wanted = by_python(twin, twin_place, schema, "properties", name)
+        except SchemaError as error:
+            with pytest.raises(type(error)):
+                by_python(meaning, place, schema, "properties", name)
+            continue
+        if is_second:
+            by_python(meaning, place, schema, "properties", name)
+        left: list[str] = []
+
+        def otherwise(schema: Any, name: str, left: list[str] = left) -> Formula:
+            left.append(name)
+            return by_python(meaning, place, schema, "properties", name)
+
+        found = _READER.formulas(
+            {name: schema}, meaning.formulas.atoms, meaning.targets, *settled(place), otherwise
+        )
+        assert list(found) == [name]
+        assert found[name] is by_python(meaning, place, schema, "properties", name)
+        assert fields(found[name]) == fields(wanted)
+    for schema in properties.values():
+        one = _READER.formula(
+            schema, meaning.formulas.atoms, meaning.targets, *settled(place), "additionalProperties"
+        )
+        assert one is None or one is by_python(meaning, place, schema, "additionalProperties")
+
+
+def test_what_is_left_open() -> None:
+    """Which sub-schemas the core does not read."""
+    meaning, root = meaning_of({"definitions": {"a": {"type": "object"}}}, "2020-12")
+    arguments = meaning.formulas.atoms, meaning.targets, root.resource, None, "#"
+
+    def is_open(schema: Any, name: str = "a") -> bool:
+        return _READER.formula(schema, *arguments, name) is None
+
+    assert _READER.formula(True, *arguments, "a") is ANY
+    assert _READER.formula(False, *arguments, "a") is NONE
+    assert _READER.formula({"title": "b"}, *arguments, "a") is ANY
+    assert not is_open({"type": "string"})
+    assert not is_open({"type": "string", "enum": ["a"]})
+    assert is_open({"type": "string", "$id": "http://x/y"})
+    assert is_open({"enum": [Decimal(1)]})
+    assert is_open({"enum": [1]}, "a/b")
+    assert is_open({"enum": [1]}, "~")
+    assert is_open({"enum": [1]}, "l" * 1000)
+    assert is_open([])
+    assert is_open({"$ref": "#/definitions/a"})
+    by_python(meaning, root, {"$ref": "#/definitions/a"}, "b")
+    assert not is_open({"$ref": "#/definitions/a"})
+    assert is_open({"$ref": "#/definitions/a", "type": "object"})
+
+
+@given(st.dictionaries(st.sampled_from([*KEYWORDS, "title", "id", "$id", ""]), VALUES))
+def test_keywords_are_bits(schema: dict[str, Any]) -> None:
+    names = [name for number, name in enumerate(KEYWORDS) if _READER.said(schema) >> number & 1]
+    assert set(names) == KEYWORDS.keys() & schema.keys()
+    assert _READER.said(schema) < 1 << len(KEYWORDS)
+
+
+def said(node: Expr) -> Any:
+    return int(node.op), node.value, node.size, node.nullable, [said(each) for each in node.args]
+
+
+LAYOUTS = [
+    layout(),
+    layout("compact"),
+    layout("pretty", spelling="ascii"),
+    layout(r"[ \n]?"),
+    layout(spelling="any"),
+    layout(separators=(", ", " : ")),
+    layout(indent=2),
+]
+
+
+@pytest.mark.parametrize("written", LAYOUTS, ids=range(len(LAYOUTS)))
+def test_members_are_nodes_of_a_name_and_a_value(written: Any) -> None:
+    names = ["a", "", "x y", '"', "\\", "\x7f", "\x1f", "\n", "é", "/", "~", "a" * 300, "€\x00"]
+    formulas = dict.fromkeys(names, ANY) | {"a": NONE}
+    known: dict[tuple[str, int], Expr] = {}
+    named: dict[str, Expr] = {}
+    asked: list[Formula] = []
+
+    def value_of(formula: Formula) -> Expr:
+        asked.append(formula)
+        return literal(b"value")
+
+    texts = {NONE: EMPTY}
+    made = _nodes(written).members(
+        names, formulas, named, known, texts, value_of, lambda name: _named(written, name)
+    )
+    assert list(made) == names
+    assert asked == [ANY] * (len(names) - 1)
+    for name in names:
+        value = texts.get(formulas[name], literal(b"value"))
+        assert said(made[name]) == said(concat(_named(written, name), value))
+        assert known[name, id(formulas[name])] is made[name]
+    again = _nodes(written).members(
+        names, formulas, named, known, texts, value_of, lambda name: _named(written, name)
+    )
+    assert all(again[name] is made[name] for name in names)
+    assert len(asked) == len(names) - 1
+
+
+def test_errors_pass() -> None:
+    def fails(*given: object) -> Any:
+        raise KeyError("mine")
+
+    nodes = MemberNodes(literal(b":"), True)
+    with pytest.raises(KeyError, match="mine"):
+        nodes.members(["a"], {"a": ANY}, {}, {}, {}, fails, fails)
+    with pytest.raises(KeyError, match="mine"):
+        nodes.members(["é"], {"é": ANY}, {}, {}, {ANY: EMPTY}, fails, fails)
+    with pytest.raises(KeyError):
+        nodes.members(["a"], {}, {}, {}, {}, fails, fails)
+    meaning, root = meaning_of({}, "2020-12")
+    with pytest.raises(KeyError, match="mine"):
+        _READER.formulas({"a": []}, meaning.formulas.atoms, meaning.targets, *settled(root), fails)

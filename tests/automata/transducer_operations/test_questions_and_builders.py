@@ -1,0 +1,263 @@
+"""Questions, selections, labels, machines from strings, on random machines: against pywrapfst, pynini and the twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pynini
+import pytest
+import pywrapfst
+from support.worlds.random_transducers import ALL, BOTH, Operations, World, few, many, titled, tried
+from support.worlds.transducer_worlds import meaning, same, theirs
+
+import tokenfst.fst as fst
+from reference.transducers.transducers import close
+from tokenfst import Budget
+from tokenfst.errors import BudgetExceeded, FstArgError, FstOpError
+
+SMALL = Budget(states=2000, seconds=60)
+LETTERS = "\x01\x02"
+"""Their labels are those of the twin."""
+
+
+def changed(world: World, machine: fst.VectorFst) -> fst.VectorFst:
+    """A copy, or with another weight or label somewhere."""
+    other = machine.copy()
+    state = world.rng.randrange(machine.num_states())
+    what = world.rng.randrange(4)
+    if what == 0:
+        other.set_final(state, 2.625)
+    elif what == 1 and other.num_arcs(state):
+        other.delete_arcs(state, 1)
+    elif what == 2:
+        other.add_arc(state, fst.Arc(1, 1, 1.5, 0))
+    return other
+
+
+def shuffled(world: World, machine: fst.VectorFst) -> fst.VectorFst:
+    """The same machine with other numbers of states and another order of arcs."""
+    places = list(machine.states())
+    world.rng.shuffle(places)
+    made = fst.VectorFst(machine.arc_type()).add_states(len(places))
+    made.set_start(places[machine.start()])
+    for state in machine.states():
+        made.set_final(places[state], machine.final(state))
+        arcs = list(machine.arcs(state))
+        world.rng.shuffle(arcs)
+        for arc in arcs:
+            made.add_arc(places[state], fst.Arc(arc.ilabel, arc.olabel, arc.weight, places[arc.nextstate]))
+    return made
+
+
+def equal(world: World) -> None:
+    one = world.machine()
+    other = changed(world, one)
+    assert fst.equal(one, other) == pywrapfst.equal(theirs(one), theirs(other))
+
+
+def isomorphic(world: World) -> None:
+    one = fst.statemap(world.machine(), "arc_sum").connect()
+    if not one.num_states():
+        return
+    other = shuffled(world, changed(world, one)).connect()
+    try:
+        found = fst.isomorphic(one, other)
+    except FstOpError as error:
+        assert "same labels" in str(error)
+        return
+    assert found == pywrapfst.isomorphic(theirs(one), theirs(other))
+
+
+def equivalent(world: World) -> None:
+    one = fst.determinize(world.machine(acceptor=True, epsilons=False, acyclic=True))
+    other = one.copy().minimize()
+    assert fst.equivalent(one, other, 1e-3)
+    if other.num_states():
+        other = fst.determinize(changed(world, other).connect(), budget=SMALL)
+    if world.arc_type == "standard":
+        assert fst.equivalent(one, other) == pywrapfst.equivalent(theirs(one), theirs(other))
+    if fst.equivalent(one, other, 1e-3):
+        assert same(one, other, 4, 1e-2)
+
+
+def randequivalent(world: World) -> None:
+    one = world.machine()
+    other = changed(world, one)
+    arguments: dict[str, Any] = {"npath": 3, "max_length": 6, "delta": 1e-3}
+    try:
+        found = fst.randequivalent(one, other, **arguments)
+    except FstOpError:
+        return  # the change made a sum that diverges
+    if not found:
+        assert not same(one, other, 6, 1e-6)
+    assert fst.randequivalent(one, shuffled(world, one), **arguments)
+
+
+def relabel(world: World) -> None:
+    machine = world.machine()
+    pairs = [(old, world.rng.randint(0, 4)) for old in world.rng.sample(range(4), world.rng.randint(1, 3))]
+    wanted = theirs(machine).relabel_pairs(ipairs=pairs, opairs=[(1, 3)])
+    assert pywrapfst.equal(theirs(machine.relabel_pairs(ipairs=pairs, opairs=[(1, 3)])), wanted)
+
+
+def verify(world: World) -> None:
+    machine = world.machine()
+    assert machine.verify() and theirs(machine).verify()
+
+
+def text(world: World) -> None:
+    machine = world.machine()
+    compiler = pywrapfst.Compiler(arc_type=world.arc_type, keep_state_numbering=True)
+    compiler.write(machine.print(show_weight_one=True))
+    found = compiler.compile()
+    again = fst.Compiler(arc_type=world.arc_type, keep_state_numbering=True)
+    again.write(machine.print())
+    assert pywrapfst.isomorphic(found, theirs(again.compile())) or pywrapfst.equal(
+        found, theirs(again.compile())
+    )
+    assert fst.equal(fst.from_bytes(machine.write_to_string("const")), machine)
+
+
+def behind(machine: Any, label: int) -> Any:
+    """With what stands for the end of an input read as nothing."""
+    return machine.relabel_pairs(ipairs=[(label, 0)])
+
+
+def determinize_types(world: World) -> None:
+    machine = world.machine(acyclic=True, epsilons=False)
+    given: dict[str, Any] = {"det_type": "nonfunctional", "subsequential_label": 9}
+    found = fst.determinize(machine, **given)
+    wanted = pywrapfst.determinize(theirs(machine), **given)
+    assert same(behind(found, 9), behind(wanted, 9), 3, 4e-3 if world.arc_type != "standard" else None)
+    assert world.same(found, machine, 3)
+    if world.arc_type == "standard":
+        best = fst.determinize(machine, det_type="disambiguate", subsequential_label=9)
+        least: dict[Any, float] = {}
+        for (read, _), weight in meaning(machine, 3).items():
+            least[read] = min(least.get(read, 1e9), weight)
+        kept = {read: (written, weight) for (read, written), weight in meaning(behind(best, 9), 3).items()}
+        whole = meaning(machine, 3)
+        for read, (written, weight) in kept.items():
+            assert abs(weight - whole[read, written]) < 1e-4
+            assert abs(weight - least[read]) < 1e-4
+
+
+def determinize_pruned(world: World) -> None:
+    machine = world.machine(acceptor=True, acyclic=True, epsilons=False)
+    weight = world.rng.choice((0.25, 1.0, 3.0))
+    found = fst.determinize(machine, weight=weight)
+    assert world.same(found, pywrapfst.determinize(theirs(machine), weight=weight), 4)
+    assert fst.determinize(machine, nstate=2).num_states() <= 2
+
+
+def rmepsilon_pruned(world: World) -> None:
+    machine = world.machine(acyclic=True)
+    assert world.same(machine.copy().rmepsilon(weight=1.0), theirs(machine).rmepsilon(weight=1.0), 3)
+
+
+def disambiguate(world: World) -> None:
+    machine = world.machine(acceptor=True, acyclic=world.rng.random() < 0.5)
+    try:
+        found = fst.disambiguate(machine, delta=1e-9, budget=SMALL)
+    except BudgetExceeded:
+        return
+    assert same(found, machine, 3, 2 * world.tolerance)
+    if world.arc_type == "standard" and machine.properties(1 << 35):  # acyclic: pywrapfst ends
+        assert world.same(found, pywrapfst.disambiguate(theirs(machine)), 3)
+
+
+def word(world: World) -> str:
+    return "".join(world.rng.choice(LETTERS) for _ in range(world.rng.randint(0, 3)))
+
+
+def accep_and_cross(world: World) -> None:
+    one, other, weight = word(world), word(world), world.rng.randint(0, 8) / 4
+    machine = fst.accep(one, weight, world.arc_type)
+    wanted = pynini.accep(one, weight, world.arc_type)
+    assert pywrapfst.equal(theirs(machine), wanted)
+    crossed = fst.cross(machine, fst.accep(other, arc_type=world.arc_type))
+    assert world.same(crossed, pynini.cross(wanted, pynini.accep(other, arc_type=world.arc_type)), 3)
+    left, right = world.machine(acceptor=True), world.machine(acceptor=True)
+    reads, writes = meaning(left), meaning(right)
+    found = meaning(fst.cross(left, right))
+    pairs = {(x, y): reads[x, x] + writes[y, y] for x, _ in reads for y, _ in writes}
+    assert close(found, pairs, world.tolerance)
+    its = [pynini.Fst.from_pywrapfst(theirs(each)) for each in (left, right)]
+    assert close(found, meaning(pynini.cross(*its)), 4e-3)  # it sums cycles of epsilons up to a delta
+
+
+def string_map(world: World) -> None:
+    lines = [(word(world), word(world), world.rng.randint(0, 8) / 4) for _ in range(world.rng.randint(1, 5))]
+    found = fst.string_map(lines, arc_type=world.arc_type)
+    plus, due = found.kind.core.plus, dict[Any, float]()
+    for read, written, weight in lines:
+        pair = tuple(map(ord, read)), tuple(map(ord, written))
+        due[pair] = plus(due[pair], weight) if pair in due else weight
+    assert close(meaning(found), due, world.tolerance)
+    wanted = pynini.string_map([(i, o, str(w)) for i, o, w in lines], arc_type=world.arc_type)
+    assert same(found, wanted, 3, max(world.tolerance, 1e-6))  # it adds weights up to a delta
+
+
+def optimize(world: World) -> None:
+    machine = world.machine(acyclic=world.rng.random() < 0.5)
+    found = fst.optimize(machine)
+    assert same(found, machine, 3, max(world.tolerance, 1e-5))
+    wanted = pynini.optimize(pynini.Fst.from_pywrapfst(theirs(machine)))
+    assert same(found, wanted, 3, max(world.tolerance, 4e-3))
+
+
+OPERATIONS: Operations = {
+    "equal": (equal, BOTH),
+    "isomorphic": (isomorphic, BOTH),
+    "equivalent": (equivalent, BOTH),
+    "randequivalent": (randequivalent, ALL),
+    "relabel": (relabel, BOTH),
+    "verify": (verify, BOTH),
+    "text-and-files": (text, BOTH),
+    "determinize-types": (determinize_types, BOTH),
+    "determinize-pruned": (determinize_pruned, ("standard",)),
+    "rmepsilon-pruned": (rmepsilon_pruned, ("standard",)),
+    "disambiguate": (disambiguate, ALL),
+    "accep-and-cross": (accep_and_cross, BOTH),
+    "string_map": (string_map, BOTH),
+    "optimize": (optimize, BOTH),
+}
+PARTS = {
+    "randequivalent": 30,
+    "string_map": 3,
+    "accep-and-cross": 6,
+    "determinize-types": 3,
+    "disambiguate": 6,
+    "optimize": 5,
+}
+
+
+@pytest.mark.parametrize(("name", "arc_type", "seeds"), few(OPERATIONS), ids=titled)
+def test_an_operation_is_openfsts(name: str, arc_type: str, seeds: range) -> None:
+    tried(name, OPERATIONS[name][0], arc_type, seeds)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "arc_type", "seeds"), many(OPERATIONS, PARTS), ids=titled)
+def test_an_operation_is_openfsts_on_many_machines(name: str, arc_type: str, seeds: range) -> None:
+    tried(name, OPERATIONS[name][0], arc_type, seeds)
+
+
+def test_paths_at_random_as_a_tree_of_counts() -> None:
+    machine = fst.string_map(["\x01\x01", "\x01\x02", "\x02", ""])
+    tree = fst.randgen(machine, npath=400, seed=5, weighted=True)
+    assert fst.optimize(fst.arcmap(tree, map_type="rmweight")).num_states() == 3
+    log = fst.arcmap(tree, map_type="to_log64")
+    total = fst.shortestdistance(log, reverse=True)[log.start()]
+    assert abs(2.718281828459045 ** -float(total) - 400) < 1e-2  # all paths together
+    share = fst.convert(
+        fst.randgen(machine, npath=400, seed=5, weighted=True, remove_total_weight=True), "log64"
+    )
+    assert abs(fst.shortestdistance(share, reverse=True)[share.start()]) < 1e-5
+    real = fst.randgen(fst.convert(machine, "real64"), npath=400, seed=5, weighted=True)
+    assert abs(fst.shortestdistance(real, reverse=True)[real.start()] - 400) < 1e-9
+    assert fst.randgen(fst.VectorFst(), npath=3, weighted=True).num_states() == 0
+    with pytest.raises(FstOpError, match="counts of paths are no weights"):
+        fst.randgen(fst.convert(machine, "boolean"), weighted=True)
+    with pytest.raises(FstArgError, match="must not be negative"):
+        fst.randgen(machine, npath=-1)

@@ -1,0 +1,200 @@
+"""Scores on a device: beside their definition and the host's matchers, in plain torch and by Triton's interpreter."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference.transducers.random_arpa import arpa
+from reference.transducers.weighted import token_scores
+from tests.decoding.scores.test_token_scores import random_language
+from tokenfst import (
+    Budget,
+    NGramModel,
+    Vocabulary,
+    WeightedLanguage,
+    boost,
+    compile,
+    prefer,
+    regex,
+)
+from tokenfst.errors import (
+    ArgumentValueError,
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    MaskBufferError,
+    StateError,
+    TokenIdError,
+    VocabularyMismatchError,
+)
+
+torch = pytest.importorskip("torch")
+scores = pytest.importorskip("tokenfst.decoding.device.scores")
+
+TESTS = Path(__file__).resolve().parents[2]
+PIECES = [b"a", b"b", b"ab", b"c", b"ba", b"abc", b"a", b"", b"", b"\xc3", b"bb"]
+END, SPECIAL, WIDTH = 7, 8, 13
+PLAIN = Vocabulary(PIECES, END)
+INITIAL = [b"b" if piece == b"ab" else b"" if piece == b"c" else piece for piece in PIECES]
+VOCABULARIES = [
+    PLAIN,
+    Vocabulary(PIECES, END, initial_tokens=INITIAL),
+    Vocabulary(PIECES, [END], initial_tokens=INITIAL, start_absorbs=True),
+]
+
+
+def languages() -> list[WeightedLanguage]:
+    return [
+        prefer(regex("(ab|c)*b"), by=1.5),
+        boost({"abc": 2.0, "ba": -1.0, "cab": 0.5}),
+        NGramModel.from_arpa(arpa(["a", "b", "c"], 3, 1), unit="character").to_weighted(),
+        WeightedLanguage.alternatives({"ab": 1, "abc": 2, "": 3}).determinize().normalized(),
+    ]
+
+
+def check(kind: Any, seed: int, steps: int = 5) -> None:
+    """Random walks of a batch beside the host's matchers; some rows resident, some not."""
+    draw = random.Random(seed)
+    for vocabulary in VOCABULARIES:
+        for language in languages():
+            device = kind(language, vocabulary)
+            host = [compile(language, vocabulary).matcher() for _ in range(4)]
+            states, totals = device.start_states(4), torch.zeros(4)
+            for step in range(steps):
+                weight, dtype = (
+                    draw.choice([1.0, 0.3, -2.0, 0.0]),
+                    draw.choice([torch.float32, torch.bfloat16]),
+                )
+                logits = torch.randn((4, WIDTH), generator=torch.Generator().manual_seed(step)).to(dtype)
+                wanted = logits.clone()
+                for row, matcher in enumerate(host):
+                    matcher.scores_into(wanted, weight, row)
+                found = device.scores_into(logits.clone(), states, weight)
+                torch.testing.assert_close(
+                    found, wanted, rtol=2e-2 if dtype is torch.bfloat16 else 1e-5, atol=1e-5
+                )
+                if step == 2:
+                    device.keep(states[:2])
+                tokens = [draw.randrange(len(PIECES)) for _ in host]
+                states, gained = device.advance(states, torch.tensor(tokens))
+                totals += gained
+                for row, matcher in enumerate(host):
+                    if matcher.is_terminated():
+                        assert bool(device.is_ended(states)[row])
+                        continue
+                    if matcher.accept_token(tokens[row]):
+                        weighs = matcher.log_weight - language.machine.initial
+                        assert float(totals[row]) == pytest.approx(weighs, abs=1e-4)
+                    else:
+                        assert bool(device.is_dead(states)[row])
+                        dead = [0.0 if token == END else -math.inf for token in range(len(PIECES))]
+                        assert device.scores(states)[row].tolist() == dead
+                        host[row], totals[row] = compile(language, vocabulary).matcher(), 0.0
+                        states[row] = device.start
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_as_matchers(seed: int) -> None:
+    check(scores.DeviceScores, seed)
+
+
+def test_by_triton() -> None:
+    pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
+    code = f"""
+import sys
+sys.path[:0] = [{str(TESTS.parent)!r}, {str(TESTS)!r}]
+from tests.decoding.device.test_device_scores import check, scores
+from tokenfst.decoding.device.kernels import triton_scores
+
+class Interpreted(scores.DeviceScores):
+    def _triton(self, states):
+        return triton_scores
+
+check(Interpreted, 0, 4)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("language", languages(), ids=lambda language: language.source[:12])
+@pytest.mark.parametrize("resident", [False, True])
+def test_as_the_definition(language: WeightedLanguage, resident: bool) -> None:
+    device = scores.DeviceScores(language, PLAIN)
+    if resident:
+        assert device.keep() == device.num_states == device.resident
+    pending = [(b"", device.start_states(1))]
+    while pending:
+        text, states = pending.pop()
+        due = token_scores(language.machine, text, PIECES, (END,), language.special_weight)
+        assert device.scores(states)[0].tolist() == pytest.approx(due, abs=1e-5)
+        for token, score in enumerate(due):
+            reached, found = device.advance(states, torch.tensor([token]))
+            assert float(found[0]) == pytest.approx(score, abs=1e-5)
+            if score > -math.inf and PIECES[token] and len(text) < 3 and token in (0, 1, 3):
+                pending.append((text + PIECES[token], reached))
+
+
+def test_a_number_that_is_no_state() -> None:
+    device = scores.DeviceScores(boost(["ab"]), PLAIN)
+    states = torch.tensor([-5, 10_000, 0, 1], dtype=torch.int32)
+    assert (device.scores(states)[:, END] == 0).all()
+    assert int((device.scores(states) > -math.inf).sum()) == 4
+    reached, gained = device.advance(states, torch.tensor([0, 0, 99, -1]))
+    assert reached.tolist() == [0, 0, 0, 1]
+    assert gained.tolist() == [-math.inf, -math.inf, -math.inf, 0]
+
+
+def test_room() -> None:
+    language = boost(["abc", "bca"])
+    device = scores.DeviceScores(language, PLAIN, capacity=2000)
+    start, before = device.start_states(3), device.memory
+    assert device.keep(start) == 1
+    assert device.memory == before + 4 * len(PLAIN)
+    with pytest.raises(BudgetExceeded):
+        device.keep(torch.arange(1_000, dtype=torch.int32))
+        scores.DeviceScores(language, PLAIN, capacity=device.memory).keep()
+    with pytest.raises(BudgetExceeded):
+        scores.DeviceScores(language, PLAIN, capacity=100)
+    assert "states" in repr(device)
+
+
+def test_what_is_refused() -> None:
+    ambiguous = random_language(5)
+    assert not ambiguous.is_deterministic
+    with pytest.raises(ConstraintError, match="determinize"):
+        scores.DeviceScores(ambiguous, PLAIN)
+    with pytest.raises(EmptyLanguageError):
+        scores.DeviceScores(WeightedLanguage.alternatives({}), PLAIN)
+    with pytest.raises(ArgumentValueError):
+        scores.DeviceScores(boost(["a"]), PLAIN, capacity=-1)
+    device = scores.DeviceScores(boost(["a"], budget=Budget()), PLAIN)
+    states = device.start_states(2)
+    with pytest.raises(StateError):
+        device.scores(states.long())
+    with pytest.raises(MaskBufferError, match="shape"):
+        device.scores_into(torch.zeros(3, WIDTH), states)
+    with pytest.raises(MaskBufferError, match="floating"):
+        device.scores_into(torch.zeros((2, WIDTH), dtype=torch.int32), states)
+    with pytest.raises(MaskBufferError, match="overlap"):
+        device.scores_into(torch.zeros(1, WIDTH).expand(2, -1), states)
+    with pytest.raises(VocabularyMismatchError):
+        device.scores_into(torch.zeros(2, 3), states)
+    with pytest.raises(ArgumentValueError, match="weight"):
+        device.scores_into(torch.zeros(2, WIDTH), states, np.inf)
+    with pytest.raises(TokenIdError):
+        device.advance(states, torch.tensor([1]))
