@@ -12,6 +12,7 @@ from reference.grammars.random_grammars_wide import GrammarGenerator, Patience
 from tests.support.worlds.pushdown_worlds import CROSSING, compose, crossing
 from tests.support.worlds.token_worlds import allowed, random_vocabulary
 from tokenfst import Matcher, _native
+from tokenfst.decoding.compiling.missing_bytes import of_single_bytes
 from tokenfst.errors import TerminatedError
 
 
@@ -165,6 +166,8 @@ def drive(seed: int, count: int, steps: int) -> None:
         model = TokenModel(grammar, vocabulary)
         if model.recognizer.first is None or model.least(START) >= INFINITE:
             continue
+        if (spelled := of_single_bytes(grammar, vocabulary)) is not grammar:
+            model = TokenModel(spelled, vocabulary)  # forced bytes are those of the texts that tokens spell
         driver = Driver(rng, compose(grammar, vocabulary, rng.choice([0, 192])), model)
         with patience():
             for _ in range(steps):

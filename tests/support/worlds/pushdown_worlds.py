@@ -9,6 +9,7 @@ from tests.support.worlds.token_worlds import allowed
 from tokenfst import Matcher, Vocabulary, _native
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.decoding.compiling.missing_bytes import of_single_bytes
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 
 BUDGET = (100_000, 1 << 30, 5.0)
@@ -16,7 +17,9 @@ EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 
 
 def compose(grammar: Grammar, vocabulary: Vocabulary, narrow: int) -> _native.TokenAutomaton:
-    """With narrow=0 every mask that can comes from a fragment; by default none of small vocabularies does."""
+    """As ``tokenfst.compose`` does it: without the bytes that no token has. With narrow=0 every mask that can comes from a
+    fragment; by default none of small vocabularies does."""
+    grammar = of_single_bytes(grammar, vocabulary)
     return _native.TokenAutomaton.compose(grammar.program().native(), vocabulary.native, *BUDGET, narrow)
 
 
