@@ -40,8 +40,9 @@ class Generator:
     is refused, as it could mean several things.
 
     ``max_new_tokens``: the text is complete after at most so many tokens. ``options`` go to ``model.generate``
-    (``do_sample``, ``temperature``, ``num_beams``, ...); with transformers also ``scores``, a ``WeightedLanguage`` or
-    ``NGramModel`` whose scores are added to the logits, ``scores_weight`` times (docs/weights.md).
+    (``do_sample``, ``temperature``, ``num_beams``, ...) or the engine's own call; where the model is in this process
+    also ``scores``, a ``WeightedLanguage``, ``WeightedGrammar`` or ``NGramModel`` whose scores are added to the logits,
+    ``scores_weight`` times (docs/weights.md).
 
     A generator may be shared by threads as far as the model may.
     """

@@ -6,14 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from tokenfst.arguments import shown
+from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
+from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.generation.endpoint import Endpoint
 from tokenfst.decoding.generation.targets import Compiled, Target
-from tokenfst.errors import ModelError, VocabularyMismatchError
+from tokenfst.decoding.scores.matcher import ScoreSource
+from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
+from tokenfst.recent import Recent
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Prompt: TypeAlias = "str | Sequence[Mapping[str, Any]]"
 """A text, or the messages of a chat, which the tokenizer's chat template writes."""
+
+SCORES = ("scores", "scores_weight")
+"""Options of a call that hosts in this process take beside those of their engine."""
 
 
 class Host(Protocol):
@@ -47,11 +55,13 @@ class Host(Protocol):
 
 
 class LocalHost:
-    """What hosts whose model is in this process share: its vocabulary, and automata that are compiled for it."""
+    """What hosts whose model is in this process share: its vocabulary, and automata and scores compiled for it."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._spelled = Speller(vocabulary)
+        # The language stays with its scores, so that no other gets its id.
+        self._scores: Recent[int, tuple[Any, ScoreSource]] = Recent(4)
 
     @property
     def marks(self) -> Vocabulary:
@@ -69,6 +79,31 @@ class LocalHost:
                 "generator.vocabulary"
             )
         return constraint
+
+    def fused(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The options of the engine, and ``scores`` and ``scores_weight`` apart from them, the scores compiled; no such
+        entries where no scores are asked for. DecodingError for what are no scores, VocabularyMismatchError for scores
+        of another vocabulary. The last four languages stay compiled."""
+        others = {name: value for name, value in options.items() if name not in SCORES}
+        scores = options.get("scores")
+        if scores is None:
+            if "scores_weight" in options:
+                raise DecodingError("scores_weight needs scores, a weighted language or an n-gram model")
+            return others, {}
+        if isinstance(scores, WeightedLanguage | WeightedGrammar | NGramModel):
+            language = scores
+            scores = self._scores.get(id(language), lambda: (language, compile(language, self.vocabulary)))[1]
+        if not isinstance(scores, ScoreSource):
+            raise DecodingError(
+                f"scores must be a WeightedLanguage, a WeightedGrammar or an NGramModel, compiled or not, not "
+                f"{shown(scores)}"
+            )
+        if scores.vocabulary != self.vocabulary:
+            raise VocabularyMismatchError(
+                "scores were compiled for another vocabulary than the generator's: compile them with "
+                "generator.vocabulary"
+            )
+        return others, {"scores": scores, "scores_weight": options.get("scores_weight", 1.0)}
 
 
 def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host:

@@ -62,8 +62,9 @@ class LlamaHost(LocalHost):
                 f"a prompt of {len(tokens):,} tokens and max_new_tokens={most:,}: llama.cpp has room for {room:,}, and "
                 "wants at least one token"
             )
-        processors = llama_cpp.LogitsProcessorList([LlamaConstraint(automaton, most)])
-        return tokens, {**options, "logits_processor": processors}
+        others, scored = self.fused(options)
+        processors = llama_cpp.LogitsProcessorList([LlamaConstraint(automaton, most, **scored)])
+        return tokens, {**others, "logits_processor": processors}
 
     def _ids(self, prompt: Prompt) -> list[int]:
         chat = is_chat(prompt)

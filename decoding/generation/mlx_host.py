@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenfst.decoding.engines.mlx import MLXConstraint, mlx_vocabulary
-from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat, pieces
+from tokenfst.decoding.generation.hosts import SCORES, LocalHost, Prompt, is_chat, pieces
 from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.errors import DecodingError, MissingDependencyError, ModelError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -48,7 +48,8 @@ class MLXHost(LocalHost):
         rows = [self._ids(prompt) for prompt in prompts]
         processors = [self._processors(automaton, max_new_tokens, options) for automaton in prepared]
         ends = [[end] for end in self.vocabulary.eos_token_ids]
-        others = {name: value for name, value in options.items() if name != "logits_processors"}
+        ours = ("logits_processors", *SCORES)
+        others = {name: value for name, value in options.items() if name not in ours}
         batches = BatchGenerator(self._model, stop_tokens=ends, **others)
         try:
             names = batches.insert(rows, [max_new_tokens] * len(rows), logits_processors=processors)
@@ -64,19 +65,22 @@ class MLXHost(LocalHost):
         self, prompt: Prompt, prepared: Compiled, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
         processors = self._processors(prepared, max_new_tokens, options)
-        call = {**options, "logits_processors": processors, "max_tokens": max_new_tokens}
+        others = {name: value for name, value in options.items() if name not in SCORES}
+        call = {**others, "logits_processors": processors, "max_tokens": max_new_tokens}
         steps = generate_step(mx.array(self._ids(prompt)), self._model, **call)
         return pieces((token for token, _ in steps), self._spelled, max_new_tokens)
 
     def _processors(self, automaton: Compiled, most: int, options: Mapping[str, Any]) -> list[Any]:
         """What the options bring, and the constraint behind them."""
         for name in options:
-            if name not in _OPTIONS:
+            if name not in (*_OPTIONS, *SCORES):
+                listed = ", ".join((*_OPTIONS, *SCORES))
                 raise DecodingError(
-                    f"{name} cannot be given to a Generator of MLX-LM: its options are {', '.join(_OPTIONS)} (for "
+                    f"{name} cannot be given to a Generator of MLX-LM: its options are {listed} (for "
                     "temperature and top_p: sampler=mlx_lm.sample_utils.make_sampler(...))"
                 )
-        return [*options.get("logits_processors", ()), MLXConstraint(automaton, most)]
+        _, scored = self.fused(options)
+        return [*options.get("logits_processors", ()), MLXConstraint(automaton, most, **scored)]
 
     def _ids(self, prompt: Prompt) -> list[int]:
         if is_chat(prompt):

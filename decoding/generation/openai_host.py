@@ -35,6 +35,8 @@ _OURS = {
     "response_format": "it is made from the target",
     "tools": "use Generator.tools",
     "echo": "the prompt is no part of the text",
+    "scores": "a server adds no scores; run the model in this process",
+    "scores_weight": "a server adds no scores; run the model in this process",
 }
 
 

@@ -15,17 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenfst.arguments import shown
-from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
-from tokenfst.automata.weights.language import WeightedLanguage
-from tokenfst.automata.weights.ngrams import NGramModel
-from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat
 from tokenfst.decoding.generation.targets import Compiled
-from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
 from tokenfst.decoding.search.scores_processor import ScoresLogitsProcessor
 from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
-from tokenfst.recent import Recent
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -37,9 +31,6 @@ except ImportError as error:
     raise MissingDependencyError(
         'a model of transformers needs transformers: pip install "tokenfst[transformers]"'
     ) from error
-
-SCORES = ("scores", "scores_weight")
-"""Options of a generator that ``generate`` does not know."""
 
 _OURS = {
     "input_ids": "the prompt is the first argument",
@@ -77,8 +68,6 @@ class TransformersHost(LocalHost):
                 f"{len(self.vocabulary):,}: give the tokenizer that the model was trained with"
             )
         self._model, self._tokenizer = model, tokenizer
-        # The language stays with its automaton, so that no other gets its id.
-        self._scores: Recent[int, tuple[Any, Any]] = Recent(4)
         self._room: int | None = getattr(config, "max_position_embeddings", None)
 
     def generate(
@@ -151,8 +140,8 @@ class TransformersHost(LocalHost):
         pads = [longest - len(row) for row in rows]
         device = self._model.device
         processor = ConstraintLogitsProcessor(list(automata), max_new_tokens=max_new_tokens)
-        fused = self._fused(options)
-        others = {name: value for name, value in options.items() if name not in SCORES}
+        others, scored = self.fused(options)
+        fused = [ScoresLogitsProcessor(scored["scores"], scored["scores_weight"])] if scored else []
         return {
             **others,
             "input_ids": torch.tensor(
@@ -166,33 +155,6 @@ class TransformersHost(LocalHost):
             "pad_token_id": ends[0],
             "logits_processor": [*options.get("logits_processor", ()), *fused, processor],
         }
-
-    def _fused(self, options: Mapping[str, Any]) -> list[ScoresLogitsProcessor]:
-        """What adds the scores that are asked for."""
-        scores = options.get("scores")
-        if scores is None:
-            if "scores_weight" in options:
-                raise DecodingError("scores_weight needs scores, a weighted language or an n-gram model")
-            return []
-        if isinstance(scores, WeightedLanguage | WeightedGrammar | NGramModel):
-            scores = self._compiled_scores(scores)
-        if not isinstance(scores, ScoreSource):
-            raise DecodingError(
-                f"scores must be a WeightedLanguage, a WeightedGrammar or an NGramModel, compiled or not, not "
-                f"{shown(scores)}"
-            )
-        if scores.vocabulary != self.vocabulary:
-            raise VocabularyMismatchError(
-                "scores were compiled for another vocabulary than the generator's: compile them with "
-                "generator.vocabulary"
-            )
-        return [ScoresLogitsProcessor(scores, options.get("scores_weight", 1.0))]
-
-    def _compiled_scores(self, scores: WeightedLanguage | WeightedGrammar | NGramModel) -> ScoreSource:
-        made: ScoreSource = self._scores.get(id(scores), lambda: (scores, compile(scores, self.vocabulary)))[
-            1
-        ]
-        return made
 
     def _ids(self, prompt: Prompt) -> list[int]:
         if is_chat(prompt):

@@ -270,9 +270,8 @@ def test_scores_are_added(model):
     """With a weight that outdoes the model, the text is the likeliest one of the weighted language."""
     vocabulary = engine.llama_vocabulary(model)
     automaton = compile(regex("[a-d]{4}"), vocabulary)
-    scores = compile(
-        WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized(), vocabulary
-    )
+    language = WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized()
+    scores = compile(language, vocabulary)
 
     def text(weight):
         processor = engine.LlamaConstraint(automaton, 8, scores=scores, scores_weight=weight)
@@ -286,6 +285,14 @@ def test_scores_are_added(model):
         return made["choices"][0]["text"]
 
     assert text(50.0) == "dcba" and text(0.0) in ("abcd", "dcba", "bbbb") and text(-50.0) == "abcd"
+    generator = Generator(model)
+    for given in (language, scores):
+        for weight, wanted in ((50.0, "dcba"), (-50.0, "abcd")):
+            options = {"scores": given, "scores_weight": weight, "max_new_tokens": 8}
+            assert generator("record: ", regex("[a-d]{4}"), **options) == wanted
+            assert generator.stream("record: ", regex("[a-d]{4}"), **options).result() == wanted
+    with pytest.raises(DecodingError, match="scores must be"):
+        generator("record: ", regex("a"), max_new_tokens=8, scores="abcd")
     with pytest.raises(LogitsError, match="score"):
         engine.LlamaConstraint(compile(regex("x"), vocabulary), 8, scores=scores)(
             np.array([1]), np.zeros(len(vocabulary), np.float32)

@@ -294,12 +294,17 @@ def test_what_does_not_fit_is_refused(model, tokenizer, vocabulary):
 def test_scores_are_added(model, tokenizer, vocabulary, sampler):
     """With a weight that outdoes the model, the text is the likeliest one of the weighted language."""
     automaton = compile(regex("[a-d]{4}"), vocabulary)
-    scores = compile(
-        WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized(), vocabulary
-    )
+    language = WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized()
+    scores = compile(language, vocabulary)
+    generator = Generator(model, tokenizer)
     for weight, texts in ((50.0, ["dcba"]), (0.0, ["abcd", "dcba", "bbbb"]), (-50.0, ["abcd"])):
         found = mlx_lm.generate(
             model, tokenizer, "the", max_tokens=8, sampler=sampler,
             logits_processors=[engine.MLXConstraint(automaton, 8, scores=scores, scores_weight=weight)],
         )  # fmt: skip
         assert found in texts
+        given = {"scores": language, "scores_weight": weight, "max_new_tokens": 8, "sampler": sampler}
+        assert generator("the", regex("[a-d]{4}"), **given) in texts
+        assert set(generator.batch(["the", "a"], regex("[a-d]{4}"), **given)) <= set(texts)
+    with pytest.raises(DecodingError, match="scores must be"):
+        generator("the", regex("a"), scores="abcd")

@@ -213,11 +213,15 @@ def test_a_generator_of_typed_answers(model, folder, vocabulary):
 def test_scores_are_added(model, vocabulary):
     """With a weight that outdoes the model, the text is the likeliest one of the weighted language."""
     automaton = compile(regex("[a-d]{4}"), vocabulary)
-    scores = compile(
-        WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized(), vocabulary
-    )
+    language = WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized()
+    scores = compile(language, vocabulary)
+    generator = Generator(model, genai.Tokenizer(model), vocabulary=vocabulary)
     for weight, texts in ((50.0, [b"dcba"]), (0.0, [b"abcd", b"dcba", b"bbbb"]), (-50.0, [b"abcd"])):
         tokens = engine.genai_generate(
             model, [5, 6, 7], automaton, 8, do_sample=True, random_seed=3, scores=scores, scores_weight=weight
         )
         assert vocabulary.decode(list(tokens)) in texts
+        given = {"scores": language, "scores_weight": weight, "max_new_tokens": 8, "do_sample": True}
+        assert generator("the", regex("[a-d]{4}"), **given).encode() in texts
+    with pytest.raises(DecodingError, match="scores must be"):
+        generator("the", regex("a"), max_new_tokens=8, scores="abcd")

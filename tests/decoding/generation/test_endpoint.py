@@ -324,7 +324,7 @@ def test_options_go_to_the_server_and_those_that_break_the_promise_do_not(server
     assert (sent["temperature"], sent["seed"], sent["top_k"]) == (0.5, 7, 3)
     assert sent["structured_outputs"] == {"json": SCHEMA, "disable_any_whitespace": True}
     assert body == {"top_k": 3, "structured_outputs": {"disable_any_whitespace": True}}
-    for name in ("stop", "max_tokens", "stream", "n", "response_format"):
+    for name in ("stop", "max_tokens", "stream", "n", "response_format", "scores", "scores_weight"):
         with pytest.raises(DecodingError, match=name):
             generator("x", Point, **{name: 1})
 

@@ -17,8 +17,8 @@ EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 
 
 def compose(grammar: Grammar, vocabulary: Vocabulary, narrow: int) -> _native.TokenAutomaton:
-    """As ``tokenfst.compose`` does it: without the bytes that no token has. With narrow=0 every mask that can comes from a
-    fragment; by default none of small vocabularies does."""
+    """As ``tokenfst.compile`` does it: without the bytes that no token has. With narrow=0 every mask that can comes
+    from a fragment; by default none of small vocabularies does."""
     grammar = of_single_bytes(grammar, vocabulary)
     return _native.TokenAutomaton.compose(grammar.program().native(), vocabulary.native, *BUDGET, narrow)
 
