@@ -44,7 +44,7 @@ class GenAIHost(LocalHost):
     def stream(
         self, prompt: Prompt, prepared: Compiled, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
-        others, scored = self.fused(options)
+        others, scored = self.split_scores(options)
         tokens = genai_generate(self._model, self._ids(prompt), prepared, max_new_tokens, **scored, **others)
         return pieces(tokens, self._spelled, max_new_tokens)
 

@@ -80,10 +80,10 @@ class LocalHost:
             )
         return constraint
 
-    def fused(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The options of the engine, and ``scores`` and ``scores_weight`` apart from them, the scores compiled; no such
-        entries where no scores are asked for. DecodingError for what are no scores, VocabularyMismatchError for scores
-        of another vocabulary. The last four languages stay compiled."""
+    def split_scores(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The options for the engine, and those of ``SCORES`` with the scores compiled; the latter are empty where no
+        scores are asked for. The last four languages stay compiled. DecodingError for an object that is no weighted
+        language, grammar or n-gram model; VocabularyMismatchError for scores of another vocabulary."""
         others = {name: value for name, value in options.items() if name not in SCORES}
         scores = options.get("scores")
         if scores is None:

@@ -62,7 +62,7 @@ class LlamaHost(LocalHost):
                 f"a prompt of {len(tokens):,} tokens and max_new_tokens={most:,}: llama.cpp has room for {room:,}, and "
                 "wants at least one token"
             )
-        others, scored = self.fused(options)
+        others, scored = self.split_scores(options)
         processors = llama_cpp.LogitsProcessorList([LlamaConstraint(automaton, most, **scored)])
         return tokens, {**others, "logits_processor": processors}
 

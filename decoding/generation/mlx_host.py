@@ -46,10 +46,8 @@ class MLXHost(LocalHost):
         if len(prompts) == 1:
             return [b"".join(self.stream(prompts[0], prepared[0], max_new_tokens, options))]
         rows = [self._ids(prompt) for prompt in prompts]
-        processors = [self._processors(automaton, max_new_tokens, options) for automaton in prepared]
+        others, processors = self._call(prepared, max_new_tokens, options)
         ends = [[end] for end in self.vocabulary.eos_token_ids]
-        ours = ("logits_processors", *SCORES)
-        others = {name: value for name, value in options.items() if name not in ours}
         batches = BatchGenerator(self._model, stop_tokens=ends, **others)
         try:
             names = batches.insert(rows, [max_new_tokens] * len(rows), logits_processors=processors)
@@ -64,23 +62,25 @@ class MLXHost(LocalHost):
     def stream(
         self, prompt: Prompt, prepared: Compiled, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
-        processors = self._processors(prepared, max_new_tokens, options)
-        others = {name: value for name, value in options.items() if name not in SCORES}
+        others, (processors,) = self._call([prepared], max_new_tokens, options)
         call = {**others, "logits_processors": processors, "max_tokens": max_new_tokens}
         steps = generate_step(mx.array(self._ids(prompt)), self._model, **call)
         return pieces((token for token, _ in steps), self._spelled, max_new_tokens)
 
-    def _processors(self, automaton: Compiled, most: int, options: Mapping[str, Any]) -> list[Any]:
-        """What the options bring, and the constraint behind them."""
+    def _call(
+        self, automata: Sequence[Compiled], most: int, options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[list[Any]]]:
+        """The options for MLX-LM, and for each automaton the logits processors: those given, then its constraint."""
+        allowed = (*_OPTIONS, *SCORES)
         for name in options:
-            if name not in (*_OPTIONS, *SCORES):
-                listed = ", ".join((*_OPTIONS, *SCORES))
+            if name not in allowed:
                 raise DecodingError(
-                    f"{name} cannot be given to a Generator of MLX-LM: its options are {listed} (for "
+                    f"{name} cannot be given to a Generator of MLX-LM: its options are {', '.join(allowed)} (for "
                     "temperature and top_p: sampler=mlx_lm.sample_utils.make_sampler(...))"
                 )
-        _, scored = self.fused(options)
-        return [*options.get("logits_processors", ()), MLXConstraint(automaton, most, **scored)]
+        others, scored = self.split_scores(options)
+        given = list(others.pop("logits_processors", ()))
+        return others, [[*given, MLXConstraint(automaton, most, **scored)] for automaton in automata]
 
     def _ids(self, prompt: Prompt) -> list[int]:
         if is_chat(prompt):

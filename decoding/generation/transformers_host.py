@@ -140,7 +140,7 @@ class TransformersHost(LocalHost):
         pads = [longest - len(row) for row in rows]
         device = self._model.device
         processor = ConstraintLogitsProcessor(list(automata), max_new_tokens=max_new_tokens)
-        others, scored = self.fused(options)
+        others, scored = self.split_scores(options)
         fused = [ScoresLogitsProcessor(scored["scores"], scored["scores_weight"])] if scored else []
         return {
             **others,

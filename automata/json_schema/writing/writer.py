@@ -10,6 +10,7 @@ value is (``indent``), each level has rules of its own, as far as the schema rea
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -340,7 +341,7 @@ class Writer:
         return Members(self, cell, differs=differs).texts()
 
 
-class OwnMembers(Writer):
+class OwnMembers(Writer, ABC):
     """A writer whose members are written one by one, in a way of its own (``member``). It writes no schema as plain."""
 
     def __init__(
@@ -350,9 +351,9 @@ class OwnMembers(Writer):
         super().__init__(meaning, layout, fractions=fractions, any_order=any_order, distinct=distinct)
         self._plain = None
 
+    @abstractmethod
     def member(self, name: str, formula: Formula) -> Expr:
         """A member with a listed name."""
-        raise NotImplementedError
 
     def members(self, names: list[str], formulas: dict[str, Formula]) -> dict[str, Expr]:
         """Members with listed names."""

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import random
+from functools import cached_property
 
 import numpy as np
 import pytest
 
-from reference.grammars.pushdown import INFINITE, START, Place, TokenModel
+from reference.grammars.pushdown import INFINITE, START, Place, Recognizer, TokenModel
 from reference.grammars.random_grammars_wide import GrammarGenerator, Patience
 from tests.support.worlds.pushdown_worlds import CROSSING, compose, crossing
 from tests.support.worlds.token_worlds import allowed, random_vocabulary
-from tokenfst import Matcher, _native
+from tokenfst import Matcher, Vocabulary, _native
+from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes
 from tokenfst.errors import TerminatedError
+
+
+class Model(TokenModel):
+    """A model that also knows the texts which tokens spell: bytes are forced if all of those go on with them."""
+
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
+        super().__init__(grammar, vocabulary)
+        self.grammar = grammar
+
+    @cached_property
+    def spelled(self) -> Recognizer:
+        grammar = of_single_bytes(self.grammar, self.vocabulary)
+        return Recognizer(grammar.rules, grammar.start)
 
 
 class ModelMatcher:
     """The calls of ``Matcher`` on a model."""
 
-    def __init__(self, model: TokenModel, tokens: list[int] | None = None) -> None:
+    def __init__(self, model: Model, tokens: list[int] | None = None) -> None:
         self.model, self.tokens = model, list(tokens or ())
 
     @property
@@ -57,7 +72,7 @@ class ModelMatcher:
     def forced_bytes(self) -> bytes:
         begin = text = self.place[0]
         while not self.is_terminated():
-            following, is_word = self.model.recognizer.next_bytes(text)
+            following, is_word = self.model.spelled.next_bytes(text)
             if is_word or len(following) != 1:
                 break
             text += following
@@ -67,7 +82,7 @@ class ModelMatcher:
 class Driver:
     """Random calls on a matcher and on its model."""
 
-    def __init__(self, rng: random.Random, automaton: _native.TokenAutomaton, model: TokenModel) -> None:
+    def __init__(self, rng: random.Random, automaton: _native.TokenAutomaton, model: Model) -> None:
         self.rng, self.model = rng, model
         self.pairs = [(Matcher(automaton), ModelMatcher(model))]
 
@@ -163,11 +178,9 @@ def drive(seed: int, count: int, steps: int) -> None:
     rng, patience = random.Random(seed), Patience(1 + count // 8)
     while count:
         grammar, vocabulary = GrammarGenerator(rng).grammar(), random_vocabulary(rng, letters=True)
-        model = TokenModel(grammar, vocabulary)
+        model = Model(grammar, vocabulary)
         if model.recognizer.first is None or model.least(START) >= INFINITE:
             continue
-        if (spelled := of_single_bytes(grammar, vocabulary)) is not grammar:
-            model = TokenModel(spelled, vocabulary)  # forced bytes are those of the texts that tokens spell
         driver = Driver(rng, compose(grammar, vocabulary, rng.choice([0, 192])), model)
         with patience():
             for _ in range(steps):
@@ -183,7 +196,7 @@ def test_random_calls(seed: int) -> None:
 @pytest.mark.parametrize("name", CROSSING)
 def test_random_calls_on_crossing_tokens(name: str) -> None:
     grammar, vocabulary = crossing(name, complete=True)
-    driver = Driver(random.Random(name), compose(grammar, vocabulary, 0), TokenModel(grammar, vocabulary))
+    driver = Driver(random.Random(name), compose(grammar, vocabulary, 0), Model(grammar, vocabulary))
     for _ in range(150):
         driver.step()
 

@@ -16,6 +16,7 @@ import importlib.util
 import json
 import random
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -174,7 +175,7 @@ class SGLang:
         return True
 
 
-class Processor:
+class Processor(ABC):
     """A processor of logits: its masks are read off the logits, its tokens come with the ids."""
 
     PROMPT = (1, 2)
@@ -184,9 +185,9 @@ class Processor:
         self._ids = [*self.PROMPT]
         self._last: Row | None = None
 
+    @abstractmethod
     def processed(self, ids: list[int]) -> Any:
         """The logits, all of which were 0."""
-        raise NotImplementedError
 
     def mask(self) -> Row:
         allowed = np.asarray(self.processed(self._ids)) == 0
