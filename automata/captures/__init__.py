@@ -1,9 +1,9 @@
-"""Captures: which parts of a text a constraint's named groups and rules have read.
+"""Captures: the spans of a text that a constraint's named groups and rules matched.
 
-The hot walk knows nothing of them. A constraint that has names brings a *reading*, how its texts are cut into parts,
-beside its expression; a text is read by it when somebody asks.
+Masks and steps do not use captures. A constraint with names carries a *reading* beside its expression: a tree that
+says how its texts split into parts. A text is parsed by its reading only when captures are asked for.
 
-Read in this order: ``trees`` (readings), ``code`` (readings as instructions), ``run`` (texts read by them), ``values``
-(what was captured), ``reader`` (the door), ``heat`` (which temperature the rules that are open say), ``captured`` (the
-part of all constraints).
+Read in this order: ``trees`` (readings), ``code`` (readings compiled to instructions), ``run`` (executes the
+instructions on a text), ``values`` (the result types), ``reader`` (the public functions), ``temperature`` (the sampling
+temperature that the open rules set), ``captured`` (the mixin that gives constraints these methods).
 """

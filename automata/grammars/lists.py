@@ -13,8 +13,8 @@ from tokenfst.arguments import checked
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.shown.readable import shorten
 from tokenfst.automata.pieces import text as text_groups
 from tokenfst.automata.pieces.substrings import substring_of
 from tokenfst.budget import Budget

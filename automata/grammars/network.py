@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tokenfst.automata.expressions.expression import Expr, Op, bounds_of
-from tokenfst.automata.languages.shown.drawing import bytes_label
-from tokenfst.automata.languages.shown.readable import readable, shorten
+from tokenfst.automata.languages.display.drawing import bytes_label
+from tokenfst.automata.languages.display.readable import readable, shorten
 from tokenfst.automata.pictures.drawing import HEADER, Drawing, quoted
 from tokenfst.automata.rules.graph import holding, name_of
 from tokenfst.automata.rules.permutations import written_out

@@ -20,10 +20,10 @@ from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, concat, repeat, union
 from tokenfst.automata.languages import reversal
 from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.engine import make_automaton, make_tables
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import bounds, byte_table, widest
-from tokenfst.automata.languages.shown.readable import shorten
 from tokenfst.automata.rules.graph import Rules
 from tokenfst.automata.rules.product import intersect
 from tokenfst.budget import Budget

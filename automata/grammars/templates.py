@@ -23,9 +23,9 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode, widest
-from tokenfst.automata.languages.shown.readable import shorten
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, PatternError, TemplateError

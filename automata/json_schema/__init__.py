@@ -1,9 +1,9 @@
-"""JSON Schema: the texts of the values that a schema allows.
+"""JSON Schema: the language of the JSON texts whose values a schema allows.
 
-A schema goes through three rooms: ``reading`` (documents to formulas to sets of values), ``sets`` (the algebra of
-those sets), ``writing`` (sets to rules of a grammar). ``door`` calls them in that order; ``contradiction`` says which
-keywords leave no value, ``providers`` which ones the structured outputs of others do not take; ``comparing`` says how
-the values of two schemas lie to each other, and ``changes`` where they do not agree; ``python_types`` and
-``python_schema`` make schemas of Python types, with ``python_texts`` and ``python_urls`` for what pydantic writes as
-strings.
+A schema passes through three rooms: ``reading`` (documents to formulas to sets of values), ``sets`` (the algebra of
+those sets) and ``writing`` (sets to grammar rules). ``json_schema`` is the public function that calls them in this
+order. ``contradiction`` finds the keywords that leave no value; ``providers`` lists the keywords that hosted structured
+outputs reject; ``comparing`` decides inclusion and equivalence of two schemas, and ``changes`` reports where they
+differ; ``python_types`` and ``python_schema`` derive schemas from Python types, with ``python_texts`` and
+``python_urls`` for the types that pydantic serializes as strings.
 """

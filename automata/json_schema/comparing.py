@@ -28,7 +28,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import AlgebraError, EmptyLanguageError, UnsupportedSchemaError
 
 if TYPE_CHECKING:
-    from tokenfst.automata.json_schema.door import SchemaGrammar, SchemaLanguage
+    from tokenfst.automata.json_schema.json_schema import SchemaGrammar, SchemaLanguage
 
 LEFT, RIGHT = "urn:left", "urn:right"
 """What the two documents are called in the pointers of errors."""
@@ -118,7 +118,7 @@ class ComparedSchema(Constraint):
 
 def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGrammar:
     """The constraint of what ``left`` allows and ``right`` does not. EmptyLanguageError if that is nothing."""
-    from tokenfst.automata.json_schema.door import json_schema  # which makes what is compared
+    from tokenfst.automata.json_schema.json_schema import json_schema  # which makes what is compared
 
     if left.closed or right.closed:
         raise AlgebraError(

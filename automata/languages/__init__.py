@@ -6,5 +6,5 @@ A ``Language`` holds an expression. Questions about it are answered by determini
 Read in this order: ``operands`` (what operators take), ``constraint`` (what all sets of texts are, grammars among
 them), ``language``, ``engine`` (its automaton in the native core), ``emptiness``, ``finiteness``, ``answer``,
 ``reversal`` (and bytes replaced by others), ``quotients``, ``pickled``. The texts of a language, counted and drawn,
-are in ``texts``; pictures and explanations in ``shown``.
+are in ``texts``; pictures and explanations in ``display``.
 """

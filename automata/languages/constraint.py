@@ -25,11 +25,11 @@ from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.events.stream import Streamed
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.answer import Answer, Side
+from tokenfst.automata.languages.display import explanation
+from tokenfst.automata.languages.display.explanation import Explanation, Following
 from tokenfst.automata.languages.engine import run_program
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.languages.pickled import state_without
-from tokenfst.automata.languages.shown import explanation
-from tokenfst.automata.languages.shown.explanation import Explanation, Following
 from tokenfst.automata.languages.texts import sampling
 from tokenfst.automata.languages.texts.uniform import Draw, of_all, of_lengths
 from tokenfst.automata.languages.texts.walk import Counts, Walk, texts

@@ -34,11 +34,11 @@ from tokenfst.automata.expressions.expression import Dfa, Expr
 from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.languages import reversal
 from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.display import drawing
+from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.languages.engine import find_witness, make_automaton, make_tables
 from tokenfst.automata.languages.finiteness import is_finite
 from tokenfst.automata.languages.operands import bounds, byte_table, encode, widest
-from tokenfst.automata.languages.shown import drawing
-from tokenfst.automata.languages.shown.readable import quoted
 from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL

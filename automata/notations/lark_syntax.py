@@ -361,7 +361,7 @@ class _Builder(TerminalBodies):
     def given(self, token: Token, file: File) -> Constraint:
         """The constraint that a %json or %lark holds, or that was given beside the text as @name."""
         if token.type == "JSON":
-            from tokenfst.automata.json_schema.door import json_schema
+            from tokenfst.automata.json_schema.json_schema import json_schema
 
             return json_schema(file.schemas[token.start_pos], budget=self.budget)
         if token.type == "LARK":

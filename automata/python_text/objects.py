@@ -19,9 +19,9 @@ from typing import Any, Literal
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode
-from tokenfst.automata.languages.shown.readable import shorten
 from tokenfst.automata.pieces.text import listed
 from tokenfst.automata.python_text import literals
 from tokenfst.automata.python_text.annotations import (

@@ -1,10 +1,11 @@
-"""Structural tags: free text with tagged parts, as xgrammar, vLLM and SGLang exchange them.
+"""Structural tags: free text with tagged parts, in the format that xgrammar, vLLM and SGLang exchange.
 
-A tag is a document in JSON. Free text goes up to the first mark in it, a trigger or an end, so borders are never in
-doubt; the result is regular but for the contents. Marks may be special tokens, their spellings, or both.
+A structural tag is a JSON document. Free text extends to the first occurrence of a trigger or an end, so the borders of
+its parts are unambiguous; apart from the contents of tags the language is regular. Begins, ends and triggers may be
+special tokens, their spellings, or both.
 
-Read in this order: ``door``; ``documents`` (from JSON to formats), ``marks`` (strings and special tokens),
-``free_text``, ``closing``, ``building`` (formats to expressions), ``assembling``, ``token_text``, ``stopping`` (end
-tokens), ``schemas``; ``xml_writing`` (parameters of calls as models write them), ``excluding`` (what may not stand in
-strings); ``signs`` (what a reader of texts goes by).
+Read in this order: ``structural_tag`` (the public function); ``documents`` (from JSON to formats), ``special_tokens``
+(special tokens in strings), ``free_text``, ``closing``, ``building`` (formats to expressions), ``assembling``,
+``token_text``, ``end_tokens``, ``schemas``; ``xml_writing`` (XML styles of parameters), ``excluding`` (substrings that
+string values must not contain); ``sentinels`` (byte strings that separate the parts of a text for its parser).
 """

@@ -53,10 +53,10 @@ from tokenfst.automata.structural_tags.documents.formats import (
     Triggered,
     is_unlimited,
 )
+from tokenfst.automata.structural_tags.end_tokens import stopping
 from tokenfst.automata.structural_tags.free_text import FreeText
-from tokenfst.automata.structural_tags.marks import Marks, Spelled, shown, spelled_expr, token_expr
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.stopping import stopping
+from tokenfst.automata.structural_tags.special_tokens import Marks, Spelled, shown, spelled_expr, token_expr
 from tokenfst.automata.structural_tags.token_text import TokenText, special_but
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, StructuralTagError

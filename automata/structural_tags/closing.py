@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tokenfst.automata.expressions.expression import EPSILON, Expr, TokenName, union
 from tokenfst.automata.structural_tags.documents.formats import Mark, TokenRef
-from tokenfst.automata.structural_tags.marks import Marks, Spelled, spelled_expr, token_expr
+from tokenfst.automata.structural_tags.special_tokens import Marks, Spelled, spelled_expr, token_expr
 
 
 @dataclass(frozen=True, slots=True)

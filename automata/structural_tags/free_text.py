@@ -26,7 +26,7 @@ from tokenfst.automata.expressions.expression import (
     repeat,
 )
 from tokenfst.automata.pieces.free_text import text_without
-from tokenfst.automata.structural_tags.marks import Spelled, ends_inside, spelled_expr, symbols
+from tokenfst.automata.structural_tags.special_tokens import Spelled, ends_inside, spelled_expr, symbols
 from tokenfst.budget import Budget
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.documents.formats import JsonSchema
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
-from tokenfst.automata.structural_tags.signs import Signs
+from tokenfst.automata.structural_tags.sentinels import Signs
 from tokenfst.automata.structural_tags.xml_writing import styled
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, SchemaError

@@ -28,7 +28,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.automata.structural_tags.closing import Closing
 from tokenfst.automata.structural_tags.documents.formats import AnyTokens
-from tokenfst.automata.structural_tags.marks import Marks
+from tokenfst.automata.structural_tags.special_tokens import Marks
 
 
 class TokenText:

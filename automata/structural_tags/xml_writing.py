@@ -45,7 +45,7 @@ from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.documents.xml_styles import Style
 from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
 from tokenfst.automata.structural_tags.free_text import FreeText
-from tokenfst.automata.structural_tags.signs import Ended, Signs
+from tokenfst.automata.structural_tags.sentinels import Ended, Signs
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 

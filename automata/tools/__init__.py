@@ -4,7 +4,7 @@ The idea: a table says how each model writes calls; tools and a choice make a st
 tag stands what each of its parts is for (a call, its arguments, reasoning); the same tag with signs is what
 ``parse`` reads texts by, so nothing else has an opinion of what a call is.
 
-Read in this order: ``door``; the room ``declared`` (what a tool is, the table of formats); ``documents`` (the
+Read in this order: ``tools``; the room ``definitions`` (what a tool is, the table of formats); ``documents`` (the
 structural tag and what its parts are for), ``python_arguments`` and ``inputs`` (arguments that are no JSON),
 ``constraints``; the room ``reading`` (texts back to calls); ``requests`` (OpenAI's requests).
 """

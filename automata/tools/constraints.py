@@ -19,13 +19,13 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.assembling import PLAIN, Makers
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.formats import Format
-from tokenfst.automata.structural_tags.marks import Marks
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.signs import Signs
+from tokenfst.automata.structural_tags.sentinels import Signs
+from tokenfst.automata.structural_tags.special_tokens import Marks
 from tokenfst.automata.structural_tags.token_text import TokenText
-from tokenfst.automata.tools.declared.definitions import Tool
-from tokenfst.automata.tools.declared.formats import CallFormat
-from tokenfst.automata.tools.declared.sketches import Json, Role
+from tokenfst.automata.tools.definitions.definitions import Tool
+from tokenfst.automata.tools.definitions.formats import CallFormat
+from tokenfst.automata.tools.definitions.sketches import Json, Role
 from tokenfst.automata.tools.reading.reader import ToolParser
 from tokenfst.automata.tools.reading.replies import Signed, ToolReply
 from tokenfst.budget import Budget

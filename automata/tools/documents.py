@@ -14,10 +14,18 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.sets.strings import TextPattern
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
-from tokenfst.automata.tools.declared.choosing import Chosen
-from tokenfst.automata.tools.declared.definitions import Tool
-from tokenfst.automata.tools.declared.formats import CallFormat
-from tokenfst.automata.tools.declared.sketches import Form, Json, Sketch, any_text, either, sequence, wrapped
+from tokenfst.automata.tools.definitions.choosing import Chosen
+from tokenfst.automata.tools.definitions.definitions import Tool
+from tokenfst.automata.tools.definitions.formats import CallFormat
+from tokenfst.automata.tools.definitions.sketches import (
+    Form,
+    Json,
+    Sketch,
+    any_text,
+    either,
+    sequence,
+    wrapped,
+)
 from tokenfst.automata.tools.inputs import check_texts, element_input, json_input, python_input, without
 from tokenfst.automata.tools.python_arguments import python_arguments
 from tokenfst.budget import Budget

@@ -20,8 +20,8 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text.literals import string_code
 from tokenfst.automata.structural_tags.documents.xml_styles import Style
-from tokenfst.automata.tools.declared.definitions import Tool
-from tokenfst.automata.tools.declared.sketches import Json, Sketch, constant, either, sequence
+from tokenfst.automata.tools.definitions.definitions import Tool
+from tokenfst.automata.tools.definitions.sketches import Json, Sketch, constant, either, sequence
 from tokenfst.errors import ConstraintError, ToolError
 
 _NO_TEXT = {

@@ -27,7 +27,7 @@ from tokenfst.automata.json_schema.writing.writer import START, OwnMembers, Rule
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text import literals
-from tokenfst.automata.tools.declared.places import placed
+from tokenfst.automata.tools.definitions.places import placed
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 

@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from tokenfst.arguments import checked_but, shown
-from tokenfst.automata.json_schema.door import json_object, json_schema
+from tokenfst.automata.json_schema.json_schema import json_object, json_schema
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.automata.structural_tags.marks import Marks, TokenTable
+from tokenfst.automata.structural_tags.special_tokens import Marks, TokenTable
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.declared.choosing import Chosen, read_choice
-from tokenfst.automata.tools.declared.definitions import check_flag, read_tools, refuse_others
-from tokenfst.automata.tools.declared.formats import CallFormat, format_named
-from tokenfst.automata.tools.declared.places import placed
-from tokenfst.automata.tools.declared.sketches import Json
+from tokenfst.automata.tools.definitions.choosing import Chosen, read_choice
+from tokenfst.automata.tools.definitions.definitions import check_flag, read_tools, refuse_others
+from tokenfst.automata.tools.definitions.formats import CallFormat, format_named
+from tokenfst.automata.tools.definitions.places import placed
+from tokenfst.automata.tools.definitions.sketches import Json
 from tokenfst.automata.tools.documents import Plan, Reasoning
-from tokenfst.automata.tools.door import planned, read_reasoning, read_special
+from tokenfst.automata.tools.tools import planned, read_reasoning, read_special
 from tokenfst.budget import Budget
 from tokenfst.errors import ToolError
 

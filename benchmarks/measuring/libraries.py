@@ -17,7 +17,7 @@ import numpy as np
 
 import tokenfst
 from tokenfst import Vocabulary
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 
 Encode = Callable[[str], list[int]]

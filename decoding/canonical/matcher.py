@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.decoding.canonical.nodes import Node
-from tokenfst.decoding.matchers.walked import NodeMatcher
+from tokenfst.decoding.matchers.node_matcher import NodeMatcher
 
 if TYPE_CHECKING:
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton

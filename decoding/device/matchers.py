@@ -35,7 +35,7 @@ from tokenfst.errors import BudgetExceeded, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from tokenfst.decoding.matchers.walked import NodeMatcher
+    from tokenfst.decoding.matchers.node_matcher import NodeMatcher
 
 Overflow = Literal["grow", "evict", "raise"]
 _FIRST = 2

@@ -18,14 +18,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.json_schema.door import json_object, json_schema
+from tokenfst.automata.json_schema.json_schema import json_object, json_schema
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
-from tokenfst.automata.structural_tags.door import structural_tag
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.automata.structural_tags.structural_tag import structural_tag
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher

@@ -1,10 +1,10 @@
-"""The short way in: ``Generator`` takes a model and a Python type and returns an instance of it.
+"""``Generator``: takes a model and a Python type, and returns an instance of that type.
 
-Everything here is put together out of other rooms: what a type or constraint means (``targets``, ``tool_calls``) and
-how a server is told (``said``), a model that generates under it (``hosts``, ``transformers_host``, ``llama_host``,
-``mlx_host``, ``genai_host``; a server: ``endpoint``, ``openai_host``), pieces of text as they come (``stream``), and
-the face of all (``generator``).
+It combines other rooms. ``targets`` and ``tool_calls`` turn a type or constraint into a language and a parser;
+``server_targets`` turns it into a request that a server understands. ``hosts`` is the protocol of anything that
+generates, implemented by ``transformers_host``, ``llama_host``, ``mlx_host`` and ``genai_host`` for local models and by
+``openai_host`` with ``endpoint`` for servers. ``stream`` yields text as it arrives.
 
-Read in this order: ``said``, ``targets``, ``tool_calls``, ``endpoint``, ``hosts``, ``transformers_host``,
+Read in this order: ``server_targets``, ``targets``, ``tool_calls``, ``endpoint``, ``hosts``, ``transformers_host``,
 ``llama_host``, ``mlx_host``, ``genai_host``, ``openai_host``, ``stream``, ``generator``.
 """

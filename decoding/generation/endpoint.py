@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from tokenfst.arguments import checked_but
-from tokenfst.decoding.generation.said import Said
+from tokenfst.decoding.generation.server_targets import Said
 from tokenfst.errors import ArgumentValueError, ModelError
 
 Server: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "openai"]

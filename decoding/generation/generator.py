@@ -15,12 +15,12 @@ from typing import Any, TypeVar, overload
 
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.tools.reading.replies import ToolCall
+from tokenfst.clock_cache import Recent
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
 from tokenfst.decoding.generation.tool_calls import tool_target
 from tokenfst.errors import ArgumentValueError, ModelError, VocabularyMismatchError
-from tokenfst.recent import Recent
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _T = TypeVar("_T")

@@ -9,12 +9,12 @@ from tokenfst.arguments import shown
 from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.clock_cache import Recent
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.generation.endpoint import Endpoint
 from tokenfst.decoding.generation.targets import Compiled, Target
 from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
-from tokenfst.recent import Recent
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Prompt: TypeAlias = "str | Sequence[Mapping[str, Any]]"

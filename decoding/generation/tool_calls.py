@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.door import tools
 from tokenfst.automata.tools.reading.replies import ToolCall
-from tokenfst.decoding.generation.said import Said, any_spelling
+from tokenfst.automata.tools.tools import tools
+from tokenfst.decoding.generation.server_targets import Said, any_spelling
 from tokenfst.decoding.generation.targets import Target
 from tokenfst.errors import ParseError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.budget import Budget
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.models.language_model import LanguageModel, as_language_model
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.decoding.search.jump_forward import Encode

@@ -1,5 +1,6 @@
-"""Matchers in Python: those that follow the rows of a batch, and those that count tokens exactly.
+"""Matchers in Python: those that follow the rows of a batch, and those with exact token budgets.
 
-Read in this order: ``history`` (the way here), ``walked`` (matchers over anything that can be walked), ``reach`` and
-``reach_matcher`` (exact numbers of tokens), ``prefixes`` (which matcher belongs to a row's ids).
+Read in this order: ``history`` (the nodes and tokens of one decoding), ``node_matcher`` (a matcher over any graph of
+nodes), ``reach`` and ``reach_matcher`` (exact token budgets for push-down automata), ``prefixes`` (finds the matcher of
+a row by its token ids).
 """

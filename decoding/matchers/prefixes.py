@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 import tokenfst._native as _native
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
-from tokenfst.decoding.matchers.walked import NodeMatcher
+from tokenfst.decoding.matchers.node_matcher import NodeMatcher
 from tokenfst.errors import MaskBufferError, MatcherError
 
 AnyMatcher: TypeAlias = _native.Matcher | NodeMatcher[Any]

@@ -16,9 +16,9 @@ from typing import Any, Protocol, Self
 
 import tokenfst._native as _native
 from tokenfst._native import Matcher
+from tokenfst.decoding.matchers.node_matcher import NodeMatcher
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach import START, Bits, Reach, reach_of
-from tokenfst.decoding.matchers.walked import NodeMatcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -14,7 +14,7 @@ import numpy as np
 from tokenfst.arguments import checked, refuse
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.history import WalkHistory
-from tokenfst.decoding.matchers.walked import write_mask
+from tokenfst.decoding.matchers.node_matcher import write_mask
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import ArgumentValueError, MaskBufferError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

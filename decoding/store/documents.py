@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
-from tokenfst.automata.structural_tags.door import structural_tag
+from tokenfst.automata.structural_tags.structural_tag import structural_tag
 from tokenfst.budget import Budget
 from tokenfst.decoding.store.keys import compiler
 from tokenfst.errors import ConstraintError

@@ -13,7 +13,7 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
-from tokenfst.decoding.compiling.door import compile, over_symbols
+from tokenfst.decoding.compiling.compile import compile, over_symbols
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.documents import Document

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tokenfst.automata.languages.shown.readable import quoted
+from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.pictures.drawing import Drawing, Edge, draw_graph
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -23,8 +23,8 @@ from tokenfst._native import Matcher
 from tokenfst.automata.captures.reader import Part
 from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
-from tokenfst.automata.languages.shown import explanation
-from tokenfst.automata.languages.shown.explanation import Explanation, Following
+from tokenfst.automata.languages.display import explanation
+from tokenfst.automata.languages.display.explanation import Explanation, Following
 from tokenfst.decoding.token_automata.reading_tokens import Heats, parts_of, special_tokens
 from tokenfst.decoding.token_automata.tracing import mask_of
 from tokenfst.errors import ConstraintError

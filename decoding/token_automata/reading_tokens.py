@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import tokenfst._native as _native
-from tokenfst.automata.captures.heat import temperature_of
 from tokenfst.automata.captures.reader import Part, Reader, feed_parts
 from tokenfst.automata.captures.run import Run
+from tokenfst.automata.captures.temperature import temperature_of
 from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.errors import ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

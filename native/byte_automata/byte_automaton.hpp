@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "expression_forms/blame.hpp"
+#include "expression_forms/growth_report.hpp"
 #include "expression_forms/digests.hpp"
 #include "byte_automata/columns.hpp"
 #include "threads/fork_gate.hpp"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "fst/graph.hpp"
-#include "threads/in_use.hpp"
+#include "threads/exclusive_use.hpp"
 
 namespace tokenfst::fst {
 

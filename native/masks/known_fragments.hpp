@@ -11,7 +11,7 @@
 
 #include "expression_forms/canonical_keys.hpp"
 #include "masks/fragment_builder.hpp"
-#include "threads/making.hpp"
+#include "threads/in_progress.hpp"
 #include "walks/plain_walk.hpp"
 
 namespace tokenfst {

@@ -18,9 +18,9 @@
 #include "support/boxed.hpp"
 #include "matching/budgeted_tokens.hpp"
 #include "matching/excluded_tokens.hpp"
-#include "threads/in_use.hpp"
+#include "threads/exclusive_use.hpp"
 #include "token_automata/token_automaton.hpp"
-#include "matching/trail.hpp"
+#include "matching/history.hpp"
 
 namespace tokenfst {
 

@@ -11,7 +11,7 @@
 #include "walks/ask_tree.hpp"
 #include "masks/composition.hpp"
 #include "byte_automata/lengths.hpp"
-#include "threads/making.hpp"
+#include "threads/in_progress.hpp"
 #include "token_automata/reserves.hpp"
 
 namespace tokenfst {

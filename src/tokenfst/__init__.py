@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.images.folding import case_insensitive
     from tokenfst.automata.images.rewriting import rewrite
     from tokenfst.automata.json_schema.changes import schema_changes
-    from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+    from tokenfst.automata.json_schema.json_schema import json_object, json_schema, json_value
     from tokenfst.automata.languages.constraint import Constraint
     from tokenfst.automata.languages.language import Language
     from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from tokenfst.automata.pieces.unordered import unordered
     from tokenfst.automata.python_text.objects import python_calls, python_object
     from tokenfst.automata.regex.translate import regex
-    from tokenfst.automata.structural_tags.door import structural_tag
+    from tokenfst.automata.structural_tags.structural_tag import structural_tag
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
-    from tokenfst.automata.tools.door import tools
     from tokenfst.automata.tools.reading.reader import ToolParser
     from tokenfst.automata.tools.reading.replies import ToolCall, ToolReply
     from tokenfst.automata.tools.requests import from_openai
+    from tokenfst.automata.tools.tools import tools
     from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
     from tokenfst.automata.weights.choices import weighted_template
     from tokenfst.automata.weights.edits import weighted_edits
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.weights.preferences import boost, prefer
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
-    from tokenfst.decoding.compiling.door import compile
+    from tokenfst.decoding.compiling.compile import compile
     from tokenfst.decoding.device.automaton import DeviceAutomaton
     from tokenfst.decoding.device.composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device.generate import DeviceGenerate
@@ -302,7 +302,7 @@ _PLACES = {
     "case_insensitive": "automata.images.folding",
     "choices": "automata.pieces.taxonomy",
     "classify": "decoding.labels.scoring",
-    "compile": "decoding.compiling.door",
+    "compile": "decoding.compiling.compile",
     "concepts": "automata.pieces.concepts",
     "contains_all": "automata.pieces.concepts",
     "contains_in_order": "automata.pieces.concepts",
@@ -317,9 +317,9 @@ _PLACES = {
     "generate": "decoding.search.jump_forward",
     "hierarchy": "automata.pieces.taxonomy",
     "hierarchy_labels": "automata.pieces.taxonomy",
-    "json_object": "automata.json_schema.door",
-    "json_schema": "automata.json_schema.door",
-    "json_value": "automata.json_schema.door",
+    "json_object": "automata.json_schema.json_schema",
+    "json_schema": "automata.json_schema.json_schema",
+    "json_value": "automata.json_schema.json_schema",
     "label_lists": "decoding.labels.lists",
     "label_probabilities": "decoding.labels.scoring",
     "lark_grammar": "automata.notations.lark_syntax",
@@ -344,12 +344,12 @@ _PLACES = {
     "speculative_generate": "decoding.search.speculation",
     "start_rows": "decoding.rows.reach_rows",
     "stream_json": "automata.events.partial",
-    "structural_tag": "automata.structural_tags.door",
+    "structural_tag": "automata.structural_tags.structural_tag",
     "substring_of": "automata.grammars.lists",
     "template": "automata.grammars.templates",
     "text_until": "automata.grammars.lists",
     "token_class": "automata.pieces.tokens",
-    "tools": "automata.tools.door",
+    "tools": "automata.tools.tools",
     "top_labels": "decoding.labels.search",
     "train_hmm": "decoding.particles.hmm_training",
     "unordered": "automata.pieces.unordered",

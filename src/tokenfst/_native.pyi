@@ -134,7 +134,7 @@ def characters(
     limit: int,
     seconds: float,
 ) -> tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...], bool] | None: ...
-def word_room(
+def word_counts(
     classes: npt.NDArray[np.uint8],
     table: npt.NDArray[np.uint32],
     accepting: npt.NDArray[np.bool_],

@@ -14,12 +14,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MOVED = {
-    "automata.drawing": "automata.languages.shown.drawing",
+    "automata.drawing": "automata.languages.display.drawing",
     "automata.expression": "automata.expressions.expression",
     "automata.fst": "automata.openfst.fst",
     "automata.fst_files": "automata.openfst.files",
     "automata.grammar": "automata.grammars.grammar",
-    "automata.languages.drawing": "automata.languages.shown.drawing",
+    "automata.languages.drawing": "automata.languages.display.drawing",
     "automata.lark_syntax": "automata.notations.lark_syntax",
     "decoding.abs": "decoding.search.beam_search",
     "decoding.artifact": "decoding.token_automata.artifact",

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 import tokenfst.compat.xgrammar as ours  # noqa: E402
 from tokenfst import Vocabulary  # noqa: E402
 from tokenfst.automata.languages.language import Language  # noqa: E402
-from tokenfst.automata.structural_tags.door import structural_tag  # noqa: E402
+from tokenfst.automata.structural_tags.structural_tag import structural_tag  # noqa: E402
 from tokenfst.compat.xgrammar import builtin_structural_tag as ours_by_model  # noqa: E402
 from tokenfst.errors import MaskBufferError, ToolError  # noqa: E402
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tokenfst.recent import Recent
+from tokenfst.clock_cache import Recent
 
 
 def test_the_oldest_goes() -> None:

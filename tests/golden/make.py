@@ -16,10 +16,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata import learned
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

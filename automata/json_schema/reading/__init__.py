@@ -1,7 +1,7 @@
 """From a schema document to sets of values, one level of a value at a time.
 
-Read in this order: ``source`` (documents, identifiers, references) with ``metaschemas`` (the drafts' own documents),
-``keywords`` (their form and draft), ``forms`` (whether all have the form that their draft asks for), ``meaning`` (the
-applicators) with ``keys`` (which schemas say the same), ``leaves`` (the keywords of one type), ``rivals`` (``oneOf``),
-``unevaluated`` and ``closing``.
+Read in this order: ``source`` (documents, identifiers, references) with ``metaschemas`` (the official meta-schemas),
+``keywords`` (which draft knows which keyword, and in what form), ``forms`` (checks the form of every keyword in a
+document), ``meaning`` (applicators) with ``keys`` (keys under which equal sub-schemas are shared), ``leaves`` (keywords
+of one type), ``overlaps`` (which branches of a ``oneOf`` can overlap), ``unevaluated`` and ``closing``.
 """

@@ -24,7 +24,7 @@ from tokenfst.automata.json_schema.reading.closing import Closing, closing
 from tokenfst.automata.json_schema.reading.keys import key_of
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.json_schema.reading.leaves import Leaves
-from tokenfst.automata.json_schema.reading.rivals import suspects
+from tokenfst.automata.json_schema.reading.overlaps import suspects
 from tokenfst.automata.json_schema.reading.source import MAPPINGS, Place, Resource, Source, json_type
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
 from tokenfst.automata.json_schema.sets import strings as schema_strings

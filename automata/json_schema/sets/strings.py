@@ -27,8 +27,8 @@ from tokenfst.automata.json_values.strings import (
 )
 from tokenfst.automata.languages.emptiness import has_a_word, has_word
 from tokenfst.automata.languages.language import Language
+from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
-from tokenfst.recent import Recent
 
 _MOST_PAIRS = 16
 """So many pairs of cells are met one by one; cells that would make more are one language first."""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tokenfst._native import plain_parts
 from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import Budget
+from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
-from tokenfst.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,10 +18,10 @@ from tokenfst.automata.json_schema.sets.constants import Whole, listed_values
 from tokenfst.automata.json_schema.sets.formula import NONE, Formula
 from tokenfst.automata.json_schema.sets.shape import Shape
 from tokenfst.automata.json_schema.sets.strings import subset_of_words
+from tokenfst.automata.json_schema.writing.cardinality import Supply
 from tokenfst.automata.json_schema.writing.contains import Counting
-from tokenfst.automata.json_schema.writing.fresh import fresh_text, room
+from tokenfst.automata.json_schema.writing.distinct import fresh_text, room
 from tokenfst.automata.json_schema.writing.layout import Differs
-from tokenfst.automata.json_schema.writing.supply import Supply
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.shape import EVERY
 from tokenfst.automata.json_schema.sets.strings import Strings, has_surrogate
 from tokenfst.automata.json_schema.writing.choices import Groups, choices, subsets
-from tokenfst.automata.json_schema.writing.fresh import (
+from tokenfst.automata.json_schema.writing.distinct import (
     MANY,
     MOST_LISTED,
     MOST_OPTIONS,

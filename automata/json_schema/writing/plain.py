@@ -30,7 +30,7 @@ from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
 from tokenfst.automata.json_schema.sets.strings import has_surrogate, words
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.recent import Recent
+from tokenfst.clock_cache import Recent
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer

@@ -35,8 +35,8 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.expressions.program import Program, program_of
 from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.emptiness import is_known_to_have_word
-from tokenfst.automata.languages.shown.readable import shorten
 from tokenfst.automata.rules.graph import COMPOSED, Rules, name_of
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded

@@ -34,14 +34,14 @@ from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGERS, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, any_string, spelled
-from tokenfst.automata.json_schema.writing.fresh import fresh_text
+from tokenfst.automata.json_schema.writing.distinct import fresh_text
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Differs, Layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.numbers import number_texts
 from tokenfst.automata.json_schema.writing.plain import PlainSchemas, plain_key, scalar_key
+from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
-from tokenfst.recent import Recent
 
 START = "value"
 """The rule of the whole text."""

@@ -20,8 +20,8 @@ from typing import Any
 from tokenfst._native import SignedText
 from tokenfst.automata.events.event import Event, event
 from tokenfst.automata.events.json_events import JsonEvents
-from tokenfst.automata.structural_tags.signs import Closed, Ended, Sign, squeezed
-from tokenfst.automata.tools.declared.sketches import Role
+from tokenfst.automata.structural_tags.sentinels import Closed, Ended, Sign, squeezed
+from tokenfst.automata.tools.definitions.sketches import Role
 from tokenfst.automata.tools.reading.elements import Elements
 from tokenfst.automata.tools.reading.replies import Signed, ToolCall
 from tokenfst.automata.tools.reading.values import PythonText, finite

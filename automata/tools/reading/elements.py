@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenfst.automata.structural_tags.documents.xml_styles import Style
-from tokenfst.automata.structural_tags.signs import Ended
+from tokenfst.automata.structural_tags.sentinels import Ended
 from tokenfst.automata.tools.reading.values import read_json
 
 _SPACE = " \t\n\r"

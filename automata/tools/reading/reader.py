@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tokenfst._native import SignedText
+from tokenfst.automata.languages.display.explanation import Following, following
 from tokenfst.automata.languages.operands import encode
-from tokenfst.automata.languages.shown.explanation import Following, following
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
-from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended
-from tokenfst.automata.tools.declared.definitions import Tool
-from tokenfst.automata.tools.declared.sketches import Role
+from tokenfst.automata.structural_tags.sentinels import Begun, Closed, Ended
+from tokenfst.automata.tools.definitions.definitions import Tool
+from tokenfst.automata.tools.definitions.sketches import Role
 from tokenfst.automata.tools.reading.call_events import CallEvents
 from tokenfst.automata.tools.reading.elements import Elements
 from tokenfst.automata.tools.reading.replies import Signed, ToolCall, ToolReply

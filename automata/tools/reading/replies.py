@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenfst._native import ByteAutomaton
-from tokenfst.automata.structural_tags.signs import Kinds, Opened, Sign
-from tokenfst.automata.tools.declared.definitions import Tool
-from tokenfst.automata.tools.declared.formats import CallFormat
-from tokenfst.automata.tools.declared.sketches import Role
+from tokenfst.automata.structural_tags.sentinels import Kinds, Opened, Sign
+from tokenfst.automata.tools.definitions.definitions import Tool
+from tokenfst.automata.tools.definitions.formats import CallFormat
+from tokenfst.automata.tools.definitions.sketches import Role
 from tokenfst.errors import ConstraintError
 
 

@@ -10,7 +10,7 @@
 #include "bindings/values/suffix.hpp"
 #include "bindings/values/word_tree.hpp"
 #include "python/live_states.hpp"
-#include "words/word_room.hpp"
+#include "words/word_counts.hpp"
 
 namespace tokenfst {
 
@@ -23,7 +23,7 @@ void bind_values(nanobind::module_& m) {
   bind_spelling(m);
   bind_word_tree(m);
   bind_live_states(m);
-  bind_word_room(m);
+  bind_word_counts(m);
   bind_machine(m);
   bind_program(m);
   bind_suffix_automaton(m);

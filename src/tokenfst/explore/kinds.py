@@ -30,7 +30,7 @@ def _regex(text: str, vocabulary: Vocabulary, budget: Budget) -> Constraint:
 
 
 def _schema(text: str, vocabulary: Vocabulary, budget: Budget) -> Constraint:
-    from tokenfst.automata.json_schema.door import json_schema
+    from tokenfst.automata.json_schema.json_schema import json_schema
 
     return json_schema(text, budget=budget)
 
@@ -48,7 +48,7 @@ def _gbnf(text: str, vocabulary: Vocabulary, budget: Budget) -> Constraint:
 
 
 def _tag(text: str, vocabulary: Vocabulary, budget: Budget) -> Constraint:
-    from tokenfst.automata.structural_tags.door import structural_tag
+    from tokenfst.automata.structural_tags.structural_tag import structural_tag
 
     return structural_tag(text, vocabulary=vocabulary, budget=budget)
 

@@ -13,12 +13,12 @@ from contextlib import suppress
 from typing import Any
 
 from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.display.explanation import Explanation
+from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.languages.operands import encode
-from tokenfst.automata.languages.shown.explanation import Explanation
-from tokenfst.automata.languages.shown.readable import quoted
 from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata.drawing import named
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.decoding.token_automata.tracing import Step, Trace, mask_of, trace

@@ -12,8 +12,8 @@ from typing import Any
 
 from tokenfst.automata.characters.utf8 import Ranges, normalize
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.automata.languages.shown.drawing import bytes_label
-from tokenfst.automata.languages.shown.readable import character_class, quoted
+from tokenfst.automata.languages.display.drawing import bytes_label
+from tokenfst.automata.languages.display.readable import character_class, quoted
 from tokenfst.automata.languages.texts.walk import Walk
 from tokenfst.explore.layout import place
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import tokenfst.errors as errors
 from tokenfst.budget import Budget
+from tokenfst.clock_cache import Recent
 from tokenfst.explore.kinds import KINDS
 from tokenfst.explore.opened import MOST_LISTED, MOST_STATES, MOST_TOKENS, Opened
-from tokenfst.recent import Recent
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _KEPT = 8

@@ -15,9 +15,9 @@ import numpy as np
 import ray
 
 from tokenfst.budget import Budget
+from tokenfst.clock_cache import Recent
 from tokenfst.decoding.store.store import Automaton, Store, automaton_of
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.recent import Recent
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _KEPT = 256

@@ -31,14 +31,14 @@ from tokenfst.cli.questions.checking import check_text, check_tokens
 from tokenfst.cli.questions.comparing import compare
 from tokenfst.cli.questions.sampling import sample_tokens
 from tokenfst.cli.questions.schema_changes import as_json as changes_as_json
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.clock_cache import Recent
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.compiling.missing_bytes import warn_unspellable
 from tokenfst.decoding.store.documents import Document
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.store import Automaton, Store
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import StoreWarning, UnspellableWarning
-from tokenfst.recent import Recent
 from tokenfst.server.refusals import Refused, refused, unknown_id
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -22,10 +22,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tokenfst.clock_cache import Recent
 from tokenfst.decoding.store.batch import members_of
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError
-from tokenfst.recent import Recent
 from tokenfst.server.limits import Limits
 from tokenfst.server.questions import Asked, answer
 from tokenfst.server.refusals import Refused, refused

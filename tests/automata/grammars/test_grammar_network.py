@@ -30,7 +30,7 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.grammars.network import Network, network
-from tokenfst.automata.languages.shown.readable import character_class, readable
+from tokenfst.automata.languages.display.readable import character_class, readable
 from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.running.parts import in_parts
 
 from reference.json.json_schema_worlds import INSTANCES, schemas
-from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+from tokenfst.automata.json_schema.json_schema import json_object, json_schema, json_value
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.errors import (
     BudgetExceeded,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import EmptyLanguageError
 
 WIDE = {f"p{k}": {"type": "string", "minLength": 3} for k in range(40)}

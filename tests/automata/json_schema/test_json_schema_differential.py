@@ -24,7 +24,7 @@ from reference.json.json_schema_documents import documents, instances, near
 from reference.json.json_schema_order import ordered
 from reference.json.json_spelling import is_spelled, without_fractions
 from tokenfst import allocate_token_bitmask, compile
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError, SchemaError, UnsupportedSchemaError
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenfst.automata.formats.registry import FORMATS
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.errors import UnsupportedSchemaError
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from reference.json.json_schema_worlds import INSTANCES, schemas
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, UnsupportedSchemaError
 
 # --- additional properties ----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import pytest
 
 from reference.json.json_schema_order import ordered
 from reference.json.json_spelling import without_fractions
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 

@@ -24,7 +24,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, Type
 from typing_extensions import TypedDict  # pydantic takes that of typing from Python 3.12 on
 
 from reference.json.python_models import walk
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import (
     ConstraintError,
     EmptyLanguageError,

@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from reference.json.python_models import LEAVES, Typed, random_type, walk
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 

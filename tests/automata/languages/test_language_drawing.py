@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tokenfst.automata.expressions.expression import ALL_BYTES
+from tokenfst.automata.languages.display.drawing import bytes_label
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.shown.drawing import bytes_label
 from tokenfst.automata.pictures.drawing import Edge, check_size, draw_graph
 from tokenfst.automata.regex.translate import regex
 from tokenfst.errors import DrawingError, MissingDependencyError

@@ -26,7 +26,7 @@ from tokenfst.automata.expressions.expression import (
     union,
 )
 from tokenfst.automata.json_values.strings import json_string
-from tokenfst.automata.languages.shown.readable import readable
+from tokenfst.automata.languages.display.readable import readable
 from tokenfst.automata.rules.permutations import written_out
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

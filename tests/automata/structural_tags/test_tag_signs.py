@@ -12,9 +12,9 @@ from reference.tools.structural_tags import World
 from tokenfst import Grammar, Language, structural_tag
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.reading import read_document
-from tokenfst.automata.structural_tags.marks import Marks
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended, Opened, Signs
+from tokenfst.automata.structural_tags.sentinels import Begun, Closed, Ended, Opened, Signs
+from tokenfst.automata.structural_tags.special_tokens import Marks
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.errors import StructuralTagError
 

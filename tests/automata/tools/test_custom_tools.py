@@ -14,7 +14,7 @@ import tokenfst
 from reference.tools.tool_texts import text_of
 from tokenfst import ParseError, ToolError
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.declared.formats import FORMATS
+from tokenfst.automata.tools.definitions.formats import FORMATS
 
 NESTED = r"""start: "(" start ")" | start "," start | /[a-z "'é🙂\n\\<]+/"""
 each_format = pytest.mark.parametrize("format", list(FORMATS))

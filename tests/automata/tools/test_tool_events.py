@@ -17,13 +17,13 @@ from reference.json.json_events import events as events_of
 from reference.tools.tool_texts import Calls, text_of
 from tokenfst import ParseError
 from tokenfst.automata.events.event import Event
-from tokenfst.automata.structural_tags.marks import Marks
+from tokenfst.automata.structural_tags.special_tokens import Marks
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.declared.choosing import Chosen
-from tokenfst.automata.tools.declared.definitions import read_tools
-from tokenfst.automata.tools.declared.formats import FORMATS, CallFormat
+from tokenfst.automata.tools.definitions.choosing import Chosen
+from tokenfst.automata.tools.definitions.definitions import read_tools
+from tokenfst.automata.tools.definitions.formats import FORMATS, CallFormat
 from tokenfst.automata.tools.documents import Plan
-from tokenfst.automata.tools.door import planned
+from tokenfst.automata.tools.tools import planned
 
 _INNER = {"type": "object", "properties": {"x": {"type": "string"}, "on": {"type": "boolean"}}}
 _PARAMETERS = {

@@ -20,7 +20,7 @@ from reference.tools.tool_texts import STYLES, Calls, text_of
 from reference.tools.xml_parameters import STOPS
 from tokenfst import ParseError, ToolReply
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.declared.formats import FORMATS
+from tokenfst.automata.tools.definitions.formats import FORMATS
 from tokenfst.automata.tools.python_arguments import python_arguments
 from tokenfst.automata.tools.reading.values import PythonText, read_python
 

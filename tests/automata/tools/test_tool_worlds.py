@@ -10,12 +10,12 @@ import pytest
 
 from reference.tools.tool_readings import Reading, block_readings, readings
 from tokenfst import ParseError
-from tokenfst.automata.structural_tags.marks import Marks
-from tokenfst.automata.tools.declared.choosing import Chosen
-from tokenfst.automata.tools.declared.definitions import read_tools
-from tokenfst.automata.tools.declared.formats import CallFormat
+from tokenfst.automata.structural_tags.special_tokens import Marks
+from tokenfst.automata.tools.definitions.choosing import Chosen
+from tokenfst.automata.tools.definitions.definitions import read_tools
+from tokenfst.automata.tools.definitions.formats import CallFormat
 from tokenfst.automata.tools.documents import Plan
-from tokenfst.automata.tools.door import planned
+from tokenfst.automata.tools.tools import planned
 
 SCHEMA = {"type": "object", "properties": {"a": {"enum": [1, ">"]}}}
 ARGUMENTS = ("{}", '{"a":1}', '{"a":">"}', '{"a": 1}', '{"a": ">"}')

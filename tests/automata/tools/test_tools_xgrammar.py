@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tokenfst import Language, structural_tag, tools
-from tokenfst.automata.tools.declared.formats import FORMATS
+from tokenfst.automata.tools.definitions.formats import FORMATS
 
 xgrammar = pytest.importorskip("xgrammar", reason="the table is compared with xgrammar's")
 

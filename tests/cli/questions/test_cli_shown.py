@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tokenfst import Language, regex
-from tokenfst.automata.languages.shown.explanation import Following
-from tokenfst.automata.languages.shown.readable import cells, character_class
+from tokenfst.automata.languages.display.explanation import Following
+from tokenfst.automata.languages.display.readable import cells, character_class
 from tokenfst.cli.output.terminal import byte_size, counted, duration, json_bytes, plain, pointed, quoted
 
 SURROGATES = range(0xD800, 0xE000)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, fill_bitmasks, unpack_bitmask
 from tokenfst.errors import MaskBufferError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.engines.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import LogitsError, MaskBufferError, TokenBudgetError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ import pytest
 from tests.support.engines.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.errors import LogitsError, MaskBufferError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -27,7 +27,7 @@ from tests.decoding.token_automata.test_token_groups import (
 from tokenfst import EmptyLanguageError, Grammar, Language, Vocabulary, regex
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.expression import Expr
-from tokenfst.automata.languages.shown.readable import readable
+from tokenfst.automata.languages.display.readable import readable
 from tokenfst.errors import ConstraintError
 
 

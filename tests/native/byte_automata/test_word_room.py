@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tokenfst._native import word_room
+from tokenfst._native import word_counts
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.regex.translate import regex
 
@@ -71,7 +71,7 @@ def expected(dfa: Dfa, excluded: int, numbers: list[int], longest: int) -> tuple
 def test_against_counting(pattern: str, excluded: int) -> None:
     dfa = regex(pattern).determinize()
     numbers, longest = [3, 30], 12
-    count, thin, lengths = word_room(
+    count, thin, lengths = word_counts(
         dfa.classes, dfa.table, dfa.accepting, dfa.start, excluded, MANY, numbers, longest
     )
     wanted = expected(dfa, excluded, numbers, longest)

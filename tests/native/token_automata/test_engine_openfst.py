@@ -14,7 +14,7 @@ from reference.expressions.random_expressions import random_expression
 from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.openfst import fst
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError, UnspellableWarning
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -7,7 +7,7 @@ import random
 from reference.expressions.random_expressions import random_expression, random_word
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.languages.language import Language
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

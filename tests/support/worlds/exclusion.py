@@ -9,7 +9,7 @@ import numpy as np
 from tokenfst import Vocabulary, allocate_token_bitmask
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.exclusion_marks import fresh, opened
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 

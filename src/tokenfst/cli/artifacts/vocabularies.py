@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.automata.languages.shown.drawing import bytes_label
+from tokenfst.automata.languages.display.drawing import bytes_label
 from tokenfst.cli.constraints import options
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.tokens import WidthOptions

@@ -19,7 +19,7 @@ from tokenfst.cli.output.terminal import UsageError, warn
 from tokenfst.errors import ConstraintError, EmptyLanguageError, SchemaError
 
 if TYPE_CHECKING:
-    from tokenfst.automata.json_schema.door import SchemaGrammar, SchemaLanguage
+    from tokenfst.automata.json_schema.json_schema import SchemaGrammar, SchemaLanguage
 
 _PANEL = "JSON Schema"
 _OPTIONS = (
@@ -197,7 +197,7 @@ class SchemaOptions:
                 if getattr(self, name) is not None:
                     raise UsageError(f"--{name.replace('_', '-')} goes with --json-schema")
             return None
-        from tokenfst.automata.json_schema.door import json_schema
+        from tokenfst.automata.json_schema.json_schema import json_schema
 
         documents: dict[str, str] = {}
         for given in self.document or ():

@@ -67,7 +67,7 @@ class TagOptions:
             if self.tag_vocabulary is not None or self.special_tokens is not None:
                 raise UsageError("--tag-vocabulary and --special-tokens go with --structural-tag")
             return None
-        from tokenfst.automata.structural_tags.door import structural_tag
+        from tokenfst.automata.structural_tags.structural_tag import structural_tag
         from tokenfst.tokenizers.adapters.sources import load_vocabulary
 
         path = self.structural_tag

@@ -102,14 +102,14 @@ def explain(error: BaseException) -> str:
 
 def plain(data: bytes) -> str:
     """``data`` on one line, with escapes for what cannot be printed."""
-    from tokenfst.automata.languages.shown.readable import cells
+    from tokenfst.automata.languages.display.readable import cells
 
     return "".join(shown for _, shown in cells(data))
 
 
 def quoted(data: bytes, limit: int | None = None) -> str:
     """``readable.quoted``, which is imported when there is something to print."""
-    from tokenfst.automata.languages.shown import readable
+    from tokenfst.automata.languages.display import readable
 
     return readable.quoted(data, limit)
 
@@ -117,7 +117,7 @@ def quoted(data: bytes, limit: int | None = None) -> str:
 def pointed(data: bytes, place: int, width: int = 72) -> tuple[str, str]:
     """The surroundings of byte ``place`` of ``data`` on one line, and a line with a caret under that
     place."""
-    from tokenfst.automata.languages.shown.readable import cells
+    from tokenfst.automata.languages.display.readable import cells
 
     shown = cells(data)
     at = sum(begin <= place for begin, _ in shown) - (place < len(data))

@@ -15,8 +15,8 @@ import typer
 
 from tokenfst._native import Matcher
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.display.explanation import Explanation, Following
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.shown.explanation import Explanation, Following
 from tokenfst.cli.constraints import options
 from tokenfst.cli.constraints.symbols import SymbolResult, check_symbols
 from tokenfst.cli.input import groups

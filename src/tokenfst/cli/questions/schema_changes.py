@@ -38,7 +38,7 @@ def diff_schemas(old: Path, new: Path, both_ways: bool, budget: Budget, json: bo
 
 
 def _read(path: Path, budget: Budget) -> ComparedSchema:
-    from tokenfst.automata.json_schema.door import json_schema
+    from tokenfst.automata.json_schema.json_schema import json_schema
 
     text = read_text(path, "the schema")
     try:

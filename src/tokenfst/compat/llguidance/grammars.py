@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from tokenfst.arguments import shown
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar

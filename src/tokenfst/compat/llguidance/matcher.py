@@ -21,7 +21,7 @@ from tokenfst.compat.llguidance.grammars import (
     warnings_of,
 )
 from tokenfst.compat.llguidance.tokenizer import LOOK_BACK, LLTokenizer
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded, TokenfstError

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
-from tokenfst.automata.tools.declared.formats import CallFormat, format_named
+from tokenfst.automata.tools.definitions.formats import CallFormat, format_named
 from tokenfst.automata.tools.documents import K3_SIGNS
-from tokenfst.automata.tools.door import tools as tool_constraint
+from tokenfst.automata.tools.tools import tools as tool_constraint
 from tokenfst.compat.xgrammar.openai_tool_call_schema import (
     AllowedToolChoiceParam,
     AllowedToolsParam,

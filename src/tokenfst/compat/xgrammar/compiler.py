@@ -13,7 +13,7 @@ from tokenfst.arguments import shown
 from tokenfst.compat.xgrammar.exception import DeserializeFormatError, Unsupported, raising
 from tokenfst.compat.xgrammar.grammar import Grammar
 from tokenfst.compat.xgrammar.tokenizer_info import VERSION, TokenizerInfo, written
-from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

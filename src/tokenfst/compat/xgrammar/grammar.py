@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from tokenfst.automata.expressions.expression import concat, union
 from tokenfst.automata.grammars.assembly import Assembly
-from tokenfst.automata.json_schema.door import json_schema, json_value
+from tokenfst.automata.json_schema.json_schema import json_schema, json_value
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
-from tokenfst.automata.structural_tags.door import structural_tag
+from tokenfst.automata.structural_tags.structural_tag import structural_tag
 from tokenfst.compat.xgrammar.exception import (
     DeserializeFormatError,
     GrammarError,

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 TREE = {

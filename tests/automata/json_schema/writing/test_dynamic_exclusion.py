@@ -25,7 +25,7 @@ from support.worlds.exclusion import (
 from reference.json.distinct import repeats, scan
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.expressions import expression as ex
-from tokenfst.automata.json_schema.door import json_object, json_schema
+from tokenfst.automata.json_schema.json_schema import json_object, json_schema
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.errors import UnsupportedSchemaError

@@ -11,7 +11,7 @@ import pytest
 from support.worlds.exclusion import END, STRINGS, TOKENS, TYPED, VOCABULARY, allowed, text_of
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import TokenBudgetError
 
 

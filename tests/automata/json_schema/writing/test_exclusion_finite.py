@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from support.worlds.exclusion import TOKENS, TYPED, VOCABULARY, allowed, compact, listed, text_of
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
-from tokenfst.automata.json_schema.door import json_schema
-from tokenfst.automata.json_schema.writing import fresh as schema_fresh
+from tokenfst.automata.json_schema.json_schema import json_schema
+from tokenfst.automata.json_schema.writing import distinct as schema_fresh
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reference.json.unique_items import prefixes, texts, valid, without_unique
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import UnsupportedSchemaError
 

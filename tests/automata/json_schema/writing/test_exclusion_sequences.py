@@ -22,7 +22,7 @@ from support.worlds.exclusion import (
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+from tokenfst.automata.json_schema.json_schema import json_object, json_schema, json_value
 from tokenfst.automata.languages.language import Language
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import UnsupportedSchemaError
 
 VALUES: list[Any] = [0, 1, True, None, "a", {}]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from reference.json.json_schema_worlds import INSTANCES, schemas
 from tokenfst import Budget
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, UnsupportedSchemaError
 
 NAMES = ("a", "b", "c", "d")

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tests.automata.json_schema.test_json_schema_differential import walk
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 NAMES = ("a", "b", "ab", "ba", "c", "bc")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.worlds.json_tokens import END, TOKENS, VOCABULARY
 
 from tokenfst import allocate_token_bitmask, compile
-from tokenfst.automata.json_schema.door import SchemaGrammar, json_schema
+from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.writing.plain import PlainSchemas
 from tokenfst.errors import TokenfstError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.json_schema.door import SchemaGrammar, json_schema
+from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
 from tokenfst.automata.json_schema.writing.writer import START
 from tokenfst.automata.languages import emptiness as known_words
 from tokenfst.automata.languages.emptiness import has_a_word, has_empty_word, has_word, is_known_to_have_word

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import EmptyLanguageError
 
 CONSTANTS: tuple[Any, ...] = (None, True, False, 0, 1, 2.5, "", "a", "b", [1], {"k": 1}, {"k": "a", "x": 0})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from tokenfst.arguments import shown
-from tokenfst.automata.tools.declared.definitions import Tool
+from tokenfst.automata.tools.definitions.definitions import Tool
 from tokenfst.errors import ToolError
 
 

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from tokenfst.arguments import checked_but
 from tokenfst.automata.structural_tags.documents.reading import read_document
-from tokenfst.automata.structural_tags.marks import Marks, TokenTable
 from tokenfst.automata.structural_tags.schemas import Schemas
+from tokenfst.automata.structural_tags.special_tokens import Marks, TokenTable
 from tokenfst.automata.tools.constraints import About, ToolConstraint, makers
-from tokenfst.automata.tools.declared.choosing import read_choice
-from tokenfst.automata.tools.declared.definitions import read_tools
-from tokenfst.automata.tools.declared.formats import format_named
+from tokenfst.automata.tools.definitions.choosing import read_choice
+from tokenfst.automata.tools.definitions.definitions import read_tools
+from tokenfst.automata.tools.definitions.formats import format_named
 from tokenfst.automata.tools.documents import Plan, Reasoning, draw
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, SchemaError, ToolError

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.json_schema.door import SchemaGrammar, SchemaLanguage, json_schema
+from tokenfst.automata.json_schema.json_schema import SchemaGrammar, SchemaLanguage, json_schema
 
 Notation: TypeAlias = Literal["json", "regex", "choice", "ebnf", "gbnf", "lark"]
 _STARTS = {"ebnf": ("ebnf", "root"), "gbnf": ("gbnf", "root"), "lark_grammar": ("lark", "start")}

@@ -18,7 +18,7 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
-from tokenfst.automata.tools.declared.places import placed
+from tokenfst.automata.tools.definitions.places import placed
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, PatternError, ToolError, UnsupportedSchemaError
 

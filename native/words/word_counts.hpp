@@ -1,5 +1,5 @@
-// How many words a deterministic automaton has, and how long they are; and the door to it, `_native.word_room`, called by
-// automata/json_schema/writing/fresh.py.
+// How many words a deterministic automaton has, and how long they are; and the door to it, `_native.word_counts`, called by
+// automata/json_schema/writing/distinct.py.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -83,13 +83,13 @@ struct CountedAutomaton {
   }
 };
 
-inline void bind_word_room(nanobind::module_& m) {
+inline void bind_word_counts(nanobind::module_& m) {
   namespace nb = nanobind;
   using Classes = nb::ndarray<const uint8_t, nb::shape<256>, nb::c_contig, nb::device::cpu>;
   using Table = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   using Accepting = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
-      "word_room",
+      "word_counts",
       [](Classes classes, Table table, Accepting accepting, uint32_t start, int64_t excluded, int64_t many, std::vector<int64_t> numbers,
          uint32_t longest, bool ascii) {
         const CountedAutomaton automaton{classes.data(), table.data(), accepting.data(), table.shape(0), table.shape(1)};

@@ -9,8 +9,8 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.reading import read_document
-from tokenfst.automata.structural_tags.marks import Marks, Reading, TokenTable
 from tokenfst.automata.structural_tags.schemas import Schemas
+from tokenfst.automata.structural_tags.special_tokens import Marks, Reading, TokenTable
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError

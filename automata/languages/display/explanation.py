@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenfst.automata.characters.utf8 import Ranges, normalize
-from tokenfst.automata.languages.shown.drawing import bytes_label
-from tokenfst.automata.languages.shown.readable import cells, character_class
+from tokenfst.automata.languages.display.drawing import bytes_label
+from tokenfst.automata.languages.display.readable import cells, character_class
 from tokenfst.automata.languages.texts.walk import Walk
 
 _ASCII_END = 0x80

@@ -12,7 +12,7 @@ from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.strings import has_surrogate
-from tokenfst.automata.json_schema.writing.fresh import MANY, room
+from tokenfst.automata.json_schema.writing.distinct import MANY, room
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer

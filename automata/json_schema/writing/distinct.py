@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from json import dumps
 
-from tokenfst._native import word_room
+from tokenfst._native import word_counts
 from tokenfst.automata.expressions.exclusion_marks import FAR, NEAR, fresh
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, machine, union
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
@@ -24,8 +24,8 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.languages.engine import QUICK
 from tokenfst.automata.languages.language import Language
+from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
-from tokenfst.recent import Recent
 
 MANY = 1 << 20
 """So many words are more than any array or object has: they never run out."""
@@ -142,7 +142,7 @@ def _searched(
         return Room(None)
     if dfa.start == 0:
         return Room(0, words=frozenset())
-    count, thin, (near, far) = word_room(
+    count, thin, (near, far) = word_counts(
         dfa.classes,
         dfa.table,
         dfa.accepting,

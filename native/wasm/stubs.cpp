@@ -12,7 +12,7 @@ namespace {
 
 struct LeftOut {};
 
-void bind_left_out(nanobind::module_& m, std::initializer_list<const char*> names) {
+void bind_stubs(nanobind::module_& m, std::initializer_list<const char*> names) {
   for (const char* name : names) m.attr(name) = m.attr("LeftOut");
 }
 
@@ -22,11 +22,11 @@ void bind_fst_tropical(nanobind::module_& m) {
   nanobind::class_<LeftOut>(m, "LeftOut").def("__init__", [](LeftOut*, const nanobind::args&, const nanobind::kwargs&) {
     throw nanobind::type_error("transducers are not in the page without a server: install tokenfst");
   });
-  bind_left_out(m, {"Fst_standard", "Fst_tropical64"});
+  bind_stubs(m, {"Fst_standard", "Fst_tropical64"});
 }
-void bind_fst_log(nanobind::module_& m) { bind_left_out(m, {"Fst_log", "Fst_log64"}); }
-void bind_fst_real(nanobind::module_& m) { bind_left_out(m, {"Fst_real", "Fst_real64"}); }
-void bind_fst_minmax(nanobind::module_& m) { bind_left_out(m, {"Fst_minmax", "Fst_minmax64", "Fst_boolean"}); }
+void bind_fst_log(nanobind::module_& m) { bind_stubs(m, {"Fst_log", "Fst_log64"}); }
+void bind_fst_real(nanobind::module_& m) { bind_stubs(m, {"Fst_real", "Fst_real64"}); }
+void bind_fst_minmax(nanobind::module_& m) { bind_stubs(m, {"Fst_minmax", "Fst_minmax64", "Fst_boolean"}); }
 void bind_fst_lazy_choices(nanobind::module_&) {}
 void bind_fst_lazy_sums(nanobind::module_&) {}
 

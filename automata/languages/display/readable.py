@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tokenfst._native import Lexicon
 from tokenfst.automata.characters.utf8 import SURROGATES, Ranges, negate, normalize, single_characters
 from tokenfst.automata.expressions.expression import ALL_BYTES, Dfa, Expr, Op, TokenBound, Unordered
-from tokenfst.automata.languages.shown.drawing import bytes_label
+from tokenfst.automata.languages.display.drawing import bytes_label
 
 _SHOWN_RANGES = 12
 _ESCAPED_IN_CLASS = frozenset("\\[]^-")
