@@ -2,7 +2,8 @@
 
 Each operation of ``tokenfst.fst`` has a page ``docs/fst/NAME.md``. Its first part, between two comments, is written
 here: the signatures and the text of the docstring. The rest is by hand: usage, complexity, caveats. The table of
-docs/fst.md is written here too. tests/programs/test_operation_pages.py checks that all of it is there and up to date.
+docs/fst/index.md is written here too. tests/programs/test_operation_pages.py checks that all of it is there and up to
+date.
 """
 
 from __future__ import annotations
@@ -118,13 +119,13 @@ def head(name: str) -> str:
 
 
 def table() -> str:
-    """The table of docs/fst.md."""
+    """The table of docs/fst/index.md."""
     lines = [TABLE, "| page | | lazy |", "|---|---|---|"]
     for name, shown in operations().items():
         shows = CLASSES[name][0] if name == "archives" else shown[0][1]
         first = re.split(r"(?<=\.)\s|\n\n", described(shows))[0].replace("\n", " ").replace("|", "\\|")
         lazy = "yes" if any(call.startswith("fst.lazy.") for call, _ in shown) else ""
-        lines.append(f"| [{name}](fst/{name}.md) | {first.rstrip('.')} | {lazy} |")
+        lines.append(f"| [{name}]({name}.md) | {first.rstrip('.')} | {lazy} |")
     return "\n".join([*lines, TABLE_END])
 
 
@@ -140,7 +141,7 @@ def written() -> dict[Path, str]:
     for name in operations():
         path = FOLDER / "fst" / f"{name}.md"
         pages[path] = replaced(path.read_text(), BEGIN, END, head(name))
-    main = FOLDER / "fst.md"
+    main = FOLDER / "fst" / "index.md"
     pages[main] = replaced(main.read_text(), TABLE, TABLE_END, table())
     return pages
 

@@ -1,4 +1,4 @@
-"""The pictures of the rooms and the lists of docs/code-map.md, drawn from the imports.
+"""The pictures of the rooms and the lists of docs/project/code-map.md, drawn from the imports.
 
     python docs/rooms.py
 
@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT)]
 
 from tests.support.rooms import NATIVE_ROOMS, ROOMS, docstring, edges, native_edges  # noqa: E402  # needs the root
 
-PAGE = ROOT / "docs" / "code-map.md"
+PAGE = ROOT / "docs" / "project" / "code-map.md"
 COLOURS = {"automata": "#dcebf7", "tokenizers": "#e4f3dd", "decoding": "#fbeed5", "native": "#eeeeee"}
 
 
@@ -77,7 +77,9 @@ def native_texts() -> dict[str, str]:
 
 def tables() -> dict[str, str]:
     """The lists of the page by their names, the last room that others stand on first."""
-    rooms = [f"| [`{room}`](../{room}/__init__.py) | {first_sentence(docstring(room))} |" for room in ROOMS]
+    rooms = [
+        f"| [`{room}`](../../{room}/__init__.py) | {first_sentence(docstring(room))} |" for room in ROOMS
+    ]
     texts = native_texts()
     native = [f"| `{room}` | {first_sentence(texts[room])} |" for room in NATIVE_ROOMS]
     head = "| room | what it is |\n|---|---|\n"

@@ -128,7 +128,7 @@ def test_the_cores_page_names_its_headers() -> None:
 
 def test_the_code_map_shows_the_rooms_of_now() -> None:
     script = page_of_rooms()
-    page = (ROOT / "docs" / "code-map.md").read_text()
+    page = (ROOT / "docs" / "project" / "code-map.md").read_text()
     assert script["written"](page) == page, "run python docs/rooms.py"
     for name, pairs in (("rooms", edges()), ("native-rooms", native_edges())):
         drawn = script["drawn"]((ROOT / "docs" / f"{name}.svg").read_text())

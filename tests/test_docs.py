@@ -47,7 +47,9 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if BLOCKS[page] and page != ELSEWHERE], ids=lambda page: page.name
+    "page",
+    [page for page in PAGES if BLOCKS[page] and page != ELSEWHERE],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -58,7 +60,7 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             exec(compile("\n" * (line - 1) + block["body"], str(page), "exec", dont_inherit=True), namespace)
         else:
             for command in re.findall(r"^\$ (tokenfst .*(?:\\\n.*)*)", block["body"], re.MULTILINE):
-                run(command, apart=page.name == "README.md")
+                run(command, apart=page == ROOT / "README.md")
 
 
 def run(command: str, apart: bool) -> None:
@@ -92,4 +94,4 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
             if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+                assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"

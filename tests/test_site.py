@@ -22,7 +22,7 @@ built = pytest.mark.site
 PAGES = [
     "index.html",
     "quickstart.html",
-    "json-schema.html",
+    "constraints/json-schema.html",
     "routes/serving.html",
     "notebooks/constraints.html",
     "leaderboard.html",

@@ -111,8 +111,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
     def picture(match: re.Match[str]) -> str:
         name = posixpath.basename(match[1])
+        images = posixpath.relpath("images", posixpath.dirname(uri) or ".")
         return "".join(
-            f"![{match[2]}](images/{name}-{theme}.svg#only-{theme})" for theme in ("light", "dark")
+            f"![{match[2]}]({images}/{name}-{theme}.svg#only-{theme})" for theme in ("light", "dark")
         )
 
     return _outside_code(lambda text: LINK.sub(link, PICTURE.sub(picture, text)), markdown)

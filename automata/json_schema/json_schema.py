@@ -148,10 +148,10 @@ def json_schema(  # one option after the other
     without, ``$schema`` says it, or it is 2020-12. ``spelling``: ``"plain"``, strings, names and numbers as
     ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript does, and with zeros at the end of
     fractions); ``"ascii"``, the same with ``ensure_ascii=True``; or ``"any"``, every spelling of JSON
-    (docs/json-spelling.md). ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern; or instead of it
-    ``separators`` and ``indent``, as ``json.dumps`` has them. ``surrounding="flexible"``: white space before and after
-    the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory for those sets
-    of names only that texts use. ``additional_properties="forbid"``: objects have no members but
+    (docs/constraints/json-spelling.md). ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern; or
+    instead of it ``separators`` and ``indent``, as ``json.dumps`` has them. ``surrounding="flexible"``: white space
+    before and after the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory
+    for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
     those that their schema names, unless it says something of others (``reading.closing``). ``repeated_names="allow"``:
     a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
     name comes twice. ``formats``: whether ``format``

@@ -1,6 +1,6 @@
 """EBNF with ``::=``, as xgrammar reads it.
 
-See ``docs/grammars.md`` for the table of what each form means; ``bnf`` reads it. What only the W3C's
+See ``docs/constraints/grammars.md`` for the table of what each form means; ``bnf`` reads it. What only the W3C's
 notation has (``#x41``, ``A - B``, ``/* */``) is refused where it would mean something else here.
 """
 

@@ -1,7 +1,7 @@
 """GBNF, the grammar notation of llama.cpp.
 
-A grammar is rules ``name ::= alternatives``; the words of ``root`` are its words. See ``docs/grammars.md`` for
-the table of what each form means; ``bnf`` reads it.
+A grammar is rules ``name ::= alternatives``; the words of ``root`` are its words. See ``docs/constraints/grammars.md``
+for the table of what each form means; ``bnf`` reads it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The idea: rules become expressions as they stand, ``*`` a repetition and not a r
 for each list of arguments; a named terminal is a rule without calls. The meaning is Lark's *scannerless* one
 (its Earley parser with the dynamic lexer): a text belongs to the language if it can be cut into terminals in
 any way at all. So priorities, which choose among ways, and ``?``, ``!``, ``_`` and aliases, which shape
-trees, have no effect. ``docs/grammars.md`` has the table.
+trees, have no effect. ``docs/constraints/grammars.md`` has the table.
 
 ``%ignore``: what is ignored may stand at the beginning of the text and behind every terminal of a rule; behind and not
 before, so that a rule's first byte tells that the rule has begun. Where it ends, and what only some terminals or the

@@ -6,7 +6,7 @@ Giacomo and Vardi say ("Linear temporal logic and linear dynamic logic on finite
 empty trace, which they leave out, what ltlf2dfa and MONA say: ``a``, ``X f``, ``F f`` and ``f U g`` are false there
 and ``!a``, ``WX f``, ``G f`` and ``f R g`` true. So ``ltlf("!(f)")`` is always the complement of ``ltlf("f")``.
 
-Usage. ``ltlf("G(order -> F delivery)", ["order", "delivery", "refund"])``; docs/temporal-logic.md.
+Usage. ``ltlf("G(order -> F delivery)", ["order", "delivery", "refund"])``; docs/research/temporal-logic.md.
 
 Complexity. Two exponents at worst, as for every translation to deterministic automata; conjunctions of Declare
 patterns cost one state for each combination of open obligations. Symbols that no formula names cost nothing.
@@ -41,7 +41,7 @@ def ltlf(
     """The automaton of the traces that satisfy a formula, or all of several.
 
     ``symbols``: those that formulas may name, in the order that the automaton has them; without, those that they do
-    name. All others are "anything else". The syntax is in docs/temporal-logic.md.
+    name. All others are "anything else". The syntax is in docs/research/temporal-logic.md.
 
     Raises ``PatternSyntaxError`` (with position and caret), ``UnknownSymbolError`` (likewise), ``ConflictError`` for
     formulas that no trace satisfies, with the smallest set of conjuncts that contradict each other, ``BudgetExceeded``

@@ -38,7 +38,7 @@ def tools(
 
     ``tools``: OpenAI's definitions (of the Chat Completions or of the Responses API; custom tools too), functions with
     annotations, pydantic models. ``format``: how the model writes calls (``"llama"``, ``"hermes"``,
-    ``"qwen_3_coder"``, ``"harmony"``, ...; all in docs/tools.md). ``choice``: ``"auto"``, ``"none"``,
+    ``"qwen_3_coder"``, ``"harmony"``, ...; all in docs/constraints/tools.md). ``choice``: ``"auto"``, ``"none"``,
     ``"required"``, the name of the one tool to call, or OpenAI's objects, ``allowed_tools`` among them. ``parallel``:
     whether there may be several calls. ``reasoning``: ``"disabled"``; ``"enabled"``: the text begins inside of
     reasoning, or with it where the prompt does not open it; ``"auto"``: a block of reasoning may stand first.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class VectorFst:
-    """A weighted transducer. ``arc_type``: "standard" (tropical), "log", "log64", "real", ... (docs/fst.md)."""
+    """A weighted transducer. ``arc_type``: "standard" (tropical), "log", "log64", "real", ... (docs/fst/index.md)."""
 
     def __init__(self, arc_type: str = "standard") -> None:
         self._kind = arc_type_named(arc_type)

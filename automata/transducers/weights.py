@@ -100,7 +100,7 @@ def written(value: float, dtype: npt.DTypeLike) -> str:
 
 
 class Weight:
-    """A value of a semiring. ``weight_type``: "tropical", "log", "log64", "real", "minmax", ... (docs/fst.md)."""
+    """A value of a semiring. ``weight_type``: "tropical", "log", "log64", "real", "minmax", ... (docs/fst/index.md)."""
 
     __slots__ = ("_kind", "_value")
 

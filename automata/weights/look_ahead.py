@@ -4,7 +4,7 @@ The idea: a mask says which tokens can still lead to a text of the language, and
 tractable model, an n-gram model or any weighted language, the expectation is exact: e(x) is the weight that a text
 which begins with x has on average when the model writes the rest, 0 for texts outside of the language. The scores here
 are log e(x·t) - log e(x). Added to the logits of another model, they make of its probabilities what P-GCD makes of them
-by a hidden Markov model: p(t | x) · e(x·t), in proportion (docs/probabilistic.md).
+by a hidden Markov model: p(t | x) · e(x·t), in proportion (docs/decoding/probabilistic.md).
 
 Made of what is there: the product of model and language, normalized, gives what the model would write *and* end well,
 the posterior; divided by the model's own probabilities what remains is the look-ahead. Sums over all rests, infinitely

@@ -1,4 +1,4 @@
-"""Figures of docs/rewriting.md: what it costs to make each kind of language, and a first mask.
+"""Figures of docs/research/rewriting.md: what it costs to make each kind of language, and a first mask.
 
 python -m benchmarks.languages.rewriting
 """

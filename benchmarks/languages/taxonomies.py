@@ -1,4 +1,5 @@
-"""Figures of docs/taxonomies.md: labels to the first mask (in CPU time), masks, and selections without repeats.
+"""Figures of docs/constraints/taxonomies.md: labels to the first mask (in CPU time), masks, and selections without
+repeats.
 
 python -m benchmarks.languages.taxonomies
 """

@@ -1,6 +1,6 @@
 """The valid documents of the schemas' benchmark that are rejected because of the order of their members, as a table.
 
-Reads the records of the last run, ``run.py --only schemas --schemas all``. Its page: ``docs/schema-orders.md``.
+Reads the records of the last run, ``run.py --only schemas --schemas all``. Its page: ``docs/project/schema-orders.md``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from benchmarks.schemas.schemas import RECORDS
 HEAD = """# Valid documents in another order of members
 
 With `property_order="schema"` names that the schema's own `properties` lists come first, in its order. Of the 2,500
-schemas of [the benchmark](benchmarks.md#json-schema) these have valid documents in another order, which are therefore
-rejected: each document by its number, and the first place where an order that is accepted differs from it. Made by
-`python benchmarks/run.py --only schemas --schemas all` and then
-`python -m benchmarks.schemas.orders > docs/schema-orders.md`.
+schemas of [the benchmark](../benchmarks.md#json-schema) these have valid documents in another order, which are
+therefore rejected: each document by its number, and the first place where an order that is accepted differs from it.
+Made by `python benchmarks/run.py --only schemas --schemas all` and then
+`python -m benchmarks.schemas.orders > docs/project/schema-orders.md`.
 
 | schema | document: accepted order |
 |---|---|"""

@@ -20,7 +20,7 @@ import tokenfst
 from tokenfst import NGramModel, WeightedLanguage, boost, prefer, regex
 from tokenfst.decoding.lattices.lattice import Lattice
 
-TEXT = (Path(__file__).parents[2] / "docs" / "conventions.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "project" / "conventions.md").read_text()
 
 
 def best(work: Callable[[], object], repeat: int = 1) -> float:

@@ -1,7 +1,7 @@
 """What a fleet of 400 workers and 10^6 constraints needs: a simulation from costs that are measured here.
 
     python -m benchmarks.workers.scale measure     # a sample of MaskBench, a folder, S3 by moto: to scale.json
-    python -m benchmarks.workers.scale simulate    # the table of docs/scale.md, docs/images/scale-*.svg
+    python -m benchmarks.workers.scale simulate    # the table of docs/serving/scale.md, docs/images/scale-*.svg
 
 The measured part is CPU time of front end and compilation, sizes of entries, requests that each call of a store makes,
 and what they take. What is assumed stands in ``Assumed``, and is printed. The simulation draws with a fixed seed, so it

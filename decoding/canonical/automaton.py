@@ -134,8 +134,8 @@ class CanonicalAutomaton:
     @checked
     def save(self, path: str | PathLike[str], *, expand: bool = True) -> None:
         """Write an artifact: the language over all token sequences, expanded, and how the tokenizer splits texts
-        (docs/format.md, version 3); without ``expand`` its program, of a lazy one (version 4). Which sequences are
-        canonical is found while one walks it, as it is here.
+        (docs/serving/format.md, version 3); without ``expand`` its program, of a lazy one (version 4). Which sequences
+        are canonical is found while one walks it, as it is here.
 
         The file appears under its name only when it is whole. The same automaton gives the same bytes. Raises
         ``BudgetExceeded`` where the language outgrows its budget.

@@ -87,9 +87,10 @@ def compile(
     """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
     automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
     ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
-    (``CanonicalAutomaton``, docs/canonical.md). ``token_classes``: the token ids of classes that the constraint names
-    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md). Of a ``WeightedLanguage``, ``WeightedGrammar`` or
-    ``NGramModel`` comes an automaton whose matcher adds scores to logits (docs/weights.md); it has no such options.
+    (``CanonicalAutomaton``, docs/research/canonical.md). ``token_classes``: the token ids of classes that the
+    constraint names (``token_class``, ``(?P<IMAGE>)``; docs/research/token-groups.md). Of a ``WeightedLanguage``,
+    ``WeightedGrammar`` or ``NGramModel`` comes an automaton whose matcher adds scores to logits
+    (docs/research/weights.md); it has no such options.
 
     The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
     and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough

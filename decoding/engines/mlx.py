@@ -6,7 +6,8 @@ them, going back in between. All of them begin a step before they hand out the l
 constraint does not allow is refused before anybody sees it, but for the last one of a speculative text.
 
 The mask is applied by MLX, where the logits are: V / 8 bytes are handed over, and unpacked there. The model's step is
-started before the mask is looked for, so the two overlap. Checked with mlx-lm 0.32.2 and mlx 0.32.4 (docs/mlx.md).
+started before the mask is looked for, so the two overlap. Checked with mlx-lm 0.32.2 and mlx 0.32.4
+(docs/engines/mlx.md).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ engine has no logits then until tokens are appended. Logits of which nothing is 
 engine takes any token of such. Beams are refused: a sequence there is not what the next logits belong to.
 
 Cost: a copy of the logits out and back, and a mask a row, on the CPU. Checked with onnxruntime-genai 0.18.0
-(docs/onnx-genai.md).
+(docs/engines/onnx-genai.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 SGLang asks a backend for a grammar by its kind and text alone, keeps it, and copies it for each request; masks of a
 step are asked for together, drafts are accepted, masked and taken back one by one. So a grammar is a template until a
 request comes: ``begin`` gives it the matcher, with the request's end tokens and number of tokens. The hooks that call
-it are in ``sglang_plugin``. Written for SGLang 0.5.23 (docs/sglang.md).
+it are in ``sglang_plugin``. Written for SGLang 0.5.23 (docs/engines/sglang.md).
 
 Invariant: a text is whole within the request's ``max_new_tokens``, unless reasoning comes before it, since nobody tells
 a grammar how many tokens the reasoning took. After the end of a text every token is accepted and none is masked, as

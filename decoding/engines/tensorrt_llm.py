@@ -6,7 +6,7 @@ all requests of a step that ask for it. *Guided decoding* knows two backends and
 factory of ours in the place of xgrammar's, so that requests' ``GuidedDecodingParams`` come here.
 
 **The engine was not run**: it needs CUDA, and nothing here has it. All of this is written by its sources, of 2026, and
-tested on the shapes that those give (docs/tensorrt-llm.md).
+tested on the shapes that those give (docs/engines/tensorrt-llm.md).
 
 Requests are told apart by their ids. A request's first call has its prompt; each call brings all of its tokens. Nobody
 says when a request ends: the texts of the ``KEPT`` requests called last are kept, and one that comes back after that is

@@ -2,7 +2,7 @@
 
 vLLM asks a backend for a grammar (in a thread of its own), for masks before each step, and tells it which tokens were
 accepted. Drafts are checked by ``validate_tokens``, accepted one by one for their masks, and taken back. Written for
-vLLM 0.32 and 0.33 (docs/vllm.md); ``vllm_plugin`` puts it in place.
+vLLM 0.32 and 0.33 (docs/engines/vllm.md); ``vllm_plugin`` puts it in place.
 
 Invariant: a text is whole within the request's ``max_tokens``, unless a reasoning parser is at work, since nobody
 tells a grammar how many tokens the reasoning took. After the end of a text every token is accepted and none is

@@ -42,7 +42,7 @@ class Generator:
     ``max_new_tokens``: the text is complete after at most so many tokens. ``options`` go to ``model.generate``
     (``do_sample``, ``temperature``, ``num_beams``, ...) or the engine's own call; where the model is in this process
     also ``scores``, a ``WeightedLanguage``, ``WeightedGrammar`` or ``NGramModel`` whose scores are added to the logits,
-    ``scores_weight`` times (docs/weights.md).
+    ``scores_weight`` times (docs/research/weights.md).
 
     A generator may be shared by threads as far as the model may.
     """
@@ -121,8 +121,8 @@ class Generator:
         """The one call of any of ``functions`` that the model writes; ``call()`` of the result makes it.
 
         ``functions``: functions with annotations, pydantic models or definitions, as of ``tokenfst.tools``; ``format``:
-        how the model writes calls (docs/tools.md), ``"json"``: ``{"name": ..., "arguments": {...}}``. For several
-        calls, or text beside them, give ``tokenfst.tools(...)`` as the target.
+        how the model writes calls (docs/constraints/tools.md), ``"json"``: ``{"name": ..., "arguments": {...}}``. For
+        several calls, or text beside them, give ``tokenfst.tools(...)`` as the target.
         """
         listed = tuple(functions)
 

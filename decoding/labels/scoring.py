@@ -13,7 +13,8 @@ Several labels are for ``label_lists``, sets too large to score for ``search``.
 Cost: nodes of the trie times the model's cost of a token, in calls of up to a thousand nodes. Rejected: a row for each
 label (the prompt's cache copied, shared beginnings scored again), and scores of the first tokens alone.
 
-Source of the task: "Constrained decoding for taxonomies" (docs/label-scoring.md says which of its bugs are tests here).
+Source of the task: "Constrained decoding for taxonomies" (docs/decoding/label-scoring.md says which of its bugs are
+tests here).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ moves the mask there.
 
 This module never imports torch: a tensor is known by its class, which exists only once torch is imported.
 
-Cost: checking two buffers takes 1-2 µs, masking one float32 row of 131,072 logits 5-7 µs (docs/masks.md).
+Cost: checking two buffers takes 1-2 µs, masking one float32 row of 131,072 logits 5-7 µs (docs/decoding/masks.md).
 Rejected: DLPack for the exchange, which costs more per call than masking a row.
 """
 

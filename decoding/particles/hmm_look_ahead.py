@@ -9,9 +9,9 @@ B the emissions, A the transitions, w the weights of the language, 1 where it ha
 solved together, those that others lead to first: linear equations, exact up to rounding.
 
 Scores are log e(x·t) - log e(x), where e(x) is the expected weight of a text that begins with x, times that of x: what
-P-GCD multiplies a model's probabilities with (docs/probabilistic.md), for ``FusedModel``, logits processors and
-matchers. A token that the language allows and the model (nearly) rules out keeps e^``FLOOR`` of the largest factor, so
-nothing is forbidden but by the language. Special tokens lead on where the language lets them.
+P-GCD multiplies a model's probabilities with (docs/decoding/probabilistic.md), for ``FusedModel``, logits processors
+and matchers. A token that the language allows and the model (nearly) rules out keeps e^``FLOOR`` of the largest factor,
+so nothing is forbidden but by the language. Special tokens lead on where the language lets them.
 
 Cost: a run of all tokens from each state; n³ H³ operations and n² H² numbers for n states on common cycles, bounded by
 the budget. A row of scores V · H operations.

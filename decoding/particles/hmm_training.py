@@ -4,7 +4,7 @@
 first states, transitions and emissions, and makes distributions of them. No pass lowers the likelihood (with
 ``smoothing``, the likelihood times that of the imaginary observations). Where EM ends depends on where it begins:
 ``first_hmm`` begins at a bigram model of classes of tokens, which on text is better than what ten passes make of random
-tables (docs/probabilistic.md).
+tables (docs/decoding/probabilistic.md).
 
 Cost of a pass: two products of (tokens, H) with (H, H) and one of (H, tokens) with (tokens, H); memory rows · length ·
 H numbers for a batch, besides the counts, which are as large as the model.

@@ -25,7 +25,7 @@ for the push where some row is away from acceptance, and a top-k; R * k candidat
 vocabulary.
 
 Source: "ABS: enforcing constraint satisfaction on generated sequences via automata-guided beam search".
-docs/beam-search.md says where this departs from the paper, and why.
+docs/decoding/beam-search.md says where this departs from the paper, and why.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ wrong), a finished row, and a row whose tokens are used up may only take the end
 them.
 
 Cost per step: the masks (about 1 µs a row once cached), one copy of the scores, since ``generate`` may return
-the raw ones too, and masking them in place (docs/masks.md).
+the raw ones too, and masking them in place (docs/decoding/masks.md).
 """
 
 from __future__ import annotations

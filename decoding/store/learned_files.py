@@ -2,9 +2,9 @@
 
     learned/ab/<key>/<digest of the artifact>
 
-Each file is an entry (``entries``) whose artifact is a program with what was learned (docs/format.md, version 5). It
-is named after its content and never changed. Whoever has learned more reads the files of the key, puts a new one with
-all of it, and then takes away those that it read.
+Each file is an entry (``entries``) whose artifact is a program with what was learned (docs/serving/format.md, version
+5). It is named after its content and never changed. Whoever has learned more reads the files of the key, puts a new one
+with all of it, and then takes away those that it read.
 
 Invariant: what was put is in some file at any time, whoever else puts or dies meanwhile: nobody takes a file away
 before one that holds all of it is there. So two who put at once leave two files, and whoever reads takes up both.

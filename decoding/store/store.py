@@ -258,7 +258,7 @@ class Store:
     ) -> Automaton:
         """``compile`` of a constraint that is written as data: ``{"json_schema": ...}``, ``{"regex": "a+"}``, or with
         ``lark``, ``gbnf``, ``ebnf`` or ``structural_tag``, and options of the front end as further members
-        (docs/store.md). The store remembers which key it led to: where it is known, no front end runs."""
+        (docs/serving/store.md). The store remembers which key it led to: where it is known, no front end runs."""
         read = Document.of(document)
         name = path_of_document(read.digest(vocabulary, {"expand": expand}))
         try:

@@ -1,4 +1,4 @@
-"""Artifacts: expanded token automata as ``.safetensors`` files (docs/format.md is the specification).
+"""Artifacts: expanded token automata as ``.safetensors`` files (docs/serving/format.md is the specification).
 
 ``write`` lays the tables out as safetensors does; ``read`` reads the file at one go and hands out views of what it
 read, so that no table is copied.
@@ -42,7 +42,7 @@ from tokenfst.errors import ArtifactError
 class Artifact:
     """What an artifact holds.
 
-    ``arrays``: the tensors by name (read-only views of what was read; docs/format.md has shapes and
+    ``arrays``: the tensors by name (read-only views of what was read; docs/serving/format.md has shapes and
     meanings), and the start states ``start`` and ``inner_start`` as ints; of a program (versions 4 and 5), its parts.
     ``vocabulary_fingerprint`` and ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the
     constraint, for people. ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the
@@ -168,7 +168,7 @@ def write_bytes(path: str | PathLike[str], data: bytes) -> None:
 
 
 def read(path: str | PathLike[str]) -> Artifact:
-    """Read an artifact into memory and check it against docs/format.md, its digest included.
+    """Read an artifact into memory and check it against docs/serving/format.md, its digest included.
 
     Whatever happens to the file afterwards is of no consequence. Raises ``ArtifactVersionError`` for other versions of
     the format, ``ArtifactCorruptError`` where a rule is broken, and ``ArtifactError`` for what is not an artifact or

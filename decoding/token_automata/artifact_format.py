@@ -1,4 +1,4 @@
-"""The layout of artifacts and the rules of docs/format.md: one check and one error for each.
+"""The layout of artifacts and the rules of docs/serving/format.md: one check and one error for each.
 
 Everything here works on the header alone. Nothing is allocated or read on a header's word before the sizes in
 it were compared with the size of the file.

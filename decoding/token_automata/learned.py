@@ -1,8 +1,8 @@
 """What automata learn while they are walked, in files: taken up, updated, merged.
 
 A lazy automaton makes a mask when it is first asked for. What it has found out by then is written behind its program
-(docs/format.md, version 5), by what states mean and not by their numbers (docs/decisions/009-learned-state.md); so an
-automaton of the same program takes it up wherever it is, and what several have learned is one union.
+(docs/serving/format.md, version 5), by what states mean and not by their numbers (docs/decisions/009-learned-state.md);
+so an automaton of the same program takes it up wherever it is, and what several have learned is one union.
 
 Invariant: nothing is taken up from another program, vocabulary or release of this package. A release that makes masks
 in another way may make other ones: what an earlier one has learned is left aside.

@@ -1,4 +1,4 @@
-"""Programs as the arrays of an artifact (docs/format.md, version 4) and back.
+"""Programs as the arrays of an artifact (docs/serving/format.md, version 4) and back.
 
 A program is what a constraint has become and the core reads: instructions and the tables that they point into. All of
 it is numbers, bytes and texts, so it is written as it is; machines and sets of words become tables and words.
@@ -34,7 +34,7 @@ _NAME_PARTS = 3
 
 
 def arrays(program: Program) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a program, by the names that docs/format.md gives them."""
+    """The arrays of a program, by the names that docs/serving/format.md gives them."""
     words = [lexicon.words() for lexicon in program.lexicons]
     labels = [text.encode("utf-8", "backslashreplace") for _, text in program.labels]
     machines = [_machine_row(dfa) for dfa in program.machines]

@@ -1,6 +1,6 @@
 """The one table of an artifact's tensors.
 
-The writer and the reader go by it; a test holds docs/format.md, native/artifact/view.hpp and
+The writer and the reader go by it; a test holds docs/serving/format.md, native/artifact/view.hpp and
 native/bindings/token_automata/artifact.hpp to it.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 class Tensor(NamedTuple):
     """One tensor of the format. Sizes of the same name are equal in all tensors.
 
-    ``meaning``: what docs/format.md says of it. ``rules``: those that the core checks of its values before it is
-    walked, in the core's words; a rule about several tensors stands at the first that it is about.
+    ``meaning``: what docs/serving/format.md says of it. ``rules``: those that the core checks of its values before it
+    is walked, in the core's words; a rule about several tensors stands at the first that it is about.
     """
 
     name: str

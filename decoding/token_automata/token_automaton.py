@@ -59,7 +59,7 @@ UNREACHABLE = 0xFFFFFFFF
 """The distance of a state from which no token sequence leads to acceptance."""
 
 ASK = 1 << 31
-"""Marks numbers of look-ups in the array ``mask`` of push-down automata (docs/format.md)."""
+"""Marks numbers of look-ups in the array ``mask`` of push-down automata (docs/serving/format.md)."""
 
 
 class Memory(NamedTuple):
@@ -217,17 +217,17 @@ class TokenAutomaton:
         return cls(_from_arrays(arrays, vocabulary), vocabulary, source, budget, arrays)
 
     def arrays(self) -> dict[str, Any]:
-        """The tables of the expanded automaton by name, as docs/format.md describes them. Read only."""
+        """The tables of the expanded automaton by name, as docs/serving/format.md describes them. Read only."""
         expanded = self.expand()
         assert expanded._arrays is not None  # noqa: SLF001  # another of this class
         return expanded._arrays  # noqa: SLF001  # another of this class
 
     @checked_but("path")
     def save(self, path: str | PathLike[str], *, expand: bool = True, learned: bool = False) -> None:
-        """Write an artifact (docs/format.md): the expanded automaton, or, without ``expand``, the automaton as it is.
-        Of a lazy one that is its program, which ``load`` composes with the vocabulary again: every automaton has one,
-        and tables only those that ``expand()`` makes. With ``learned``, the automaton as it is and what it has found
-        out by now: ``load`` takes that up, and masks that are known are not composed again.
+        """Write an artifact (docs/serving/format.md): the expanded automaton, or, without ``expand``, the automaton as
+        it is. Of a lazy one that is its program, which ``load`` composes with the vocabulary again: every automaton has
+        one, and tables only those that ``expand()`` makes. With ``learned``, the automaton as it is and what it has
+        found out by now: ``load`` takes that up, and masks that are known are not composed again.
 
         The file appears under its name only when it is whole. The same automaton gives the same bytes.
         """

@@ -1,4 +1,4 @@
-// An expanded token automaton as flat arrays, the content of an artifact (docs/format.md), and the way back.
+// An expanded token automaton as flat arrays, the content of an artifact (docs/serving/format.md), and the way back.
 #pragma once
 
 #include <memory>

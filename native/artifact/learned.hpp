@@ -1,4 +1,4 @@
-// What an automaton has learned as flat arrays (docs/format.md, version 5): what it found itself and what it took up, as one.
+// What an automaton has learned as flat arrays (docs/serving/format.md, version 5): what it found itself and what it took up, as one.
 //
 // A union by digests of states. The trees of one state are built anew out of their leaves, which are sorted by their ways; so the
 // arrays depend on what is known alone. A leaf that asked less, or about other nodes, than those before it is left out: it

@@ -2,7 +2,7 @@
 //
 // Only deterministic automata are expanded: one stack, one edge a node. All states that bytes reach are found by levels;
 // then each mask is made on as much of the stack as it needs, going down the callers of a level one by one until no
-// token looks further. See docs/format.md for the arrays.
+// token looks further. See docs/serving/format.md for the arrays.
 //
 // Invariant: an artifact has the chain of each two frames that a walk may put on each other. An effect is written as frames that
 // are pushed one by one, as they were when the levels were gone through: each push of each step was made there, on all that may lie

@@ -1,4 +1,4 @@
-// What an artifact holds, as it lies in memory, and the one place where all of it is checked (docs/format.md).
+// What an artifact holds, as it lies in memory, and the one place where all of it is checked (docs/serving/format.md).
 //
 // A file is data from a stranger. What passes check_view() is safe to walk: every number that is used as an index or an offset
 // stays inside of what it indexes, look-ups end, and rows stand in the order in which readers go through them. What the numbers
@@ -140,7 +140,7 @@ inline void check_masks(std::span<const uint32_t> mask_row, std::span<const uint
   }
 }
 
-// Raises where a rule of docs/format.md is broken. O(size of the arrays).
+// Raises where a rule of docs/serving/format.md is broken. O(size of the arrays).
 inline void check_view(const View& view, const Vocabulary& vocabulary) {
   const size_t states = view.accepting.size();
   require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1),
@@ -187,7 +187,7 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
   }
 }
 
-// What was learned (docs/format.md, version 5): indices, and that look-ups end. O(size of the arrays).
+// What was learned (docs/serving/format.md, version 5): indices, and that look-ups end. O(size of the arrays).
 inline void check_learned(const LearnedView& view, const Vocabulary& vocabulary) {
   require(view.states.size() % Learned::kStateRow == 0 && view.answers.size() % Learned::kAnswerRow == 0,
           "rows of what was learned are whole");

@@ -10,7 +10,7 @@
 // NaN is found. Neither buffer needs an alignment. 16-bit types are handled as bit patterns.
 //
 // Cost. One pass, at most one read and one write of the row. Writing a float32 row of 131,072 takes 4.9 us out of L2;
-// the blend adds 0.3 us and the NaN test 0.6 us (AVX-512, Zen 4). Figures: docs/masks.md.
+// the blend adds 0.3 us and the NaN test 0.6 us (AVX-512, Zen 4). Figures: docs/decoding/masks.md.
 //
 // Rejected. A branch per 32-bit word mispredicts at middling densities (8 us). Masked stores in place of
 // load-blend-store: 7.4 us with the NaN test, no gain without, and microcoded in their AVX2 form on some CPUs. Stores past the

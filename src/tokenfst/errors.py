@@ -402,7 +402,7 @@ class ArtifactVersionError(ArtifactError):
 
 
 class ArtifactCorruptError(ArtifactError, ValueError):
-    """The artifact is truncated, altered, or breaks a rule of docs/format.md."""
+    """The artifact is truncated, altered, or breaks a rule of docs/serving/format.md."""
 
 
 class ArtifactVocabularyError(ArtifactError, VocabularyMismatchError):

@@ -1,4 +1,4 @@
-"""Weighted transducers under pywrapfst's names, in the native core: ``import tokenfst.fst as fst`` (docs/fst.md).
+"""Weighted transducers under pywrapfst's names, in the native core: ``import tokenfst.fst as fst`` (docs/fst/index.md).
 
 ``fst.read``, ``fst.VectorFst``, ``fst.compose`` ... mean what they mean in ``pywrapfst``; ``accep``,
 ``cross``, ``string_map`` and ``optimize`` what they mean in ``pynini``. Neither is needed.

@@ -24,7 +24,7 @@ NOT_HERE = {
     "": {"_grammar_from", "_lib", "_struct_tag", "_tokenizer", "_util"},
     "torch": {"logger"},
 }
-"""What docs/compat.md says is not here; a name with an underscore is llguidance's own."""
+"""What docs/engines/compat.md says is not here; a name with an underscore is llguidance's own."""
 PIECES = [
     "hello",
     "the",

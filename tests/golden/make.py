@@ -2,11 +2,11 @@
 
     python tests/golden/make.py
 
-They are what some release wrote in version 1 of docs/format.md (a program in version 4, programs with what was learned
-in version 5), and each later release must read them. A test also compares their bytes with what the present code
-writes. Where that fails because automata or masks are made in another way on purpose, run the command again and say so
-in the commit; where the layout of the file changed, that is a new version of the format: keep these files and add new
-ones.
+They are what some release wrote in version 1 of docs/serving/format.md (a program in version 4, programs with what was
+learned in version 5), and each later release must read them. A test also compares their bytes with what the present
+code writes. Where that fails because automata or masks are made in another way on purpose, run the command again and
+say so in the commit; where the layout of the file changed, that is a new version of the format: keep these files and
+add new ones.
 """
 
 from __future__ import annotations

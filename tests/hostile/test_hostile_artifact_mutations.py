@@ -1,4 +1,5 @@
-"""Artifacts altered at random and sealed again: refused by the rules of docs/format.md, or walked without harm."""
+"""Artifacts altered at random and sealed again: refused by the rules of docs/serving/format.md, or walked without
+harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Files that are not artifacts, or broken ones: each rule of docs/format.md has its error, and nothing crashes."""
+"""Files that are not artifacts, or broken ones: each rule of docs/serving/format.md has its error, and nothing
+crashes."""
 
 from __future__ import annotations
 

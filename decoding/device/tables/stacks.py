@@ -1,7 +1,7 @@
 """Push-down automata packed for a device, beside the tables of device_tables.py.
 
 Only deterministic ones (one stack is enough for every text) have such tables: they are what an artifact holds
-(docs/format.md, *Stacks*), laid out so that a thread never searches.
+(docs/serving/format.md, *Stacks*), laid out so that a thread never searches.
 
 - A ``table`` entry below 0 is an *action*, negated: what becomes of the stack, and the place to go on from; or the
   look-up that says, by the symbol on top and whether more lies below, which action is next.

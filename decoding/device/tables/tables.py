@@ -1,4 +1,4 @@
-"""Token automata packed into few arrays of small integers, for loops that stay on a device (docs/device.md).
+"""Token automata packed into few arrays of small integers, for loops that stay on a device (docs/decoding/device.md).
 
 Several automata over one vocabulary share one numbering of states: 0 is DEAD, 1 is ENDED (behind the end token), and
 each automaton's states follow each other. So a state says which automaton it is of, and a batch may mix them. An
@@ -9,10 +9,10 @@ state's row, not its number, so that a byte costs two look-ups (the byte's class
 waits for the byte before it; the word in front of a row says which state it is, 0 where no token may end there. The
 alternative, an explicit edge for each state and token, is measured in docs/decisions/006-device-layout.md.
 
-A mask is a row XOR flips, as everywhere (docs/format.md); row 0 is the empty one and mask 0 has the end tokens only:
-what DEAD and ENDED rows, and rows without tokens left, may take. More than ``MOST_FLIPS`` flips become a row of their
-own, and with ``dense``, for devices whose threads cannot look into a list for each column, so do any flips of a row
-that is not empty: then a mask is a row or a list.
+A mask is a row XOR flips, as everywhere (docs/serving/format.md); row 0 is the empty one and mask 0 has the end tokens
+only: what DEAD and ENDED rows, and rows without tokens left, may take. More than ``MOST_FLIPS`` flips become a row of
+their own, and with ``dense``, for devices whose threads cannot look into a list for each column, so do any flips of a
+row that is not empty: then a mask is a row or a list.
 
 Limits of tokens: each state has masks by the distance that may be left after the token (native/device/
 budget_layers.hpp).

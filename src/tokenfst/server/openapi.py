@@ -257,7 +257,7 @@ def document() -> Json:
     }
     paths["/v1/constraints/{id}/artifact"] = {
         "get": {
-            "summary": "Its artifact, as docs/format.md says; Range and If-None-Match are heard",
+            "summary": "Its artifact, as docs/serving/format.md says; Range and If-None-Match are heard",
             "parameters": [_PATH_ID],
             "responses": {
                 code: {"description": words, "content": {"application/octet-stream": {}}}

@@ -126,7 +126,7 @@ def test_case_of_small_languages(language: Language) -> None:
 
 def test_simple_folding_of_all_characters() -> None:
     for code in range(0x20000):
-        if code not in (0xFB05, 0x1FD3, 0x1FE3):  # folded from Unicode 15.1 on, see docs/rewriting.md
+        if code not in (0xFB05, 0x1FD3, 0x1FE3):  # from Unicode 15.1 on: docs/research/rewriting.md
             assert case.simple_fold(chr(code)) == simple_fold(chr(code)), hex(code)
 
 

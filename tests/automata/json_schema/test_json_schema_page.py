@@ -1,5 +1,5 @@
-"""docs/json-schema.md has a table of every keyword, made by trying out what is exact, what is refused, and what is left
-out where that is asked for.
+"""docs/constraints/json-schema.md has a table of every keyword, made by trying out what is exact, what is refused, and
+what is left out where that is asked for.
 
 ``python tests/automata/json_schema/test_json_schema_page.py`` writes the present tables into the page.
 """
@@ -18,7 +18,7 @@ from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.errors import UnsupportedSchemaError
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "json-schema.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "constraints" / "json-schema.md"
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,7 @@ def test_ordered_concepts_are_fast(tekken: Vocabulary) -> None:
         matcher = automaton.matcher()
         matcher.fill_next_token_bitmask(row, 0)
         least = min(least, time.process_time() - begin)
-    assert least < 0.5  # see docs/concepts.md
+    assert least < 0.5  # see docs/research/concepts.md
     assert matcher.accept_tokens(tekken_ids(tekken, "The coffees, a cat and toys ran over the table."))
     assert matcher.is_accepting()
 

@@ -437,6 +437,6 @@ def test_a_hundred_thousand_labels_in_a_second(tekken: Vocabulary) -> None:
         matcher = automaton.matcher()
         matcher.fill_next_token_bitmask(tokenfst.allocate_token_bitmask(1, len(tekken)), 0)
         least = min(least, time.perf_counter() - begin)
-    assert least < 3  # 0.2 s where this was written; see docs/taxonomies.md
+    assert least < 3  # 0.2 s where this was written; see docs/constraints/taxonomies.md
     texts = [walk(automaton, rng) for _ in range(20)]
     assert set(texts) <= labels

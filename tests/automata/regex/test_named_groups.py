@@ -117,7 +117,7 @@ def test_substrings_in_an_artifact_and_in_a_mask_of_a_real_vocabulary(tmp_path: 
 
     assert isinstance(tmp_path, Path)
     vocabulary = tokenfst.load_vocabulary("mistral:tekken_240911")
-    text = (Path(__file__).parents[3] / "docs" / "regex.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "constraints" / "regex.md").read_text()
     language = substring_of(text)
     automaton = tokenfst.compile(language, vocabulary)
     matcher = automaton.matcher()

@@ -184,10 +184,10 @@ def test_flags_without_effect(flags: re.RegexFlag, capsys: pytest.CaptureFixture
 
 
 def test_the_example_of_the_documentation() -> None:
-    page = Path(__file__).parents[3].joinpath("docs", "regex.md").read_text(encoding="utf-8")
+    page = Path(__file__).parents[3].joinpath("docs", "constraints", "regex.md").read_text(encoding="utf-8")
     [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert example.count("assert") >= 4
-    exec(compile(example, "docs/regex.md", "exec"), {})
+    exec(compile(example, "docs/constraints/regex.md", "exec"), {})
 
 
 def test_it_is_quick() -> None:

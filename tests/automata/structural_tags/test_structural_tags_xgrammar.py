@@ -1,5 +1,5 @@
 """Structural tags against xgrammar 0.2.8, where it is installed: equal words on random formats but for a list of
-differences, each of which has a text here and in docs/structural-tags.md."""
+differences, each of which has a text here and in docs/constraints/structural-tags.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Artifacts against docs/format.md: the writer does what the page says, the reader gives what was written."""
+"""Artifacts against docs/serving/format.md: the writer does what the page says, the reader gives what was written."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_language_of_everything_and_of_one_word(tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_tensors_of_the_table() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "format.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "serving" / "format.md").read_text()
     section = page.partition("### Tensors")[2].partition("## Meaning")[0]
     rows = {}
     for line in section.splitlines():

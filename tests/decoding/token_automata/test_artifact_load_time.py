@@ -1,4 +1,5 @@
-"""How long it takes to load an artifact of two megabytes over a real vocabulary. docs/format.md cites the figures."""
+"""How long it takes to load an artifact of two megabytes over a real vocabulary. docs/serving/format.md cites the
+figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader of artifacts built from docs/format.md alone, with nothing but the standard library; slow.
+"""A reader of artifacts built from docs/serving/format.md alone, with nothing but the standard library; slow.
 
 ``read`` checks what a reader must check, ``meaning`` and ``canonical`` what the page says about content and
 about writers, by brute force. Each returns or raises the first broken rule.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 class MaskTable:
-    """The interned masks of an expanded automaton: a dense row XOR a list of flips each (docs/format.md)."""
+    """The interned masks of an expanded automaton: a dense row XOR a list of flips each (docs/serving/format.md)."""
 
     def __init__(self, arrays: dict[str, Any], vocab_size: int) -> None:
         self._arrays = arrays

@@ -1,7 +1,7 @@
 """What a text with calls says, by definition and slowly: every way to cut it into free text and calls.
 
-Free text ends where a trigger first ends in it (docs/structural-tags.md). A call is a beginning, arguments, and an end;
-which texts are arguments is asked of a function.
+Free text ends where a trigger first ends in it (docs/constraints/structural-tags.md). A call is a beginning, arguments,
+and an end; which texts are arguments is asked of a function.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def tiny_byte_pairs() -> Any:
         special_tokens=["<s>", "</s>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
-    texts = [ROOT / "README.md", ROOT / "docs" / "json-schema.md"]
+    texts = [ROOT / "README.md", ROOT / "docs" / "constraints" / "json-schema.md"]
     made.train_from_iterator([text.read_text() for text in texts], trainer)
     return made
 

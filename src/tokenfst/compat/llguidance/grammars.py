@@ -43,7 +43,8 @@ _NAMED = re.compile(r"@([A-Za-z_][A-Za-z0-9_]*)")
 
 @dataclass
 class LLParserLimits:
-    """Limits of llguidance's parser, which mean nothing here: constraints have budgets (docs/reliability.md)."""
+    """Limits of llguidance's parser, which mean nothing here: constraints have budgets
+    (docs/project/reliability.md)."""
 
     max_items_in_row: int | None = None
     initial_lexer_fuel: int | None = None

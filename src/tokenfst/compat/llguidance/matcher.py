@@ -58,7 +58,7 @@ class LLMatcher:
         overrides: Mapping[str, Any] | None = None,
     ) -> str:
         """The grammar of a JSON Schema. What ``x-guidance`` in it says goes before ``defaults``, and ``overrides``
-        before both; the options are in docs/compat.md."""
+        before both; the options are in docs/engines/compat.md."""
         return json_schema_grammar(schema, defaults or {}, overrides or {})
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Masks applied to logits by MLX, as ``llguidance.mlx``. For MLX-LM's own loops: docs/mlx.md."""
+"""Masks applied to logits by MLX, as ``llguidance.mlx``. For MLX-LM's own loops: docs/engines/mlx.md."""
 
 from __future__ import annotations
 

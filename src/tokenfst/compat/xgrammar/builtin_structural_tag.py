@@ -1,5 +1,5 @@
-"""Structural tags of tools in a model's own format, from the table of ``tokenfst.tools`` (docs/tools.md), and from what
-``register_model_structural_tag`` adds to it, which comes first."""
+"""Structural tags of tools in a model's own format, from the table of ``tokenfst.tools`` (docs/constraints/tools.md),
+and from what ``register_model_structural_tag`` adds to it, which comes first."""
 
 from __future__ import annotations
 

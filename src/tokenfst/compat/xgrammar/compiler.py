@@ -53,7 +53,7 @@ class CompiledGrammar:
         return found
 
     def serialize_json(self) -> str:
-        """The artifact (docs/format.md) in JSON, without the tokenizer's tokens."""
+        """The artifact (docs/serving/format.md) in JSON, without the tokenizer's tokens."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "compiled.tokenfst")
             self.automaton().save(path, expand=False)

@@ -1,7 +1,7 @@
 """The objects that structural tags are made of: fields by name, ``model_dump`` and ``model_dump_json``.
 
 The classes, their fields and defaults are xgrammar's; what a document means, and what is wrong with it, says
-``tokenfst.structural_tag`` (docs/structural-tags.md). Without pydantic: an object is its fields.
+``tokenfst.structural_tag`` (docs/constraints/structural-tags.md). Without pydantic: an object is its fields.
 """
 
 from __future__ import annotations

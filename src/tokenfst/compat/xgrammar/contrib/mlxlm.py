@@ -1,4 +1,4 @@
-"""A logits processor for MLX-LM's loops (docs/mlx.md), and a program that tries it.
+"""A logits processor for MLX-LM's loops (docs/engines/mlx.md), and a program that tries it.
 
 python -m tokenfst.compat.xgrammar.contrib.mlxlm --model mlx-community/Qwen2.5-Coder-32B-Instruct-3bit
 """
