@@ -1,5 +1,5 @@
-"""Events: what a text that is still being written holds, as soon as that is decided.
+"""Events: the parts of a text that are already determined while the text is still being written.
 
-Read in this order: ``event`` (what is told), ``json_events`` (JSON), ``capture_events`` (captures), ``stream`` (a
-text, and the part of all constraints), ``partial`` (values that grow).
+Read in this order: ``event`` (the event types), ``json_events`` (JSON), ``capture_events`` (captures), ``stream`` (an
+incremental text, and the mixin that all constraints share), ``partial`` (values that grow).
 """

@@ -1,11 +1,11 @@
-"""Expressions: the value that every front end makes and the native core reads.
+"""Expressions: the syntax graph that every front end builds and the native core compiles.
 
-An expression is an immutable graph of extended regular operations over bytes: sets, concatenation, union,
-intersection, complement, counted repetition, look-behind, and calls of rules. Equal parts are shared, so a graph may
-be far smaller than the text it is written as. Making a node is O(its operands).
+An expression is an immutable graph of extended regular operations over bytes: sets, concatenation, union, intersection,
+complement, counted repetition, look-behind, and calls of rules. Equal subexpressions are shared, so a graph may be far
+smaller than the text it is written as. Creating a node takes time linear in the number of its operands.
 
-Read in this order: ``expression`` (the nodes), ``program`` (the flat form that the core reads), ``digests`` (which
-programs are one), ``tables`` (finished automata as leaves), ``minimization`` (least deterministic automata),
-``exclusion_marks`` (strings that must differ), ``rebuilding`` (nodes with other operands), ``metering`` (counting work
-against a budget).
+Read in this order: ``expression`` (the nodes), ``program`` (the serialized form that the core reads), ``digests``
+(equality of programs by hash), ``tables`` (finished automata as leaves), ``minimization`` (minimal deterministic
+automata), ``exclusion_marks`` (strings that must differ), ``rebuilding`` (copies of nodes with other operands),
+``metering`` (counting work against a budget).
 """

@@ -1,6 +1,6 @@
-"""Grammars: context-free languages as immutable values, and what is put together out of several constraints.
+"""Grammars: context-free languages as immutable values, and constructions that combine several constraints.
 
-Read in this order: ``grammar`` (the value), ``operators`` (its algebra), ``conflict`` (where one stack is not enough),
-``network`` (pictures), ``captured`` (named rules), ``assembly`` (a language if all parts are, else a grammar),
-``lists`` and ``templates``, ``repairing`` (the nearest text).
+Read in this order: ``grammar`` (the value), ``operators`` (its algebra), ``conflict`` (steps after which one stack is
+not enough), ``network`` (pictures), ``captured`` (named rules), ``assembly`` (combines constraints: the result is a
+language if all parts are languages, else a grammar), ``lists`` and ``templates``, ``repairing`` (the nearest text).
 """

@@ -1,7 +1,7 @@
-"""JSON strings and numbers as texts: from what they mean to every way to write them (RFC 8259).
+"""JSON strings and numbers: from a value to all of its spellings (RFC 8259).
 
-Numbers are compared as exact decimal values, digit by digit; no float takes part.
+Numbers are compared as exact decimal values, digit by digit. Floating-point numbers are never used.
 
-Read in this order: ``strings`` (with what a ``Spelling`` is), ``bounds`` (intervals), ``multiples`` (``multipleOf``),
-``numbers`` (sets of numbers and their algebra), ``texts`` (how their members are written).
+Read in this order: ``strings`` (and the class ``Spelling``), ``bounds`` (intervals), ``multiples`` (``multipleOf``),
+``numbers`` (sets of numbers and their algebra), ``texts`` (the spellings of their members).
 """

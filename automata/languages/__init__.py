@@ -1,10 +1,10 @@
-"""Languages: sets of byte strings as immutable values with exact boolean algebra.
+"""Languages: sets of byte strings as immutable values with an exact boolean algebra.
 
-A ``Language`` holds an expression. Questions about it are answered by determinizing lazily, and each answer that is
-"no" carries a word that shows it. Budgets bound every question.
+A ``Language`` holds an expression. Queries determinize it lazily. A query whose answer is "no" also returns a word that
+proves it. Budgets bound every query.
 
-Read in this order: ``operands`` (what operators take), ``constraint`` (what all sets of texts are, grammars among
-them), ``language``, ``engine`` (its automaton in the native core), ``emptiness``, ``finiteness``, ``answer``,
-``reversal`` (and bytes replaced by others), ``quotients``, ``pickled``. The texts of a language, counted and drawn,
-are in ``texts``; pictures and explanations in ``display``.
+Read in this order: ``operands`` (arguments that the operators accept), ``constraint`` (the base class of all sets of
+texts, grammars included), ``language``, ``engine`` (the automaton in the native core), ``emptiness``, ``finiteness``,
+``answer``, ``reversal`` (and substitution of bytes), ``quotients``, ``pickled``. The room ``texts`` counts and samples
+the texts of a language; the room ``display`` has pictures and explanations.
 """

@@ -1,13 +1,13 @@
-"""What all sets of texts are: one value, ``Constraint``, with one algebra and one way to ask questions.
+"""``Constraint``: the base class of all sets of texts, with one algebra and one query interface.
 
-The idea: ``Language`` (regular) and ``Grammar`` (context-free) say what a set of texts is by an expression and by
-rules; both have one automaton in the native core, and every question is put to that. An operator of two kinds is the
-more general one's: ``language | grammar`` is ``NotImplemented`` for the language, so Python asks the grammar, which
-knows what a language is. So this room knows nothing of grammars (docs/decisions/008-one-algebra.md).
+``Language`` (regular) defines a set by an expression, ``Grammar`` (context-free) by rules. Both have one automaton in
+the native core, which answers every query. An operator on two different kinds is handled by the more general one:
+``language | grammar`` is ``NotImplemented`` for the language, so Python calls the grammar, which knows languages. So
+this room does not depend on grammars (docs/decisions/008-one-algebra.md).
 
-Invariants: a constraint never changes; its automaton is made when first needed, only ever grows by states that were
-looked at, and may be shared by threads. ``==`` and ``hash`` are identity. An operation that has no exact result raises
-AlgebraError; none gives an approximation.
+Invariants: a constraint is immutable. Its automaton is created when it is first needed, only grows, by the states that
+were visited, and may be shared by threads. ``==`` and ``hash`` are identity. An operation without an exact result
+raises AlgebraError; no operation approximates.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from tokenfst.locks import fork_safe_lock
 
 _T = TypeVar("_T")
 _LONG = 500
-"""Bytes of a prefix that is read thousands of times without hesitation."""
+"""Length in bytes up to which a prefix may be read thousands of times."""
 _WALKING = "the walk over texts"
 
 
 class Constraint(Streamed):
-    """A set of texts (byte strings): a ``Language`` or a ``Grammar``, as are schemas, templates and patterns.
+    """A set of texts (byte strings): a ``Language`` or a ``Grammar``, also from schemas, templates and patterns.
 
-    Combine with ``| + & - ~``, ``star``, ``plus``, ``optional``, ``repeat``, ``reverse``, ``map_bytes``; where an
-    operation has no exact result, AlgebraError says why. ``text in constraint`` asks, ``for text in constraint`` goes
-    through all texts, shorter ones first. Questions raise ``BudgetExceeded`` when they outgrow the budget; they never
-    guess.
+    Combine constraints with ``| + & - ~``, ``star``, ``plus``, ``optional``, ``repeat``, ``reverse``, ``map_bytes``. An
+    operation without an exact result raises AlgebraError with the reason. ``text in constraint`` tests membership;
+    ``for text in constraint`` enumerates all texts, shorter ones first. Queries raise ``BudgetExceeded`` when they
+    exceed the budget; they never guess.
     """
 
     __slots__ = ("__weakref__", "_automaton", "_budget", "_source", "_walked_over")
 
     never_a_list: ClassVar[bool] = True
-    """Where a call takes any number of things, this is one of them, though one can iterate over it."""
+    """A call that takes one or many values treats a constraint as one value, although it is iterable."""
 
     _made_again: ClassVar[tuple[str, ...]] = ("_automaton", "_capture_reader", "_walked_over")
-    """What is kept only to save work, and does not go to other processes."""
+    """Attributes that are caches and are not pickled."""
 
     def __init__(self, source: str, budget: Budget | None, reading: Reading | None = None) -> None:
         super().__init__(reading)
@@ -79,31 +79,33 @@ class Constraint(Streamed):
 
     @property
     def source(self) -> str:
-        """What the constraint was made from, for people; long descriptions are shortened in the middle."""
+        """A readable description of the constraint's origin; long descriptions are shortened in the middle."""
         return self._source
 
     @property
     def budget(self) -> Budget:
-        """The bounds of every question; what is made from this constraint inherits them."""
+        """The bounds of every query. Constraints that are derived from this one inherit them."""
         return self._budget or Budget()
 
     @property
     def given_budget(self) -> Budget | None:
-        """The budget that was given; ``None``: none was, and ``budget`` is the default."""
+        """The budget that was given explicitly; ``None`` if ``budget`` is the default."""
         return self._budget
 
     @abstractmethod
     def with_budget(self, budget: Budget) -> Constraint:
-        """The same texts, with other bounds of questions. What is combined of several takes the wider bounds."""
+        """The same texts with other query bounds. A combination of several constraints takes the widest bounds."""
 
     @abstractmethod
     def program(self) -> Program:
-        """The constraint as the native core reads it."""
+        """The serialized form of the constraint that the native core reads."""
 
     @property
     def automaton(self) -> _native.ByteAutomaton:
-        """The automaton in the native core, with stacks where a grammar needs them, whose states are made when they
-        are first met; made once, shared by threads."""
+        """The automaton in the native core, with a stack if the grammar needs one.
+
+        Created once and shared by threads. Its states are computed when they are first visited.
+        """
         automaton = self._automaton
         if automaton is None:
             automaton = self._automaton = run_program(self.program(), self.budget)
@@ -145,34 +147,34 @@ class Constraint(Streamed):
 
     @abstractmethod
     def repeat(self, low: int, high: int | None = None) -> Constraint:
-        """``low`` to ``high`` texts one after the other; without ``high``, ``low`` or more."""
+        """``low`` to ``high`` texts in sequence; without ``high``, at least ``low``."""
 
     @abstractmethod
     def star(self) -> Constraint:
-        """Any number of texts one after the other."""
+        """Any number of texts in sequence (Kleene star)."""
 
     @abstractmethod
     def plus(self) -> Constraint:
-        """One text or more, one after the other."""
+        """One or more texts in sequence."""
 
     @abstractmethod
     def optional(self) -> Constraint:
-        """A text of this one, or the empty text."""
+        """A text of this constraint, or the empty text."""
 
     @abstractmethod
     def reverse(self) -> Constraint:
-        """The texts read backwards, byte by byte (so characters beyond ASCII are no UTF-8 any more)."""
+        """The texts reversed byte by byte (so characters beyond ASCII are no longer valid UTF-8)."""
 
     @abstractmethod
     def map_bytes(self, table: bytes) -> Constraint:
-        """The texts with each byte b replaced by ``table[b]``, as by ``bytes.translate``."""
+        """The texts with each byte b replaced by ``table[b]``, like ``bytes.translate``."""
 
     # --- questions ------------------------------------------------------------------------------------
 
     def accepts(self, word: str | bytes) -> bool:
         """Whether ``word`` (text in UTF-8) is a text of this constraint. Text with a lone surrogate never is.
 
-        Linear in the word for languages and deterministic grammars; at worst cubic.
+        Linear in the word for languages and deterministic grammars; cubic in the worst case.
         """
         data = encode(word)
         return data is not None and self._ask(lambda automaton: automaton.accepts(data))
@@ -183,47 +185,49 @@ class Constraint(Streamed):
         )
 
     def viable_prefix(self, data: bytes) -> int:
-        """How many bytes of ``data`` some text begins with; -1 if there is no text."""
+        """The length in bytes of the longest prefix of ``data`` that some text starts with; -1 if there is no text."""
         return self._ask(lambda automaton: automaton.viable_prefix(data))
 
     @checked
     def next_bytes(self, prefix: str | bytes) -> tuple[bytes, bool]:
-        """The bytes that can follow ``prefix`` (text in UTF-8) on the way to a text, ascending, and whether it is
-        itself a text."""
+        """The bytes that can follow ``prefix`` (text in UTF-8), ascending, and whether ``prefix`` itself is a text."""
         data = encode(prefix)
         return (b"", False) if data is None else self._ask(lambda automaton: automaton.next_bytes(data))
 
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether there is no text at all."""
+        """Whether the constraint has no texts."""
 
     @abstractmethod
     def witness(self) -> bytes | None:
-        """A shortest text, a readable one if that is cheap to find; ``None`` if there is none."""
+        """A shortest text, preferably a readable one if that is cheap to find; ``None`` if there is none."""
 
     @abstractmethod
     def shortest(self) -> bytes | None:
         """The shortest text, of several the least in byte order: the first of ``for text in constraint``; ``None`` if
-        there is none. Where strings must differ from each other, a short one."""
+        there is none. Where strings must differ from each other, a short text.
+        """
 
     @abstractmethod
     def is_finite(self) -> bool:
         """Whether there are finitely many texts.
 
-        By the form of expressions and rules; automata are searched where intersections, complements or look-around
-        leave it open.
+        Decided by the form of expressions and rules. Where intersections, complements or look-around leave the answer
+        open, their automata are searched.
         """
 
     @abstractmethod
     def completion(self, prefix: bytes) -> bytes | None:
-        """A shortest way on: the fewest bytes that make a text of ``prefix``; ``None`` if no text begins so."""
+        """A shortest completion: the fewest bytes that extend ``prefix`` to a text; ``None`` if no text starts with
+        ``prefix``.
+        """
 
     def count(self, max_length: int | None = None) -> Counts:
-        """How many texts there are, by length in bytes and in all; exact integers. ``max_length``: longer ones do not
-        count; without, all count, and ConstraintError is raised if they are infinitely many.
+        """The number of texts, by length in bytes and in total, as exact integers.
 
-        Texts count once, however many ways there are to read them. Where strings must differ from each other,
-        AlgebraError: no automaton counts them.
+        ``max_length``: longer texts are not counted. Without it all are counted, and ConstraintError is raised if there
+        are infinitely many. A text with several derivations counts once. Raises AlgebraError where strings must differ
+        from each other: no automaton counts such texts.
         """
         if max_length is not None:
             max_length = whole("count", "max_length", max_length, 0)
@@ -250,14 +254,14 @@ class Constraint(Streamed):
     ) -> bytes:
         """A random text.
 
-        Without ``length`` and ``weights`` it is readable where the constraint allows, so not every text has a chance;
-        ``max_length``: at most so many bytes; without, the walk heads for the end after up to 48 bytes. With
-        ``length=n`` all texts of n bytes are equally probable. ``weights`` maps lengths to weights: first a length is
-        drawn, among those of which there are texts, then one of its texts. ``weights="texts"``: all texts of up to
-        ``max_length`` bytes are equally probable.
+        Without ``length`` and ``weights`` the text is readable where the constraint allows it, so not every text can be
+        drawn; ``max_length`` bounds its length in bytes, and without it the walk heads for the end after up to 48
+        bytes. With ``length=n`` all texts of n bytes are equally probable. ``weights`` maps lengths to weights: first a
+        length is drawn, among those that have texts, then one of its texts uniformly. ``weights="texts"``: all texts of
+        up to ``max_length`` bytes are equally probable.
 
-        ``generator``: a ``random.Random`` or numpy ``Generator`` (without: a fresh one). The same state of it gives
-        the same text. Raises ``EmptyLanguageError``, and ``ConstraintError`` if there are only texts of other lengths.
+        ``generator``: a ``random.Random`` or numpy ``Generator``; by default a new one. The same generator state gives
+        the same text. Raises ``EmptyLanguageError``, and ``ConstraintError`` if all texts have other lengths.
         """
         if generator is None:
             generator = random.Random()
@@ -289,21 +293,29 @@ class Constraint(Streamed):
 
     @checked
     def equivalent(self, other: Constraint) -> Answer:
-        """Whether both hold the same texts. If not, the answer's witness is a shortest text in only one. AlgebraError
-        unless both are regular."""
+        """Whether both constraints have the same texts.
+
+        If not, the answer's witness is a shortest text that only one of them has. Raises AlgebraError unless both are
+        regular.
+        """
         difference = (self - other) | (other - self)
         return self._compare(difference)
 
     @checked
     def includes(self, other: Constraint) -> Answer:
-        """Whether every text of ``other`` is in this one. If not, the witness is a shortest that is missing.
-        AlgebraError unless this one is regular."""
+        """Whether every text of ``other`` is in this constraint.
+
+        If not, the witness is a shortest missing text. Raises AlgebraError unless this constraint is regular.
+        """
         return self._compare(other - self)
 
     @checked_but("text")
     def explain(self, text: str | bytes, *, prefix: bool = False) -> Explanation:
-        """Whether ``text`` is in the constraint, and if not: the byte where it leaves it, what could have stood there,
-        and a shortest way on. ``print`` shows it with a caret. ``prefix``: whether some text begins so."""
+        """Whether ``text`` is in the constraint, and if not, where and why it fails.
+
+        The explanation has the byte offset at which the text leaves the constraint, what was expected there, and a
+        shortest completion. ``print`` shows it with a caret. ``prefix``: test whether some text starts with ``text``.
+        """
         data = encode(text)
         if data is None:
             assert isinstance(text, str)
@@ -321,8 +333,11 @@ class Constraint(Streamed):
         return Explanation(data, False, place, character, expected, ending, self.open_rules(data[:place]))
 
     def following(self, prefix: bytes) -> Following:
-        """What may follow ``prefix``, which ends between characters: as characters, or the end. Where strings must
-        differ from each other, characters beyond ASCII are told by their first bytes after a long prefix."""
+        """The characters, or the end of the text, that may follow ``prefix``, which must end between two characters.
+
+        Where strings must differ from each other, after a long prefix, characters beyond ASCII are given by their first
+        bytes.
+        """
         if not self.automaton.has_marks:
             walk = Walk(self.automaton, self.budget, _WALKING)
             at = walk.run(prefix)
@@ -340,7 +355,7 @@ class Constraint(Streamed):
         """Whether it is known, without a search, that there are infinitely many texts."""
 
     def open_rules(self, prefix: bytes) -> tuple[str, ...] | None:
-        """The rules of a grammar that are open behind ``prefix``."""
+        """The grammar rules that are open after ``prefix``."""
         return None
 
     def _ask(self, question: Callable[[_native.ByteAutomaton], _T]) -> _T:

@@ -1,6 +1,9 @@
-"""Notations of grammars: Lark, GBNF, EBNF. Each means what its own parser reads, or is refused by name and place.
+"""Grammar notations: Lark, GBNF, EBNF.
 
-Read in this order: ``parsing`` (what the parsers share), ``gbnf``, ``ebnf``; ``lark_source`` (statements and names),
-``lark_attributes``, ``lark_parameters``, ``lark_terminals``, ``lark_objects``, ``lark_bodies``, ``lark_ignored``,
-``lark_syntax``; ``bundled`` (the grammars in ``bundled_grammars/``).
+Each construct means what the notation's own parser reads. A construct that is not supported is rejected by an error
+that names it and its position.
+
+Read in this order: ``parsing`` (code that the parsers share), ``gbnf``, ``ebnf``; ``lark_source`` (statements and
+names), ``lark_attributes``, ``lark_parameters``, ``lark_terminals``, ``lark_objects``, ``lark_bodies``,
+``lark_ignored``, ``lark_syntax``; ``bundled`` (the grammars in ``bundled_grammars/``).
 """

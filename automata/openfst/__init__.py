@@ -1,8 +1,8 @@
-"""OpenFst: the only door to pynini, and the labels and files that are exchanged with it (convention 2).
+"""OpenFst interoperability: the only module that calls pynini, and the labels and files that are exchanged with it.
 
-Machines cross as numpy arrays of arcs. Label 0 is epsilon, byte b has label b + 1. Importing a module of this room
-does not import pynini; calling an operation does.
+Machines are exchanged as numpy arrays of arcs. Label 0 is epsilon, and byte b has label b + 1 (convention 2). Importing
+a module of this room does not import pynini; calling an operation does.
 
-Read in this order: ``labels``, ``fst`` (arcs, and the operations of OpenFst), ``label_kinds`` (what labels stand
-for), ``headers`` (what its files begin with), ``files`` (its binary files, and text).
+Read in this order: ``labels``, ``fst`` (arcs, and the operations of OpenFst), ``label_kinds`` (what labels stand for),
+``headers`` (the headers of its files), ``files`` (its binary and text files).
 """

@@ -1,4 +1,4 @@
-"""Pictures: graphs as Graphviz text, and as images where Graphviz is installed.
+"""Pictures of graphs: Graphviz text, and images where Graphviz is installed.
 
-``drawing`` (a picture, what it is made of, how it is written).
+``drawing`` defines a picture, its parts, and its serialization.
 """

@@ -1,8 +1,8 @@
-"""Pieces of text that patterns describe badly: quoted text, substrings, labels, members in any order, concepts.
+"""Languages that are hard to write as patterns: quoted text, substrings, labels, members in any order, concepts.
 
-Each function returns a ``Language`` of a size that is linear in its input (taxonomies, substrings) or in its
+Each function returns a ``Language`` whose size is linear in the size of its input (taxonomies, substrings) or of its
 automaton (concepts).
 
-Read in this order: ``text``, ``free_text``, ``substrings``, ``tokens``, ``unordered``, ``taxonomy``, then
-``concepts`` with ``classifier`` and ``inflection``.
+Read in this order: ``text``, ``free_text``, ``substrings``, ``tokens``, ``unordered``, ``taxonomy``, then ``concepts``
+with ``classifier`` and ``inflection``.
 """

@@ -1,23 +1,23 @@
-"""Concepts in text: whole words and phrases as symbols, and the texts whose sequence of symbols an automaton accepts.
+"""Concepts in text: words and phrases as symbols, and the texts whose symbol sequence an automaton accepts.
 
-The idea: a transducer reads text and writes the name of a concept where one of its forms ends (Aho and Corasick,
-"Efficient string matching", CACM 1975). Its state is the longest ending of the text that begins a form *and begins
-where a form may*: failure links lead to the next shorter such ending, so nothing is forgotten on a mismatch and nothing
-is kept too long after a match. With ``boundaries`` a form that begins (ends) with a word character stands only where no
-word character comes before (after) it; what follows decides, so such a form is written by the next character, or by the
-end of the text.
+A transducer reads text and writes the name of a concept where one of its forms ends (Aho and Corasick, "Efficient
+string matching", CACM 1975). Its state is the longest suffix of the text that is a prefix of a form *and starts where a
+form may start*. Failure links lead to the next shorter such suffix. With ``boundaries``, a form that begins (ends) with
+a word character matches only where no word character precedes (follows) it. The next character decides this, so the
+symbol of such a form is written when the next character, or the end of the text, has been read.
 
-``language(a)`` is the composition with an automaton over symbols: a deterministic automaton over bytes, whose states
-are pairs. It knows how much of a form is read, so its distances in tokens are exact. ``contains_all`` is an
-intersection, one small automaton for each concept, whose states are made on demand.
+``language(a)`` is the composition with an automaton over symbols: a deterministic automaton over bytes whose states are
+pairs. The states record how much of a form has been read, so distances in tokens are exact. ``contains_all`` is an
+intersection of one small automaton for each concept, with states built on demand.
 
-Invariant: symbols come in the order in which forms end; of several that end at one place the longest first, each
-concept once. Word characters are those of Python's ``\\w``. Characters beyond ASCII are read through one classifier,
-shared by all states that go on alike after it.
+Invariant: symbols are written in the order in which forms end. If several end at the same position, the longest comes
+first, and each concept is written once. Word characters are those of Python's ``\\w``. Characters beyond ASCII are read
+through one classifier, which is shared by all states with the same continuations.
 
-Cost: ``language``: states of the transducer times those of the automaton, plus the classifier's few hundred for each
-different continuation. Rejected: forms as regular expressions with look-around, which says which texts hold a concept
-but not in which order several do; the bookkeeping of Appendix B in the ABS paper, which counts no half-read form.
+Cost of ``language``: the states of the transducer times those of the automaton, plus a few hundred states of the
+classifier for each different continuation. Rejected: forms as regular expressions with look-around, which say which
+texts contain a concept but not in which order several occur; the bookkeeping of Appendix B in the ABS paper, which does
+not track partly read forms.
 """
 
 from __future__ import annotations
@@ -41,26 +41,28 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
 
 Ints = npt.NDArray[np.int64]
 Forms = Mapping[str, Iterable[str]] | Iterable[str]
-"""Concepts by name with their forms; or words, each of which is a concept of its own."""
+"""Concepts by name with their forms; or words, each of which is a separate concept."""
 
 _NONWORD, _WORD = 0, 1
 _TRANSDUCER = "the transducer of concepts"
 _PRODUCT = "concepts composed with an automaton over them"
 _PAIRS = 1 << 18
-"""Entries of the product that are made between two looks at the clock."""
+"""Product entries that are computed between two checks of the clock."""
 
 
 class SymbolTables(Protocol):
-    """A deterministic automaton over symbols. ``table`` (states, symbols + 1): the last column is for anything else;
-    state 0 is DEAD."""
+    """A deterministic automaton over symbols.
+
+    ``table`` (states, symbols + 1): the last column is for all other symbols; state 0 is DEAD.
+    """
 
     @property
     def symbols(self) -> Sequence[str]:
-        """The names, in the order of the columns."""
+        """The symbol names, in the order of the columns."""
 
     @property
     def table(self) -> npt.NDArray[Any]:
-        """Where each symbol leads from each state."""
+        """The next state for each state and symbol."""
 
     @property
     def accepting(self) -> npt.NDArray[np.bool_]:
@@ -68,7 +70,7 @@ class SymbolTables(Protocol):
 
     @property
     def start(self) -> int:
-        """The first state."""
+        """The start state."""
 
 
 class Concepts:
@@ -94,7 +96,7 @@ class Concepts:
 
     @checked
     def symbols(self, text: str) -> list[str]:
-        """The concepts of a text, in the order in which their forms end. Linear."""
+        """The concepts of a text, in the order in which their forms end. Linear time."""
         state, found = 0, list[int]()
         for character in text:
             read = self._classes.of(character)
@@ -106,13 +108,13 @@ class Concepts:
     def language(self, automaton: SymbolTables, budget: Budget | None = None) -> Language:
         """The texts (valid UTF-8) whose sequence of concepts ``automaton`` accepts.
 
-        Concepts that it does not name are *anything else* to it; text that is no concept writes nothing. Raises
-        ``BudgetExceeded`` where the product of both has more states or bytes than ``budget``.
+        Concepts that the automaton does not name are *anything else* to it. Text that is not part of a concept writes
+        no symbol. Raises ``BudgetExceeded`` if the product has more states or bytes than ``budget``.
         """
         return self.product(automaton, Deadline(budget or Budget(), _PRODUCT))
 
     def product(self, automaton: SymbolTables, deadline: Deadline) -> Language:
-        """``language``, on a clock that runs already."""
+        """``language``, with a deadline that is already running."""
         others = len(automaton.symbols)
         columns = {name: number for number, name in enumerate(automaton.symbols)}
         steps = np.asarray(automaton.table, np.int64)
@@ -350,10 +352,10 @@ def concepts(
 ) -> Concepts:
     """The transducer of concepts given by their forms: ``concepts({"dog": ["dog", "dogs"], "cat": ["cat"]})``.
 
-    ``boundaries``: forms are whole words (``cat`` is not in ``category``). ``ignore_case``: letters stand for their
-    upper, lower and title case. ``inflections``: adds to each form what a function gives for it; True: the English
-    inflections of lemminflect (extra ``concepts``). Raises LabelError for a form that is empty, no UTF-8 text, or in
-    two concepts; ConstraintError where there are none; BudgetExceeded.
+    ``boundaries``: forms are whole words (``cat`` does not match in ``category``). ``ignore_case``: a letter matches
+    its upper, lower and title case. ``inflections``: a function whose results are added to each form; True adds the
+    English inflections of lemminflect (extra ``concepts``). Raises LabelError for a form that is empty, not valid
+    UTF-8, or in two concepts; ConstraintError if there are no concepts; BudgetExceeded.
     """
     return _concepts(forms, Deadline(budget or Budget(), _TRANSDUCER), boundaries, ignore_case, inflections)
 
@@ -408,7 +410,7 @@ class _Chain:
 
 @checked
 def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
-    """The texts that hold all concepts in the order given, with any text before, between and behind them.
+    """The texts that contain all concepts in the given order, with any text before, between and after them.
 
     ``options`` are those of ``concepts``. ``contains_in_order(["coffee", "cat"]) & regex(r".*\\.")`` ends with a dot.
     """
@@ -420,10 +422,10 @@ def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: 
 
 @checked
 def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
-    """The texts that hold each concept at least once, in any order. ``options`` are those of ``concepts``.
+    """The texts that contain each concept at least once, in any order. ``options`` are those of ``concepts``.
 
-    An intersection of small automata. Which of its states lead on is found by search, through sets of concepts: for up
-    to six or so; ``BudgetExceeded`` comes with more.
+    The result is an intersection of small automata. A search through sets of concepts finds which of its states are
+    live; it is practical for up to about six concepts. With more, expect ``BudgetExceeded``.
     """
     deadline = Deadline(budget or Budget(), _PRODUCT)
     found = _concepts(forms, deadline, **options)
@@ -439,7 +441,7 @@ def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) 
 
 @checked
 def avoids(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
-    """The texts that hold none of the concepts. ``options`` are those of ``concepts``."""
+    """The texts that contain none of the concepts. ``options`` are those of ``concepts``."""
     deadline = Deadline(budget or Budget(), _PRODUCT)
     found = _concepts(forms, deadline, **options)
     none = _Chain(found.names, ())

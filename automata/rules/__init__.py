@@ -1,9 +1,9 @@
-"""Analyses and rewritings of a table of rules: name to expression. Nothing here knows ``Grammar``.
+"""Analyses and transformations of rule tables, which map names to expressions.
 
-Every construction counts what it makes against a budget. Least fixed points over rules are found component by
-component.
+Nothing here depends on ``Grammar``. Every construction counts the nodes that it creates against a budget. Least fixed
+points over rules are computed one strongly connected component at a time.
 
-Read in this order: ``graph`` (who calls whom), ``metering``, ``permutations``, ``lint``; ``left_recursion``,
-``inlining``, ``pushdown`` and ``truncation`` (from rules to what the engine runs); ``shortest_word``, ``finiteness``;
-``leaf_walks``, ``product_ends`` and ``product`` (the intersection with a regular language).
+Read in this order: ``graph`` (the call graph), ``metering``, ``permutations``, ``lint``; ``left_recursion``,
+``inlining``, ``pushdown`` and ``truncation`` (from rules to the form that the engine runs); ``shortest_word``,
+``finiteness``; ``leaf_walks``, ``product_ends`` and ``product`` (the intersection with a regular language).
 """

@@ -1,8 +1,8 @@
-"""Semirings written in Python, and machines over them: for research, and slow (``import tokenfst.semirings``).
+"""Semirings written in Python, and machines over them, for research (``import tokenfst.semirings``).
 
-What ``tokenfst.fst`` has natively is quicker by orders of magnitude; here a weight may be any value.
+A weight may be any Python value. The native semirings of ``tokenfst.fst`` are faster by orders of magnitude.
 
-Read in this order: ``protocol`` (what a semiring says of itself), ``numbers`` (those of ``tokenfst.fst`` as such),
-``structured`` (strings, pairs, powers, expectations), ``machines`` (states and arcs), ``distances`` (sums over paths),
-``operations`` (what makes a new machine).
+Read in this order: ``protocol`` (the semiring protocol), ``numbers`` (the semirings of ``tokenfst.fst`` under this
+protocol), ``structured`` (strings, pairs, powers, expectations), ``machines`` (states and arcs), ``distances`` (sums
+over paths), ``operations`` (constructions of new machines).
 """

@@ -1,7 +1,7 @@
-"""Automata over symbols (labels, tags, actions), and linear temporal logic on finite traces.
+"""Automata over symbols (labels, tags, actions), and linear temporal logic on finite traces (LTLf).
 
-A formula's automaton is found by progression: what is left of the formula after a letter. It is doubly exponential at
-worst, and counted against a budget.
+The automaton of a formula is built by formula progression: a state is the formula that the rest of the trace must
+satisfy. The construction is doubly exponential in the worst case and is counted against a budget.
 
 Read in this order: ``automaton``, ``syntax`` with ``declare``, ``progression``, ``ltlf``.
 """

@@ -1,5 +1,5 @@
-"""Grammars of transducers: rewrite rules, and machines under pynini's names and operators (``import tokenfst.grm``).
+"""Rewrite rules and pynini's interface over transducers of the native core (``import tokenfst.grm``).
 
-Read in this order: ``strings`` (text with square brackets), ``cdrewrite`` (rules that rewrite in a context),
-``machines`` (pynini's ``Fst`` and what makes one), ``rewriting`` (a rule applied to a string).
+Read in this order: ``strings`` (text with square brackets), ``cdrewrite`` (context-dependent rewrite rules),
+``machines`` (pynini's ``Fst`` and its constructors), ``rewriting`` (application of a rule to a string).
 """

@@ -1,12 +1,11 @@
-"""Transducers: weighted machines of the native core under OpenFst's names (``import tokenfst.fst``), without
-pynini.
+"""Weighted finite-state transducers of the native core under OpenFst's names (``import tokenfst.fst``).
 
-A machine is an object of the core, one class a semiring; Python holds its symbol tables. Operations that
-OpenFst does in place are methods and return the machine; those that make a new one are functions. All of them
-take a budget.
+pynini is not needed. A machine is an object of the core, with one class for each semiring; Python holds its symbol
+tables. Operations that OpenFst does in place are methods and return the machine; operations that make a new machine are
+functions. All of them take a budget.
 
-Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``checks`` (arguments), ``arcs`` (and what
-two machines must agree in), ``vector`` (machines), ``growth`` (costs of what Python makes), ``mapping`` (arc by arc:
-arcmap, encode, relabel), ``text`` and ``files`` (AT&T text, OpenFst's files, pynini's objects), ``far`` (archives of
-files), ``pictures`` (for Graphviz), ``acceptors`` (from automata over bytes).
+Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``checks`` (arguments), ``arcs`` (and the
+properties in which two machines must agree), ``vector`` (machines), ``growth`` (cost of machines built in Python),
+``mapping`` (arc by arc: arcmap, encode, relabel), ``text`` and ``files`` (AT&T text, OpenFst's files, pynini's
+objects), ``far`` (archives of files), ``pictures`` (for Graphviz), ``acceptors`` (from automata over bytes).
 """

@@ -1,8 +1,8 @@
-"""Weighted grammars: texts that nest, with weights on the alternatives of rules.
+"""Weighted context-free grammars: weights on the alternatives of rules.
 
-A text weighs the sum over its derivations of the products of their weights. What all texts that begin in one way weigh
-together is exact, though there are infinitely many of them.
+The weight of a text is the sum, over its derivations, of the product of their weights. The total weight of all texts
+with a given prefix is computed exactly, although there may be infinitely many of them.
 
 Read in this order: ``nets`` (the rules as automata), ``totals`` (sums over all words of each rule), ``closures`` (empty
-words, rules that begin with one another, and what the core's chart is made of), ``grammar`` (``WeightedGrammar``).
+words, left corners, and the input of the core's chart parser), ``grammar`` (``WeightedGrammar``).
 """

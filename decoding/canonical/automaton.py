@@ -1,26 +1,26 @@
-"""Canonical tokenizations: of every text of a language, the one token sequence that the tokenizer itself makes of it.
+"""Canonical tokenizations: for each text of a language, only the token sequence that the tokenizer itself produces.
 
-``compile(language, vocabulary, tokenization="canonical")`` composes a token automaton with the automaton of what the
-tokenizer emits. Models are trained on such sequences only; other spellings of a text are tokens they have never seen
-together.
+``compile(language, vocabulary, tokenization="canonical")`` composes a token automaton with the automaton of the
+tokenizer's output. Models are trained on canonical sequences only; they never saw other tokenizations of a text.
 
-Idea. A token sequence is canonical exactly when the tokenizer's pattern cuts its text only between tokens and each two
-neighbours within one piece stand beside each other in byte-pair encoding (``tokenizers/segmentation/byte_pairs.py``).
-So a state is the token automaton's state, the state of the segmentation (``tokenizers/segmentation/cuts.py``), and the
-last token, which is forgotten where a piece surely ends. After it a token may follow where the language allows it, and
-either a piece begins with it or the last token bears it: of each pair of the first two states two masks are kept, and
+Idea. A token sequence is canonical if and only if the tokenizer's pattern splits its text only between tokens, and
+every two adjacent tokens within one piece may be adjacent in the byte-pair encoding
+(``tokenizers/segmentation/byte_pairs.py``). So a state is a triple: the state of the token automaton, the state of the
+segmentation (``tokenizers/segmentation/cuts.py``), and the last token. The last token is dropped where a piece
+certainly ends. Another token may follow if the language allows it and either a piece begins with it or it may be
+adjacent to the last token. For each pair of the first two components two masks are kept, and
 
     mask = begins | (continues & followers(last token))
 
-Invariant (convention 7, for canonical sequences): a token is allowed exactly where the tokens so far and it begin a
-canonical sequence of the language. Constraint and tokenizer can block each other although both have a way on, so
-whether some way leads to acceptance is searched for, nearest to the end first. Whole groups of tokens are settled by
-one witness: whoever bears the witness's first token is alive. What a search does not find it has proved: it is
-exhaustive.
+Invariant (convention 7, for canonical sequences): a token is allowed if and only if the tokens so far, followed by it,
+are a prefix of a canonical sequence of the language. The constraint and the tokenizer can block each other although
+each of them alone has a continuation. So a search, nearest to the end first, decides whether a path leads to
+acceptance. One witness decides for a whole group of tokens: each token that the witness's first token may follow is
+alive. The search is exhaustive: a token for which it finds no path is dead.
 
-Cost. Three passes over a mask where the masks are known, and 0.3 ms more for a last token that was not seen lately;
-some ms to seconds for each new pair of states. Rejected: masks of what is allowed for one more step
-(they lead into dead ends), and a product with one state a token (V times the states).
+Cost. Three passes over a mask where the masks are known, and 0.3 ms more for a last token that was not used recently;
+milliseconds to seconds for each new pair of states. Rejected: masks of the tokens that are allowed for one more step
+(they lead into dead ends), and a product with one state for each token (V times the states).
 """
 
 from __future__ import annotations
@@ -67,14 +67,16 @@ _Bits = npt.NDArray[np.int32]
 
 
 class CanonicalAutomaton:
-    """The canonical token sequences of a language. Made by ``compile`` and ``load``; shared by threads, one of which
-    builds at a time. ``every_sequence``: the automaton of all token sequences of the language.
+    """The canonical token sequences of a language.
 
-    Raises ``TokenizationError`` where how the vocabulary's tokenizer works is not known or has no exact automaton here,
-    ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` where no text of the language has a
-    canonical sequence. Later calls raise ``BudgetExceeded`` where one search visits more than ``budget.states`` nodes,
-    or the call takes more than ``budget.seconds``; what was found until then is kept. Masks beyond ``budget.bytes``,
-    and nodes beyond ``budget.states``, are forgotten and found again.
+    Created by ``compile`` and ``load``. Threads may share it; one thread builds at a time. ``every_sequence``: the
+    automaton of all token sequences of the language.
+
+    Raises ``TokenizationError`` if the vocabulary's tokenizer is not known or has no exact automaton here,
+    ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` if no text of the language has a
+    canonical sequence. Later calls raise ``BudgetExceeded`` if one search visits more than ``budget.states`` nodes, or
+    if the call takes more than ``budget.seconds``; results found until then are kept. Masks beyond ``budget.bytes`` and
+    nodes beyond ``budget.states`` are dropped and recomputed on demand.
     """
 
     @checked
@@ -122,8 +124,10 @@ class CanonicalAutomaton:
         return f"<CanonicalAutomaton {self.source!r}: {len(self._masks)} masks>"
 
     def expand(self) -> CanonicalAutomaton:
-        """With all states and distances of the language made, ahead of time, as ``TokenAutomaton.expand``. Which
-        sequences are canonical is found while one walks them all the same."""
+        """Compute all states and distances of the language ahead of time, like ``TokenAutomaton.expand``.
+
+        Which sequences are canonical is still computed during the walk.
+        """
         expanded = self.every_sequence.expand()
         return (
             self
@@ -133,12 +137,12 @@ class CanonicalAutomaton:
 
     @checked
     def save(self, path: str | PathLike[str], *, expand: bool = True) -> None:
-        """Write an artifact: the language over all token sequences, expanded, and how the tokenizer splits texts
-        (docs/serving/format.md, version 3); without ``expand`` its program, of a lazy one (version 4). Which sequences
-        are canonical is found while one walks it, as it is here.
+        """Write an artifact: the expanded automaton of all token sequences, and the tokenizer's split pattern
+        (docs/serving/format.md, version 3). With ``expand=False``, write the program of a lazy automaton (version 4).
 
-        The file appears under its name only when it is whole. The same automaton gives the same bytes. Raises
-        ``BudgetExceeded`` where the language outgrows its budget.
+        Which sequences are canonical is computed during a walk, also after loading. The file appears under its name
+        only when it is complete. The same automaton gives the same bytes. Raises ``BudgetExceeded`` if the language
+        exceeds its budget.
         """
         artifact.write_bytes(path, self.serialize(expand=expand))
 
@@ -152,11 +156,11 @@ class CanonicalAutomaton:
     def load(
         cls, path: str | PathLike[str], vocabulary: Vocabulary, budget: Budget | None = None
     ) -> CanonicalAutomaton:
-        """Read an artifact that ``save`` wrote. The first one for a vocabulary waits for its tokenizer's merges.
+        """Read an artifact that ``save`` wrote. The first load for a vocabulary waits for its tokenizer's merges.
 
-        Raises a subclass of ``ArtifactError`` for any file that is not one, and ``ArtifactVocabularyError`` where it
-        was compiled for another vocabulary, or where this one splits texts in another way. A vocabulary that does not
-        know how takes the artifact's word. ``budget`` bounds what is made later.
+        Raises a subclass of ``ArtifactError`` if the file is not a valid artifact, and ``ArtifactVocabularyError`` if
+        it was compiled for another vocabulary, or if this vocabulary splits texts in another way. A vocabulary without
+        a split pattern adopts the artifact's. ``budget`` bounds later constructions.
         """
         return cls.of_artifact(artifact.read(path), path, vocabulary, budget)
 
@@ -169,7 +173,7 @@ class CanonicalAutomaton:
         vocabulary: Vocabulary,
         budget: Budget | None = None,
     ) -> CanonicalAutomaton:
-        """The automaton of an artifact. Raises as ``load`` does."""
+        """The automaton of an artifact that was already read. Raises the errors of ``load``."""
         if found.split_pattern is None:
             raise ArtifactError(
                 f"{path} holds all token sequences, not canonical ones alone: load it with TokenAutomaton.load(), or "
@@ -190,32 +194,37 @@ class CanonicalAutomaton:
     @renamed(max_tokens="max_new_tokens")
     @checked
     def matcher(self, max_new_tokens: int | None = None) -> CanonicalMatcher:
-        """A walk from the start. With ``max_new_tokens``, masks admit only tokens after which the text can still be
-        completed in the tokens left; ``TokenBudgetError`` where no text is that short."""
+        """A matcher at the start state.
+
+        With ``max_new_tokens``, masks allow only tokens after which the text can still be completed with the remaining
+        tokens; raises ``TokenBudgetError`` if no text is that short.
+        """
         return CanonicalMatcher(self, max_new_tokens)
 
     def distance(self, node: Node) -> int:
-        """The least number of canonical tokens, the end token not counted, that complete the text of a live node.
+        """The least number of canonical tokens, not counting the end token, that complete the text of a live node.
 
-        A search, one token deeper each time, within the budget.
+        Computed by iterative deepening, within the budget.
         """
         with self._call():
             return self._lengths.distance(node)
 
     def is_within(self, node: Node, max_new_tokens: int) -> bool:
-        """Whether at most so many canonical tokens complete the text."""
+        """Whether at most ``max_new_tokens`` canonical tokens complete the text."""
         with self._call():
             return self._lengths.is_within(node, max_new_tokens)
 
     def refusal(self, node: Node, max_new_tokens: int) -> TokenBudgetError:
-        """The error where no text fits into so many tokens."""
+        """The error for a text that does not fit into ``max_new_tokens`` tokens."""
         return TokenBudgetError(
             f"no accepted text fits into {max_new_tokens} canonical tokens: the least number from here is "
             f"{self.distance(node)}"
         )
 
     def mask_within(self, node: Node, max_new_tokens: int) -> _Bits:
-        """The tokens after which ``max_new_tokens - 1`` canonical tokens are enough; end tokens where one is left."""
+        """The tokens after which ``max_new_tokens - 1`` canonical tokens suffice; also end tokens, if at least one
+        token is left.
+        """
         with self._call():
             return self._lengths.mask(node, max_new_tokens)
 
@@ -229,7 +238,9 @@ class CanonicalAutomaton:
     # --- nodes ----------------------------------------------------------------------------------------------------
 
     def advance(self, node: Node, token: int) -> Node | None:
-        """The node after ``token``; None where the sequence is not canonical or leaves the language. It may be dead."""
+        """The node after ``token``, or None if the sequence is not canonical or leaves the language. The node may be
+        dead.
+        """
         state = int(self.native.advance(node.state, token))
         with self.tokenizer.lock:
             borne = node.last == NO_TOKEN or self.tokenizer.bears(node.last, token)
@@ -238,7 +249,7 @@ class CanonicalAutomaton:
             return self.node(state, cuts, token) if state else None
 
     def step(self, node: Node, token: int) -> Node | None:
-        """The live node after ``token``; None where there is none."""
+        """The live node after ``token``, or None if there is none."""
         following = self.advance(node, token)
         return following if following is not None and self.alive(following) else None
 
@@ -252,7 +263,7 @@ class CanonicalAutomaton:
             return self._way(node) != _NO_WAY
 
     def mask(self, node: Node) -> _Bits:
-        """The tokens that may come next, end tokens among them: int32 (ceil(V / 32),). Not to be written to."""
+        """The allowed next tokens, including end tokens: int32 (ceil(V / 32),). Read-only."""
         with self._call():
             mask = self._mask(node.state, node.cuts)
             if node.last != NO_TOKEN:
@@ -263,7 +274,7 @@ class CanonicalAutomaton:
             return mask | self.end_tokens if self.accepting(node) else mask
 
     def node(self, state: int, cuts: int, token: int) -> Node | None:
-        """The node behind ``token``, which led to these two states."""
+        """The node after ``token``, given the states that it led to."""
         if cuts == DEAD:
             return None
         return Node(state, cuts, token if self.tokenizer.segmentation.in_piece(cuts) != DEAD else NO_TOKEN)
@@ -338,7 +349,9 @@ class CanonicalAutomaton:
     def cut_arcs_of(
         self, node: Node
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The arcs of a node's state, and the cuts that may be behind each token; none where it may not follow."""
+        """The arcs of a node's state, and the segmentation state after each token (negative if the token may not
+        follow).
+        """
         segmentation = self.tokenizer.segmentation
         tokens, targets = self.arcs_of(node.state)
         after = segmentation.after(node.cuts, tokens)
@@ -349,7 +362,7 @@ class CanonicalAutomaton:
         return tokens, targets, after
 
     def arcs_of(self, state: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The language's tokens and where they lead, nearest to acceptance first."""
+        """The tokens that the language allows and their target states, nearest to acceptance first."""
         known = self._arcs.get(state)
         if known is not None:
             self._arcs.move_to_end(state)
@@ -411,7 +424,7 @@ class CanonicalAutomaton:
         return _NO_WAY
 
     def check(self, visited: int) -> None:
-        """Raise ``BudgetExceeded`` for a search that has grown too large, or a call that takes too long."""
+        """Raise ``BudgetExceeded`` for a search that has become too large, or a call that takes too long."""
         if visited > self.budget.states:
             raise BudgetExceeded("states", self.budget.states, self._where)
         self.deadline.check()
@@ -423,7 +436,7 @@ class CanonicalAutomaton:
         return known
 
     def successors(self, node: Node) -> Iterator[tuple[int, Node]]:
-        """Each token that may follow canonically and where it leads, nearest to the language's end first."""
+        """Each token that may follow canonically and its target node, nearest to the end of the language first."""
         tokens, targets, after = self.cut_arcs_of(node)
         found = np.flatnonzero(after)
         for part in (found[:_NEAREST], found[_NEAREST:]):  # mostly one of the first will do

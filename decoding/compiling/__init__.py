@@ -1,7 +1,8 @@
-"""From a constraint and a vocabulary to an automaton over tokens.
+"""Compilation of a constraint and a vocabulary to an automaton over tokens.
 
-A language becomes a finite automaton, a grammar a push-down automaton; with ``tokenization="canonical"`` only the
-tokenizer's own sequences are left. Nothing is walked yet: states and masks are made when they are first asked for.
+A language becomes a finite automaton, a grammar a push-down automaton. With ``tokenization="canonical"`` only the
+tokenizer's own token sequences are accepted. Compilation walks nothing: states and masks are computed when they are
+first requested.
 
 Read in this order: ``compile``, ``missing_bytes`` (vocabularies that cannot spell every text).
 """

@@ -1,8 +1,8 @@
-"""The masking loop on a device: gather mask, apply, choose, advance, with no word to the host.
+"""The masking loop on a device: gather, apply, choose, advance, without synchronization with the host.
 
-``tables`` packs automata, ``kernels`` computes the loop; here is what users of a device import.
+``tables`` packs automata, ``kernels`` computes the loop; the modules here are the public interface.
 
 Read in this order: ``automaton``, ``masks``, ``operators`` (for ``torch.compile``), ``matchers`` (masks paged in),
-``pushdown`` (stacks of bounded depth), ``composing`` (no masks kept), ``sampling`` (tokens drawn), ``graphs`` (CUDA
-graphs), ``generate`` (transformers), ``scores`` (weighted languages).
+``pushdown`` (stacks of bounded depth), ``composing`` (masks computed on the device, none stored), ``sampling`` (tokens
+drawn), ``graphs`` (CUDA graphs), ``generate`` (transformers), ``scores`` (weighted languages).
 """

@@ -1,10 +1,9 @@
-"""Token automata that live on a device: a decode step is *gather mask, apply, choose, advance*, with no word to the
-host.
+"""Token automata on a device: a decoding step is *gather mask, apply, choose, advance*, without host synchronization.
 
-``DeviceAutomaton`` holds the tables of one or more automata over one vocabulary as tensors (device_tables.py); the
-states of a batch are int32 numbers in a tensor, and everything else is a pure function of tensors. A fork is a copy
-of a number, a rollback an older one, beam reordering ``states[beams]``: nothing else belongs to a row. DEAD and ENDED
-stay where they are. Masks and the dispatch to kernels are in device_masks.py.
+``DeviceAutomaton`` holds the tables of one or more automata over one vocabulary as tensors (``tables``). The states of
+a batch are int32 numbers in a tensor, and every operation is a pure function of tensors. A fork copies a state number,
+a rollback restores an older one, and beam reordering is ``states[beams]``: a row has no other data. DEAD and ENDED are
+absorbing. Masks and the dispatch to kernels are in ``masks``.
 """
 
 from __future__ import annotations
@@ -36,21 +35,22 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Source: TypeAlias = TokenAutomaton | str | PathLike[str]
 _MOST_ROWS = 1 << 24
-"""Rows of one batch."""
+"""Maximum number of rows in a batch."""
 
 
 class DeviceAutomaton(DeviceMasks):
     """Token automata as tensors on ``device``, and the masking loop over them.
 
-    ``automata``: one or several, all over one vocabulary: ``TokenAutomaton`` (expanded here where it is not), or the
-    path of an artifact, which needs ``vocabulary``. ``token_limits``: make masks for every number of tokens left too,
-    which takes a walk of the vocabulary for many a state; without, no call takes ``max_new_tokens``. ``capacity``: the
-    most bytes on the device, beyond which ``BudgetExceeded`` is raised and nothing added. ``dense``: masks are rows or
-    lists, never rows with exceptions, which Triton's kernels need (by default off the host): more memory for less
-    work. ``budget``: of the construction. ``debug``: check every state and token id, which waits for the device.
+    ``automata``: one or several, all over one vocabulary: a ``TokenAutomaton`` (expanded here if necessary), or the
+    path of an artifact, which needs ``vocabulary``. ``token_limits``: also build masks for every number of remaining
+    tokens, which needs a walk of the vocabulary for many states; without it, no call takes ``max_new_tokens``.
+    ``capacity``: maximum number of bytes on the device; beyond it ``BudgetExceeded`` is raised and nothing is added.
+    ``dense``: store masks as rows or lists, never as rows with exceptions. Triton's kernels need this (the default off
+    the host); it trades memory for speed. ``budget``: bounds the construction. ``debug``: check every state and token
+    id, which synchronizes with the device.
 
     Raises ``ConstraintError`` for a push-down automaton, ``VocabularyMismatchError`` for automata over several
-    vocabularies, ``EmptyLanguageError`` where no token sequence spells any text.
+    vocabularies, ``EmptyLanguageError`` if no token sequence spells any text.
     """
 
     masks = True
@@ -94,7 +94,7 @@ class DeviceAutomaton(DeviceMasks):
 
     @checked
     def add(self, automaton: Source) -> int:
-        """Make one more automaton resident; its index. The states of the others keep their numbers."""
+        """Make one more automaton resident and return its index. The states of the others keep their numbers."""
         self._add(_loaded(automaton, self.vocabulary))
         self._publish()
         return len(self) - 1
@@ -102,8 +102,10 @@ class DeviceAutomaton(DeviceMasks):
     @renamed(max_tokens="max_new_tokens")
     @checked
     def start(self, index: int = 0, max_new_tokens: int | None = None) -> int:
-        """The start state of an automaton. With ``max_new_tokens``, raises ``TokenBudgetError`` where no text is that
-        short."""
+        """The start state of an automaton.
+
+        With ``max_new_tokens``, raises ``TokenBudgetError`` if no text is that short.
+        """
         if not 0 <= index < len(self):
             raise StateError(f"index must name one of the {len(self)} automata, from 0, not {index}")
         least = self._distances[index]
@@ -118,7 +120,9 @@ class DeviceAutomaton(DeviceMasks):
     def start_states(
         self, indices: int | Sequence[int] | Tensor, max_new_tokens: int | None = None
     ) -> Tensor:
-        """Start states, int32 (B,): of the automata named by ``indices``, or of the only one for so many rows."""
+        """Start states, int32 (B,): one for each automaton index in ``indices``; or, for an integer, that many rows of
+        the only automaton.
+        """
         if isinstance(indices, int):
             if len(self) != 1:
                 raise ValueError(f"there are {len(self)} automata: give the index of each row's")
@@ -129,11 +133,13 @@ class DeviceAutomaton(DeviceMasks):
     # --- states -------------------------------------------------------------------------------------------
 
     def is_accepting(self, states: Tensor) -> Tensor:
-        """Which rows' texts are in the language, bool (B,); ended ones are."""
+        """Whether the text of each row is in the language, bool (B,); True for ended rows."""
         return self.is_ended(states) | (self._field(states, FLAGS) % 2 == 1)
 
     def distance(self, states: Tensor) -> Tensor:
-        """The least number of tokens, the end token not counted, that complete each text; 2³¹ - 1: none, int32 (B,)."""
+        """The least number of tokens, not counting the end token, that complete each text; 2³¹ - 1 if none do. int32
+        (B,).
+        """
         return self._field(states, DISTANCE)
 
     def _field(self, states: Tensor, field: int) -> Tensor:
@@ -143,11 +149,14 @@ class DeviceAutomaton(DeviceMasks):
         return self._tables.states[torch.where(inside, numbers, DEAD), field]
 
     def check_stacks(self, states: Tensor) -> None:
-        """Nothing: there are no stacks, which could have no room left (``PushDownDeviceAutomaton``)."""
+        """Does nothing: finite automata have no stacks that could overflow (see ``PushDownDeviceAutomaton``)."""
 
     def advance(self, states: Tensor, tokens: Tensor) -> Tensor:
-        """The states behind one token each, int32 (B,); ``tokens``: int64 (B,). DEAD for a token that is not allowed,
-        ENDED for an end token where the text is complete. O(bytes of the token) a row."""
+        """The next states, int32 (B,), after one token for each row; ``tokens``: int64 (B,).
+
+        DEAD for a token that is not allowed, ENDED for an end token where the text is complete. O(bytes of the token)
+        per row.
+        """
         self._check_states(states)
         self._check_tokens(tokens, states)
         if torch.compiler.is_compiling():
@@ -161,8 +170,9 @@ class DeviceAutomaton(DeviceMasks):
         return plain.advance(self._tables, states, tokens, self._longest)
 
     def compose(self, states: Tensor) -> Tensor:
-        """What ``bitmask`` gives without a budget, made anew by running the whole vocabulary from each state through
-        the class table: no mask that was made before is looked at. O(nodes of the vocabulary's trie) a row."""
+        """The result of ``bitmask`` without a budget, recomputed by running the whole vocabulary from each state
+        through the class table. Stored masks are not used. O(nodes of the vocabulary's trie) per row.
+        """
         self._check_states(states)
         words = self._composed_by_triton(states)
         return plain.packed(compose(self._tables, states, self._trie())) if words is None else words
@@ -177,11 +187,11 @@ class DeviceAutomaton(DeviceMasks):
         return self._levels
 
     def advance_tree(self, states: Tensor, parents: Tensor, tokens: Tensor, depth: int) -> Tensor:
-        """The states behind each node of a tree of draft tokens, int32 (nodes,), for speculative decoding.
+        """The states after each node of a tree of draft tokens, int32 (nodes,), for speculative decoding.
 
-        ``parents``: int64 (nodes,), the node before each; a negative number -1 - r: row r of ``states``. ``tokens``:
-        int64 (nodes,). ``depth``: of the deepest node, the first tokens being at 1. DEAD behind a token that is not
-        allowed. O(nodes * depth).
+        ``parents``: int64 (nodes,), the parent of each node; a negative number -1 - r means row r of ``states``.
+        ``tokens``: int64 (nodes,). ``depth``: depth of the deepest node; the first tokens have depth 1. DEAD after a
+        token that is not allowed. O(nodes * depth).
         """
         self._check_states(states)
         self._check_tensor("parents", parents)
@@ -219,8 +229,10 @@ class DeviceAutomaton(DeviceMasks):
         top_p: float | None = None,
         generator: torch.Generator | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """``choose`` an allowed token for each row and advance by it: ``(tokens, states)``, int64 and int32 (B,). The
-        caller counts ``max_new_tokens`` down by one a step."""
+        """``choose`` an allowed token for each row and advance by it: ``(tokens, states)``, int64 and int32 (B,).
+
+        The caller decrements ``max_new_tokens`` by one after each step.
+        """
         check_sampling(temperature, top_k, top_p)
         if temperature == 0:
             return self._greedily(logits, states, max_new_tokens)

@@ -1,11 +1,11 @@
-"""Device automata without masks: each step composes those of its rows, by running the vocabulary on the device.
+"""Device automata without stored masks: each step computes the masks of its rows on the device.
 
-Nothing is made ahead of time but the byte automaton's class table, in which every state is live; so an automaton is
-resident as soon as its bytes are determinized, and takes no memory for masks. The price is paid at each step: a look-up
-for every byte of every token and row. On a CPU that is a hundred times the cost of a mask that the lazy engine makes
+Only the class table of the byte automaton is built ahead of time, and every state in it is live. So an automaton is
+resident as soon as its bytes are determinized, and its masks take no memory. In exchange, each step does a table
+look-up for every byte of every token and row. On a CPU this costs a hundred times as much as a mask of the lazy engine
 (docs/decisions/006-device-layout.md); it is meant for devices with thousands of threads.
 
-Limits: every byte must be a token of the vocabulary, and distances are not known, so there are no limits of tokens.
+Limitations: every byte must be a token of the vocabulary. Distances are not known, so token limits are not supported.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class ComposingDeviceAutomaton(DeviceAutomaton):
-    """``DeviceAutomaton`` whose masks are made at each step. ``automata`` are not expanded; see there for the rest.
+    """A ``DeviceAutomaton`` that computes its masks at each step. Parameters are those of ``DeviceAutomaton``, but
+    ``automata`` are not expanded.
 
-    Raises ``ConstraintError`` where not every byte is a token, ``TokenBudgetError`` for limits and distances.
+    Raises ``ConstraintError`` if some byte is not a token, ``TokenBudgetError`` for token limits and distances.
     """
 
     masks = False
@@ -46,12 +47,12 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
 
     @renamed(budget="max_new_tokens")
     def bitmask(self, states: Tensor, max_new_tokens: Left = None) -> Tensor:
-        """The masks as int32 (B, ceil(V / 32)), convention 6: ``compose``."""
+        """The masks as int32 (B, ceil(V / 32)), convention 6, computed by ``compose``."""
         self._check_limit(max_new_tokens, states)
         return self.compose(states)
 
     def distance(self, states: Tensor) -> Tensor:
-        """Not known without masks."""
+        """Not supported: raises ``TokenBudgetError``, because distances are not known without masks."""
         raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
 
     @renamed(max_tokens="max_new_tokens")

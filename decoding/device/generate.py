@@ -1,12 +1,12 @@
-"""Generation with transformers where constraint and sampling stay on the device: ``generate(custom_generate=...)``.
+"""Generation with transformers with constraint and sampling on the device: ``generate(custom_generate=...)``.
 
-The loop is that of ``GenerationMixin._sample``, but for what a row may take, which is a number on the device, and for
-the question whether all rows are over, which waits for the device and so is asked every ``check_every`` steps only:
-up to so many steps are computed in vain and cut off again. With ``cache_implementation="static"`` all shapes of a
-step are fixed.
+The loop is that of ``GenerationMixin._sample`` with two changes. The constraint state of a row is a number on the
+device. The test whether all rows are finished synchronizes with the device, so it runs only every ``check_every``
+steps; up to that many surplus steps are computed and then cut off. With ``cache_implementation="static"`` all shapes of
+a step are fixed.
 
-Logits processors see masked scores, as they do behind ``ConstraintLogitsProcessor``; whatever they make of them, the
-token that is taken is an allowed one.
+Logits processors receive masked scores, as they do after ``ConstraintLogitsProcessor``. Whatever they return, the
+chosen token is an allowed one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from tokenfst.errors import VocabularyMismatchError
 
 
 class DeviceGenerate:
-    """For ``model.generate(..., custom_generate=DeviceGenerate(automaton))``, greedy and sampling.
+    """The argument of ``model.generate(..., custom_generate=DeviceGenerate(automaton))``, for greedy decoding and
+    sampling.
 
-    ``indices``: the automaton of each prompt where there are several; all sequences returned for a prompt share it.
-    The text is always complete within ``max_new_tokens`` where ``automaton`` was made with ``token_limits``.
-    ``generator``: of the draws, on the device. Raises ``TokenBudgetError`` where a constraint's shortest text is
-    longer, ``StackDepthError`` where a stack had no room left, ``ValueError`` for beams, encoder-decoder models and
-    ``return_dict_in_generate``.
+    ``indices``: the automaton index of each prompt if there are several automata; all sequences that are returned for a
+    prompt share it. If ``automaton`` was built with ``token_limits``, the text is always complete within
+    ``max_new_tokens``. ``generator``: the random generator, on the device. Raises ``TokenBudgetError`` if a
+    constraint's shortest text is longer, ``StackDepthError`` if a stack overflowed, ``ValueError`` for beams,
+    encoder-decoder models and ``return_dict_in_generate``.
     """
 
     @checked

@@ -1,17 +1,17 @@
-"""Matchers on the host whose masks stay on the device: for lazy automata, stacks and canonical tokenizations.
+"""Matchers on the host with masks on the device: for lazy automata, stacks and canonical tokenizations.
 
-What has no finite table walks on the host, but its masks recur: each distinct one is copied to the device once, into
-a slot of a pool, and a step sends only the numbers of slots. ``follow(tokens)`` starts the work of the next step at
-once, while the model computes: the tokens are copied back, a thread lets the matchers accept them and fills their
-masks. ``mask_logits_`` waits for it. ``stalls`` counts the steps where it had to wait, ``pages`` the masks that were
+An automaton without a finite table is walked on the host, but its masks recur. Each distinct mask is copied to the
+device once, into a slot of a pool, and a step sends only slot numbers. ``follow(tokens)`` starts the work of the next
+step at once, while the model computes: the tokens are copied to the host, and a thread advances the matchers and fills
+their masks. ``mask_logits_`` waits for it. ``stalls`` counts the steps that had to wait, ``pages`` the masks that were
 copied.
 
-Invariant: a slot that a row of the present step uses is not overwritten before the next. Where the pool is full, it
-grows (``overflow="grow"``), forgets what was used longest ago (``"evict"``) or raises ``BudgetExceeded``
-(``"raise"``); and so it does in any case where the masks of one step do not fit ``capacity``. Never is a mask wrong.
+Invariant: a slot that a row of the current step uses is not overwritten before the next step. If the pool is full, it
+grows (``overflow="grow"``), evicts the least recently used masks (``"evict"``) or raises ``BudgetExceeded``
+(``"raise"``). It also raises if the masks of one step do not fit ``capacity``. A mask is never wrong.
 
-Cost of a step: the masks of all rows on the host, 16 bytes of digest each, one small copy; a new mask its ceil(V /
-32) words.
+Cost of a step: the masks of all rows on the host, a digest of 16 bytes for each, and one small copy; for a new mask
+ceil(V / 32) words.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ if TYPE_CHECKING:
 
 Overflow = Literal["grow", "evict", "raise"]
 _FIRST = 2
-"""The slot of the first mask, behind DEAD and ENDED, which have the end tokens only."""
+"""The slot of the first mask. The slots before it are DEAD and ENDED, which allow the end tokens only."""
 
 
 class Paging(NamedTuple):
-    """``steps`` masked, ``stalls`` of them that waited for the host, ``pages`` masks copied, ``evictions`` from the
-    pool."""
+    """Counters: ``steps`` masked, ``stalls`` of them that waited for the host, ``pages`` (masks copied), ``evictions``
+    from the pool.
+    """
 
     steps: int
     stalls: int
@@ -55,8 +56,8 @@ class Paging(NamedTuple):
 class DeviceMatchers(DeviceMasks):
     """The masks of a batch of matchers, row i from ``matchers[i]``, on ``device``.
 
-    ``slots``: room for so many masks at first. ``overflow`` and ``capacity`` (bytes): what happens where that is full.
-    Matchers that refuse a token, or have ended, leave their row with the end tokens only.
+    ``slots``: initial number of masks in the pool. ``overflow`` and ``capacity`` (bytes): what to do when the pool is
+    full. If a matcher rejects a token or has ended, its row allows the end tokens only.
     """
 
     @checked
@@ -89,13 +90,13 @@ class DeviceMatchers(DeviceMasks):
 
     @property
     def paging(self) -> Paging:
-        """What was done so far."""
+        """The counters so far."""
         return Paging(*self._counts)
 
     def follow(self, tokens: Tensor) -> None:
-        """Begin to advance every row by its token, int64 (B,), and to make the masks behind; does not wait.
+        """Start to advance every row by its token, int64 (B,), and to compute the next masks; does not wait.
 
-        Raises what the step before raised on the host: ``TokenIdError`` for a token outside the vocabulary.
+        Raises the host-side error of the previous step: ``TokenIdError`` for a token outside the vocabulary.
         """
         if not isinstance(tokens, torch.Tensor):
             refuse("DeviceMatchers.follow", "tokens", tokens, "a tensor of token ids")
@@ -114,9 +115,10 @@ class DeviceMatchers(DeviceMasks):
         self._pending = self._worker.submit(self._look, tokens if arrived else tokens.clone(), arrived)
 
     def states(self) -> Tensor:
-        """The slot of each row's mask, int32 (B,), for ``mask_logits_``, ``choose`` and ``bitmask``: once a step.
+        """The slot of each row's mask, int32 (B,), for ``mask_logits_``, ``choose`` and ``bitmask``. Call it once for
+        each step.
 
-        Waits where the host is not done, copies new masks. Raises ``BudgetExceeded`` where the pool may not hold them.
+        Waits for the host if necessary and copies new masks. Raises ``BudgetExceeded`` if the pool may not hold them.
         """
         self._counts[0] += 1
         self._counts[1] += not self._pending.done()

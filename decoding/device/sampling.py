@@ -1,14 +1,15 @@
-"""Tokens drawn on a device: mask, penalties, temperature, filters, choice and advance as one step.
+"""Token sampling on a device: mask, penalties, temperature, filters, choice and advance as one step.
 
-A ``DeviceSampler`` holds for each row of a batch how its tokens are drawn, and what changes with each draw: how many
-draws there were, which tokens were seen, how often no allowed logit had any weight. All of it is tensors, so a step
-says no word to the host, and CUDA graphs can hold it: a replay goes on where the last one stopped.
+A ``DeviceSampler`` holds the sampling parameters of each row of a batch, and the data that changes with each draw: the
+number of draws, the tokens seen, and how often no allowed logit had any weight. All of it is in tensors, so a step does
+not synchronize with the host, and CUDA graphs can capture it: a replay continues where the last one stopped.
 
-Invariants. What a row draws depends on its logits, its state, its numbers, its seed and the number of the draw; not on
-the other rows, nor on how a device orders its sums (``kernels.plain_sampling`` says how). The distribution is softmax
-over what is allowed and kept, renormalized. A token is an allowed one whatever the logits are.
+Invariants. The token drawn for a row depends on its logits, state, parameters, seed and draw number; not on other rows,
+nor on the order in which a device adds up sums (``kernels.plain_sampling`` specifies it). The distribution is the
+softmax over the tokens that are allowed and pass the filters, renormalized. The token is allowed whatever the logits
+are.
 
-Cost: two launches by Triton, which read each row once where there are no filters; plain torch elsewhere.
+Cost: two Triton launches, which read each row once if there are no filters; plain torch elsewhere.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, Tok
 
 _MOST_ROWS = 1 << 20
 _MOST_K = 1 << 24
-"""Integers up to here are floats."""
+"""Integers up to here are exact in float32."""
 _FINITE = 3e38
-"""No float32 is much greater."""
+"""About the greatest finite float32."""
 
 
 class Drawn(NamedTuple):
-    """Of each row: the token, int64, the state behind it, and two log-probabilities, float32: of the token as it was
-    drawn (0 where it was forced), and by the logits alone, at temperature 1 over the whole vocabulary."""
+    """For each row: the token, int64; the next state; and two log-probabilities, float32: of the token under the
+    sampling distribution (0 if it was forced), and under the logits alone, at temperature 1 over the whole vocabulary.
+    """
 
     tokens: Tensor
     states: Tensor
@@ -42,17 +44,18 @@ class Drawn(NamedTuple):
 
 
 class DeviceSampler:
-    """How the tokens of ``rows`` rows are drawn from what ``automaton`` allows.
+    """Sampling parameters for ``rows`` rows over the tokens that ``automaton`` allows.
 
-    Each number is one for all rows or a list of one for each. ``temperature`` 0 takes the first greatest logit.
-    ``top_k`` (``None`` or 0: all) keeps so many, of equal ones those with the least numbers; then ``top_p`` the fewest
-    that have this part of their mass; then ``min_p`` those at least so likely as this part of the likeliest.
-    ``repetition_penalty`` divides the positive logits of seen tokens and multiplies negative ones;
-    ``presence_penalty`` is taken from them. Tokens are seen when they are drawn, or by ``see``. ``seeds``: a number for
-    each row, or one, and rows count up from it.
+    Each parameter is one number for all rows or a list with one for each. ``temperature`` 0 takes the first greatest
+    logit. ``top_k`` keeps that many tokens (``None`` or 0: all), of equal ones those with the least ids; then ``top_p``
+    keeps the fewest tokens that have this share of the remaining mass; then ``min_p`` keeps those with at least this
+    share of the highest probability. ``repetition_penalty`` divides the positive logits of seen tokens and multiplies
+    the negative ones; ``presence_penalty`` is subtracted from them. Tokens count as seen when they are drawn, or by
+    ``see``. ``seeds``: one number for each row, or one number that is incremented from row to row.
 
-    Equal seeds draw equal tokens, whatever the batch. ``draws`` counts a row's draws, ``forced`` those where every
-    allowed logit was NaN or -inf and the first allowed token was taken: int64 (B,), changed in place by each step.
+    Equal seeds draw equal tokens, whatever the batch. ``draws`` counts the draws of each row, and ``forced`` those
+    where every allowed logit was NaN or -inf and the first allowed token was taken: int64 (B,), updated in place by
+    each step.
     """
 
     @checked
@@ -126,8 +129,9 @@ class DeviceSampler:
         return Drawn(*self._drawn(logits, states, max_new_tokens, walks=True, logs=True))
 
     def see(self, tokens: Tensor) -> None:
-        """Mark tokens as seen, those of a prompt for instance: int64 (B, n); numbers that name no token, as of padding,
-        are left out. No effect without penalties."""
+        """Mark tokens as seen, such as those of a prompt: int64 (B, n). Numbers that are not token ids, such as
+        padding, are ignored. No effect without penalties.
+        """
         if (
             not isinstance(tokens, torch.Tensor)
             or tokens.dtype is not torch.int64
@@ -142,8 +146,9 @@ class DeviceSampler:
             plain.see_(self.seen, tokens)
 
     def select(self, rows: Tensor) -> DeviceSampler:
-        """A sampler of these rows, in this order, int64 (n,): copies, as of beams, or where texts have ended. Waits for
-        the device, to see that the rows exist."""
+        """A sampler with copies of these rows, in this order, int64 (n,): for beams, or to drop rows that have ended.
+        Synchronizes with the device to check that the rows exist.
+        """
         if (
             not isinstance(rows, torch.Tensor)
             or rows.dtype is not torch.int64

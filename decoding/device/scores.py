@@ -1,16 +1,16 @@
-"""Scores of a weighted language on a device: a decode step adds them to logits, chooses and advances, with no word to
-the host.
+"""Scores of a weighted language on a device: a step adds them to logits, chooses and advances, without host
+synchronization.
 
-The idea: a deterministic weighted automaton has one state for each place of a text, so a row of a batch is an int32
-number, as with masks (``automaton``), and its scores are those of that state. The automaton lives on the device
-(``tables/weights``). Where a state's row of scores is *resident*, adding it is one read; else the vocabulary's bytes
-are run from the state, as ``ComposingDeviceAutomaton`` makes masks. ``keep`` makes rows resident, within ``capacity``.
+A deterministic weighted automaton is in one state after each text, so a row of a batch is an int32 number, as with
+masks (``automaton``), and its scores are those of that state. The automaton is on the device (``tables/weights``). If
+the score row of a state is *resident*, adding it is one read. Otherwise the vocabulary's bytes are run from the state,
+as ``ComposingDeviceAutomaton`` does for masks. ``keep`` makes rows resident, within ``capacity``.
 
-Invariants: equal to ``ScoreMatcher.scores_into`` up to float32, but that NaN in logits is not looked for. DEAD and
-ENDED rows take end tokens only. A fork is a copy of a number, a rollback an older one. A number out of range counts as
-DEAD. CUDA tensors go to Triton where it is installed, others to plain torch, which is the specification.
+Invariants: results equal ``ScoreMatcher.scores_into`` up to float32, except that NaN in logits is not detected. DEAD
+and ENDED rows take end tokens only. A fork copies a state number, a rollback restores an older one. A number out of
+range counts as DEAD. CUDA tensors go to Triton if it is installed, others to plain torch, which is the specification.
 
-Cost: a resident row 4 bytes a token; a row that is none, on a GPU, the bytes of all tokens.
+Cost: a resident row takes 4 bytes for each token; any other row, on a GPU, a look-up for the bytes of all tokens.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _MOST_ROWS = 1 << 24
 class DeviceScores:
     """A weighted language, or an n-gram model over characters or words, as tensors on ``device``.
 
-    ``capacity``: the most bytes that tables and resident rows may take there; the language's budget without.
-    Raises ``ConstraintError`` for a language that is not deterministic, ``EmptyLanguageError``, ``ArpaError`` for a
-    model over token ids, ``BudgetExceeded``.
+    ``capacity``: maximum number of bytes of tables and resident rows there; by default the language's budget. Raises
+    ``ConstraintError`` for a language that is not deterministic, ``EmptyLanguageError``, ``ArpaError`` for a model over
+    token ids, ``BudgetExceeded``.
     """
 
     @checked
@@ -74,12 +74,12 @@ class DeviceScores:
 
     @property
     def num_states(self) -> int:
-        """Of the automaton, DEAD, ENDED and the start before any token included."""
+        """The number of states, including DEAD, ENDED and the start state before any token."""
         return len(self._tables.finals)
 
     @property
     def resident(self) -> int:
-        """How many states have their rows of scores on the device."""
+        """The number of states whose score rows are on the device."""
         return self._kept
 
     @property
@@ -89,15 +89,17 @@ class DeviceScores:
 
     @checked
     def start_states(self, rows: int) -> Tensor:
-        """The start for so many rows, int32 (rows,)."""
+        """The start state for each of ``rows`` rows, int32 (rows,)."""
         if not 0 <= rows <= _MOST_ROWS:
             refuse("DeviceScores.start_states", "rows", rows, f"from 0 to {_MOST_ROWS:,}", ArgumentValueError)
         return torch.full((rows,), self.start, dtype=torch.int32, device=self.device)
 
     @checked
     def keep(self, states: Tensor | None = None) -> int:
-        """Make the rows of these states resident, or those of all states; how many are now. Waits for the device.
-        ``BudgetExceeded`` where they do not fit ``capacity``, and then none is added."""
+        """Make the score rows of these states resident, or those of all states; returns how many are resident now.
+
+        Synchronizes with the device. Raises ``BudgetExceeded`` if they do not fit ``capacity``; then none is added.
+        """
         t = self._tables
         if states is None:
             states = torch.arange(self.num_states, dtype=torch.int32, device=self.device)
@@ -125,9 +127,9 @@ class DeviceScores:
 
     @checked
     def scores_into(self, logits: Tensor, states: Tensor, weight: float = 1.0) -> Tensor:
-        """Add ``weight`` times the scores at each row's state in place; the logits of forbidden tokens, and those
-        beyond the vocabulary, become -inf, whatever the weight is. Returns ``logits``.
+        """Add ``weight`` times the scores at each row's state in place. Returns ``logits``.
 
+        The logits of forbidden tokens, and those beyond the vocabulary, become -inf, whatever the weight is.
         ``logits``: floating point (B, width), rows contiguous; ``states``: int32 (B,).
         """
         self._check_states(states)
@@ -143,8 +145,11 @@ class DeviceScores:
 
     @checked
     def advance(self, states: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """The states behind one token each, int32 (B,), and the tokens' scores, float32 (B,); ``tokens``: int64 (B,).
-        DEAD and -inf for a token without a score, ENDED for an end token."""
+        """The next states after one token for each row, int32 (B,), and the tokens' scores, float32 (B,); ``tokens``:
+        int64 (B,).
+
+        DEAD and -inf for a token without a score, ENDED for an end token.
+        """
         self._check_states(states)
         if tokens.dtype is not torch.int64 or tokens.shape != states.shape or tokens.device != states.device:
             raise TokenIdError(
@@ -158,13 +163,13 @@ class DeviceScores:
 
     @checked
     def is_dead(self, states: Tensor) -> Tensor:
-        """Which rows were led out of the language, bool (B,)."""
+        """Which rows have left the language, bool (B,)."""
         self._check_states(states)
         return plain_scores.known(self._tables, states) == DEAD
 
     @checked
     def is_ended(self, states: Tensor) -> Tensor:
-        """Which rows took an end token, bool (B,)."""
+        """Which rows have taken an end token, bool (B,)."""
         self._check_states(states)
         return states == ENDED
 

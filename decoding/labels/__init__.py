@@ -1,5 +1,5 @@
-"""Scoring labels, lists of labels, and searching sets of labels that are too large to score.
+"""Scoring of labels and label lists, and search in label sets that are too large to score exhaustively.
 
-Read in this order: ``tries``, ``trie_pass``, ``scoring``, ``lists``, ``search``; ``check`` proves which labels a
-machine has.
+Read in this order: ``tries``, ``trie_pass``, ``scoring``, ``lists``, ``search``; ``check`` verifies which labels an
+automaton accepts.
 """

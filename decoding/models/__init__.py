@@ -1,5 +1,5 @@
-"""Language models as the decoders see them, and how a token is chosen.
+"""The language-model interface of the decoders, and the choice of a token.
 
-Read in this order: ``language_model`` (rows of tokens that grow), ``token_tree`` and ``tree_session``, ``sampling``,
-``fused`` (scores of weighted languages added).
+Read in this order: ``language_model`` (batches of growing token sequences), ``token_tree`` and ``tree_session``,
+``sampling``, ``fused`` (adds the scores of weighted languages).
 """

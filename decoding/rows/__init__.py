@@ -1,5 +1,5 @@
-"""The constraint's side of every decoder: where each row of a batch stands, and what it may take next.
+"""Constraint state for a batch: the position of each row in its automaton, and the tokens that it allows next.
 
 Read in this order: ``rows``, ``reach_rows`` (exact numbers of tokens), ``edges`` and ``tensor_rows`` (the same as
-matrix products), ``generations`` (what decoders return).
+matrix products), ``generations`` (the result type of the decoders).
 """

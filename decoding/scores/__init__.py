@@ -1,6 +1,6 @@
-"""Scores of tokens under weighted languages: what a mask is to a language, a row of logarithms to a weighted one.
+"""Token scores under weighted languages: for each next token a log weight, where a language gives one bit.
 
-A walk has nodes; a node has a score for each token, and -inf where the token leads out of the language.
+A walk visits nodes. A node has a score for each token, which is -inf where the token leads out of the language.
 ``ScoreMatcher`` walks one text and adds scores to logits in place.
 
 Read in this order: ``rows`` (the scores of a node, and a bounded store of them), ``automaton`` (weighted languages over

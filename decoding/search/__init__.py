@@ -1,8 +1,8 @@
 """Decoders: the plain loop, speculation, automata-guided beam search, exact-length sampling, transformers' processor.
 
-A decoder takes a model (``decoding/models``) and rows (``decoding/rows``) that grow in step.
+A decoder takes a model (``decoding/models``) and constraint rows (``decoding/rows``) that advance together.
 
-Read in this order: ``jump_forward`` with ``forced_runs`` (the plain loop), ``logits_processor`` with
-``generate_calls`` and ``scores_processor``, ``beam_search`` and ``beam_search_generate``, ``exact_length_sampling``,
-``drafts`` and ``speculation``.
+Read in this order: ``jump_forward`` with ``forced_runs`` (the plain loop), ``logits_processor`` with ``generate_calls``
+and ``scores_processor``, ``beam_search`` and ``beam_search_generate``, ``exact_length_sampling``, ``drafts`` and
+``speculation``.
 """

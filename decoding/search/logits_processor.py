@@ -1,21 +1,20 @@
-"""Constrained generation with transformers: a logits processor that masks what the constraint forbids.
+"""Constrained generation with transformers: a logits processor that masks the tokens that the constraint forbids.
 
-``model.generate(..., logits_processor=[ConstraintLogitsProcessor(automaton)])`` works in greedy, sampling,
-beam, beam-sample and assisted modes, for batches with left padding, with a constraint for all prompts or one
-for each. One processor serves prompt after prompt, and several threads at once: each call of ``generate`` has
-matchers of its own (``generate_calls``), and which of them belongs to which row is found out from the ids
-(``prefixes``).
+``model.generate(..., logits_processor=[ConstraintLogitsProcessor(automaton)])`` works in greedy, sampling, beam,
+beam-sample and assisted modes, for batches with left padding, with one constraint for all prompts or one for each. One
+processor serves one prompt after another, and several threads at once: each call of ``generate`` has its own matchers
+(``generate_calls``), and the token ids determine which matcher belongs to which row (``prefixes``).
 
-Invariant: what is returned leads to text of the constraint. A row that goes on may take what its matcher allows; where
-all of that is -inf already (another processor forbids it), ``LogitsError`` names row and step, since ``generate``
-would take any token then. In beam search such a row stays all -inf: the search goes on with others; the error comes
-where no row of the prompt is left and none could end before. A row whose beginning the constraint does not allow (beam
-search explores such rows with score -inf when there are fewer strings than beams, assisted decoding when a draft is
-wrong), a finished row, and a row whose tokens are used up may only take the end token; the search discards them or pads
-them.
+Invariant: returned text satisfies the constraint. A row that continues may take only tokens that its matcher allows. If
+all of those are -inf already (another processor forbids them), ``LogitsError`` names the row and the step, because
+``generate`` would otherwise take an arbitrary token. In beam search such a row stays all -inf and the search continues
+with others; the error is raised if no row of the prompt is left and none could end before. Three kinds of rows may only
+take the end token, and the search discards or pads them: a row whose prefix the constraint rejects (beam search
+explores such rows with score -inf when there are fewer strings than beams, assisted decoding when a draft is wrong), a
+finished row, and a row that has used its token budget.
 
-Cost per step: the masks (about 1 µs a row once cached), one copy of the scores, since ``generate`` may return
-the raw ones too, and masking them in place (docs/decoding/masks.md).
+Cost per step: the masks (about 1 µs for each row once cached), one copy of the scores, since ``generate`` may return
+the raw scores too, and masking in place (docs/decoding/masks.md).
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ if TYPE_CHECKING:
 
 
 class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
-    """Holds generated text, prompt excluded, to the language of a token automaton.
+    """Restricts generated text, without the prompt, to the language of a token automaton.
 
-    ``automata``: one for all rows, or one per prompt of the batch, in order, ``"free"`` where a prompt's text is
-    free; all over one vocabulary, the model's. ``max_new_tokens``: where given, the text is always complete after that
-    many tokens; pass the same number to ``generate``. Raises ``TokenBudgetError`` at once where the constraint's
-    shortest text is longer. ``check_nan``: raise ``LogitsError`` where the logit of an allowed token is NaN.
-    ``threads``: how many fill the masks of a batch; see ``fill_bitmasks``.
+    ``automata``: one for all rows, or one for each prompt of the batch, in order; ``"free"`` for a prompt without a
+    constraint. All must be over the model's vocabulary. ``max_new_tokens``: the text is complete after at most this
+    many tokens; pass the same number to ``generate``. Raises ``TokenBudgetError`` at once if the constraint's shortest
+    text is longer. ``check_nan``: raise ``LogitsError`` if the logit of an allowed token is NaN. ``threads``: number of
+    threads that fill the masks of a batch; see ``fill_bitmasks``.
 
-    Text ends by an end token of the vocabulary: ``generate`` must know it as ``eos_token_id``.
+    Text ends with an end token of the vocabulary: ``generate`` must have it as ``eos_token_id``.
     """
 
     supports_continuous_batching = False
@@ -109,12 +108,12 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     @checked
     def reset(self, prompt_length: int | None = None) -> None:
-        """Forget all loops but the calls of ``generate``, which need no reset.
+        """Forget all decoding loops, other than calls of ``generate``, which need no reset.
 
-        A decoding loop of one's own, which appends one token a call, is told from the next one by the ids: call this
-        before a new prompt that is the last call's ids and a token more. With ``prompt_length``, this many columns of
-        all later loops are the prompt (padding included), and rows may grow by several tokens at once, go back, or be
-        asked about twice.
+        In a custom decoding loop, which appends one token for each call, the processor recognizes a new prompt by its
+        ids. Call ``reset`` before a new prompt that equals the ids of the last call plus one token. ``prompt_length``:
+        in all later loops the first ``prompt_length`` columns are the prompt (padding included), and rows may grow by
+        several tokens at once, be shortened, or be repeated.
         """
         self._states.reset(prompt_length)
 

@@ -1,12 +1,12 @@
-"""A store of artifacts: what one worker has compiled, all others load.
+"""A shared store of compiled artifacts: one worker compiles, all others load.
 
-An entry is an artifact under a key that says what it is of: the constraint's digest, the vocabulary's fingerprint, the
-options, and the compiler's version. So nothing is ever changed under a key, only put once, and nobody needs to ask
-whether what is there is still right. It lies in a folder or wherever fsspec reaches; below it there may be a cache of
-this machine, mapped into memory and shared by processes.
+An entry is an artifact under a key. The key is made of the constraint's digest, the vocabulary's fingerprint, the
+options, and the compiler's version. So entries are immutable: they are written once under a key and never need
+revalidation. A store lies in a folder or at any location that fsspec supports. In front of it there may be a cache on
+the local machine, mapped into memory and shared by processes.
 
-Read in this order: ``keys`` (what an entry is of), ``entries`` (its bytes), ``places`` (what a store needs of a
-storage), ``local_files`` and ``remote`` (folders; all else), ``cache`` (this machine's), ``documents`` (constraints
-as data), ``signatures`` (who put it), ``learned_files`` (what
-was found out while walking), ``upkeep`` (which entries go), ``store`` (``Store``), ``batch`` (many at once).
+Read in this order: ``keys`` (the key of an entry), ``entries`` (its bytes), ``places`` (the storage interface),
+``local_files`` and ``remote`` (folders; everything else), ``cache`` (on the local machine), ``documents`` (constraints
+as data), ``signatures`` (who wrote an entry), ``learned_files`` (facts that were learned while walking an automaton),
+``upkeep`` (which entries are removed), ``store`` (``Store``), ``batch`` (many entries at once).
 """

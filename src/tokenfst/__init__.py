@@ -6,7 +6,7 @@
     automaton = tokenfst.compile(tokenfst.regex(r"[0-9]{3}-[0-9]{4}"), vocabulary)
     matcher = automaton.matcher()
 
-A name's module is imported when the name is first used, so ``import tokenfst`` itself is quick; heavy packages (pynini,
+The module of a name is imported when the name is first used, so ``import tokenfst`` is fast. Heavy packages (pynini,
 torch, transformers) are imported only by the calls that need them.
 """
 

@@ -1,4 +1,7 @@
-"""The budget of a construction (convention 8): reached, it raises ``BudgetExceeded``; nothing is truncated."""
+"""``Budget``: resource limits of one construction (convention 8).
+
+A construction that reaches a limit raises ``BudgetExceeded``. It never returns a truncated result.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ _MOST = (1 << 63) - 1
 class Budget:
     """Upper bounds for one construction.
 
-    ``states``: states of the automaton. ``bytes``: memory of tables and masks. ``seconds``: wall-clock time of
-    one call; its clock starts where the call's own work does, behind any wait for another thread's work on the same
-    automaton. ``positions``: size of an expression once its counted repetitions are written out.
+    ``states``: states of the automaton. ``bytes``: memory of tables and masks. ``seconds``: wall-clock time of one
+    call. The clock starts when the call's own work starts, after any wait for another thread that works on the same
+    automaton. ``positions``: size of an expression after its counted repetitions are expanded.
 
-    A field that is not given has its default: ``Budget(seconds=5)`` still bounds memory by 1 GB. ``Budget.unlimited()``
-    bounds nothing.
+    A field that is not given has its default: ``Budget(seconds=5)`` still bounds memory by 1 GiB.
+    ``Budget.unlimited()`` sets no bounds.
     """
 
     states: int = 1_000_000
@@ -29,10 +32,10 @@ class Budget:
 
     @classmethod
     def unlimited(cls) -> Budget:
-        """No bounds but those of the core and of the machine: 2^31 - 2 states, and whatever memory there is.
+        """A budget without bounds, other than those of the core (2^31 - 2 states) and of the available memory.
 
-        A construction that never ends then never ends. ``dataclasses.replace(Budget.unlimited(), seconds=600)`` bounds
-        one thing alone.
+        A construction that does not terminate then runs forever. ``dataclasses.replace(Budget.unlimited(),
+        seconds=600)`` bounds only the time.
         """
         return cls(states=_MOST_STATES, bytes=_MOST, seconds=math.inf, positions=_MOST)
 

@@ -1,10 +1,11 @@
-"""Vocabularies of other libraries and files. A vocabulary's bytes are what the library's own ``decode`` writes.
+"""Adapters that read the vocabularies of other libraries and files.
 
-To add one: write a module here that returns a ``Vocabulary``, and name it in ``sources``.
+The bytes of a token are those that the library's own ``decode`` writes. To add an adapter, write a module here that
+returns a ``Vocabulary``, and name it in ``sources``.
 
 Read in this order: ``sources`` (vocabularies by name), ``decoder_chain``, ``normalized_tokens`` and ``huggingface``,
-then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``, ``token_file``, ``pack`` (files that are
-quick to read).
+then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``, ``token_file``, ``pack`` (files that load
+quickly).
 """
 
 from __future__ import annotations

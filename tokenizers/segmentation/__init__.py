@@ -1,5 +1,5 @@
-"""What a tokenizer makes of a text: where it cuts, and which byte pairs it merges.
+"""Segmentation of a text by a tokenizer: pre-token boundaries and merges of byte pairs.
 
-Read in this order: ``character_kinds``, ``split_pattern`` (the pattern that cuts), ``cuts`` (the same, token by
-token), ``byte_pairs`` (which tokens may stand beside each other), ``tokenizer`` (all of it together).
+Read in this order: ``character_kinds``, ``split_pattern`` (the pattern of the boundaries), ``cuts`` (the same, token by
+token), ``byte_pairs`` (which tokens may be adjacent), ``tokenizer`` (all of it together).
 """

@@ -1,5 +1,5 @@
-"""Vocabularies: which bytes each token id stands for, and the detokenizing transducer.
+"""Vocabularies: the bytes of each token id, and the detokenizing transducer.
 
-Read in this order: ``tables`` (limits and checks), ``vocabulary``, ``doors`` (what the adapters do for it),
+Read in this order: ``tables`` (limits and checks), ``vocabulary``, ``doors`` (methods that call the adapters),
 ``detokenizer``, ``census``.
 """

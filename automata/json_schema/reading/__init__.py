@@ -1,4 +1,4 @@
-"""From a schema document to sets of values, one level of a value at a time.
+"""Translation of a schema document to sets of values, one nesting level of a value at a time.
 
 Read in this order: ``source`` (documents, identifiers, references) with ``metaschemas`` (the official meta-schemas),
 ``keywords`` (which draft knows which keyword, and in what form), ``forms`` (checks the form of every keyword in a

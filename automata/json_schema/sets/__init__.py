@@ -1,10 +1,10 @@
-"""Sets of JSON values, closed under and, or, not: the normal form of schemas.
+"""Sets of JSON values, closed under intersection, union and complement: the normal form of schemas.
 
-A set is split by the type of its values, and each type is a union of cells. String lengths and patterns are in
-``strings``, items in ``arrays``, members in ``objects``. Intersections multiply cells, so their number is bounded by
-a budget.
+A set is divided by the type of its values, and each type is a union of cells. String lengths and patterns are in
+``strings``, items in ``arrays``, members in ``objects``. An intersection multiplies the numbers of cells, so a budget
+bounds their number.
 
-Read in this order: ``formula`` (what is to hold of a value), ``constants``, ``strings``, ``arrays``, ``objects``,
-``statements`` and ``decisions`` (how many of several sets of objects hold), ``shape``; ``work`` (what a schema may
-cost).
+Read in this order: ``formula`` (boolean formulas over assertions about a value), ``constants``, ``strings``,
+``arrays``, ``objects``, ``statements`` and ``decisions`` (how many of several sets of objects hold), ``shape``;
+``work`` (the budget of a schema).
 """

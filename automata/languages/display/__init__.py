@@ -1,7 +1,7 @@
-"""How languages are shown to people: pictures, readable expressions, and why a text is not in a language.
+"""Presentation of languages to people: pictures, readable expressions, and explanations of why a text is rejected.
 
-All of it is for reading: texts are bounded and cut in the middle, and nothing is computed from them.
+The results are for display only: long texts are bounded and cut in the middle, and nothing is computed from them.
 
-Read in this order: ``drawing`` (byte automata as pictures), ``readable`` (expressions and classes of characters as
-people write them), ``explanation`` (where a text leaves a language, and what could have stood there).
+Read in this order: ``drawing`` (byte automata as pictures), ``readable`` (expressions and character classes in familiar
+notation), ``explanation`` (where a text leaves a language, and what was expected there).
 """

@@ -1,7 +1,8 @@
-"""The texts of an automaton: counted, listed by number, and drawn at random.
+"""Counting, ranking and random sampling of the texts that an automaton accepts.
 
-The one idea is a numbering: the texts that an automaton accepts have an order, and sums over its states say how many
-begin in each way. Needs the byte automaton alone, not the languages above it.
+The idea is a numbering. The accepted texts have an order, and sums over the states give the number of texts that
+continue each prefix. The algorithms need only the byte automaton, not the ``Language`` above it.
 
-Read in this order: ``walk`` (texts by number), ``uniform`` (draws by those numbers), ``sampling`` (readable draws).
+Read in this order: ``walk`` (texts by number), ``uniform`` (uniform draws by those numbers), ``sampling`` (readable
+draws).
 """

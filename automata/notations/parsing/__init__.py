@@ -1,8 +1,8 @@
-"""From the text of a grammar to its parts: what the parsers of all notations share.
+"""Lexing and parsing code that the parsers of all grammar notations share.
 
-Texts are cut into tokens by one regular expression and parsed in linear time, without recursion; errors name the
-place.
+One regular expression divides a text into tokens. Parsing takes linear time and does not recurse. Errors name the
+position.
 
 Read in this order: ``reading`` (tokens, parsers, errors, folds), ``bnf`` (rules of the form ``name ::= alternatives``,
-which GBNF and EBNF share), ``bnf_macros`` and ``bnf_options`` (what xgrammar adds to them).
+which GBNF and EBNF share), ``bnf_macros`` and ``bnf_options`` (xgrammar's extensions of them).
 """

@@ -1,7 +1,7 @@
-"""The document of a structural tag: JSON to formats, which are values, each with the place that it was read from.
+"""The document of a structural tag, parsed from JSON to immutable format values with their positions.
 
-Every field is known and of its type, or an error names the place in the document. Nothing here makes an expression.
+Every field is known and has its type, or an error names its position in the document. No expression is built here.
 
-Read in this order: ``formats`` (the values), ``xml_styles`` (how models write parameters of calls), ``reading`` (from
-the document to formats).
+Read in this order: ``formats`` (the values), ``xml_styles`` (the styles in which models write call parameters),
+``reading`` (from the document to formats).
 """

@@ -1,8 +1,8 @@
-"""What is said of tools before there is a text: what they are, which may be called, and how a model writes calls.
+"""Declarations of tools: their definitions, which of them may be called, and each model's call format.
 
-The idea: each kind of definition becomes one ``Tool``, each ``tool_choice`` one ``Chosen``, and each model's format is
-a row of a table. Whatever is wrong is a ``ToolError`` at the pointer where it stands.
+Each kind of definition becomes one ``Tool``, each ``tool_choice`` one ``Chosen``, and each model's format is a row of a
+table. An invalid declaration raises ``ToolError`` with a JSON pointer to the faulty part.
 
-Read in this order: ``places``, ``definitions`` (what a tool is), ``choosing``, ``formats`` (the table), ``sketches``
-(structural tags in the making, and what their parts are for).
+Read in this order: ``places``, ``definitions`` (definitions of tools), ``choosing``, ``formats`` (the table),
+``sketches`` (structural tags under construction, and the roles of their parts).
 """

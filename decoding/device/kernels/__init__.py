@@ -1,7 +1,7 @@
-"""The kernels of the masking loop: the plain torch that specifies it, Triton that computes it.
+"""The kernels of the masking loop: a specification in plain torch, and Triton kernels that compute the same.
 
-The greedy kernel is in ``triton_kernels``; ``triton`` starts it. ``plain``, ``plain_stacks`` and ``plain_sampling`` say
-what the kernels give, bit for bit.
+The greedy kernel is in ``triton_kernels``; ``triton`` launches it. ``plain``, ``plain_stacks`` and ``plain_sampling``
+specify the results of the kernels bit for bit.
 
 Read in this order: ``plain``, ``plain_stacks``, ``launching``, ``triton``, ``triton_kernels``,
 ``triton_stack_kernels``, ``plain_sampling``, ``triton_sampling``, ``triton_sampling_kernels``, ``compose``,

@@ -1,12 +1,11 @@
-"""The command line ``tokenfst``; docs/command-line.md is its manual.
+"""The command line ``tokenfst``; its manual is docs/command-line.md.
 
-This module starts the program and ends it; ``program`` has the commands: ``questions`` about a constraint,
-``artifacts``, ``services``. ``constraints`` makes a constraint of options, ``input`` and ``output`` are what all
-commands read and show. This module imports next to nothing, so that an interrupt is heard before anything large is
-loaded.
+This module starts and ends the program. ``program`` has the commands: ``questions`` about a constraint, ``artifacts``,
+``services``. ``constraints`` builds a constraint from options; ``input`` and ``output`` are shared by all commands.
+This module imports almost nothing, so that an interrupt is handled before any large import.
 
-The idea: the command runs in a thread, and this one waits for signals. Ctrl-C ends the process at once, whatever the
-command is doing; only a file that is being written becomes whole first.
+The command runs in a thread, and the main thread waits for signals. Ctrl-C ends the process at once, whatever the
+command is doing; only a file that is being written is completed first.
 """
 
 from __future__ import annotations

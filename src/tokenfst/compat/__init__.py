@@ -1,4 +1,4 @@
-"""Modules with the names and calls of other libraries, so that an engine is switched by one line of imports.
+"""Modules with the names and signatures of other libraries, so that switching an engine takes one changed import.
 
-``tokenfst.compat.xgrammar`` and ``tokenfst.compat.llguidance``; docs/engines/compat.md lists what differs.
+``tokenfst.compat.xgrammar`` and ``tokenfst.compat.llguidance``; docs/engines/compat.md lists the differences.
 """

@@ -1,11 +1,11 @@
-"""Batches and offline decoding on Ray: what one machine does by processes, by all machines of a cluster.
+"""Batch compilation and offline decoding on a Ray cluster.
 
-The idea: what goes over the network is small, and what is large lies in the object store of each machine once.
-Constraints travel as text, as lines of a batch do; artifacts go from the store to a cluster once, to a machine once,
-and all its processes read the same pages. A machine that is lost costs the lines that it had in hand, which are
-compiled again: the store knows which are done.
+Little data crosses the network, and large data lies once in the object store of each machine. Constraints are sent as
+text, as lines of a batch. An artifact is sent from the store to the cluster once and to each machine once, and all
+processes of a machine map the same pages. If a machine is lost, only its unfinished lines are compiled again, because
+the store records which are done.
 
-Read in this order: ``batches`` (``compile_batch``), ``artifacts`` (what machines share), ``decoding`` (``generate``).
+Read in this order: ``batches`` (``compile_batch``), ``artifacts`` (shared by machines), ``decoding`` (``generate``).
 """
 
 from __future__ import annotations

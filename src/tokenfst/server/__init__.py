@@ -1,14 +1,15 @@
-"""``tokenfst serve``: constraints over HTTP, for fleets in any language and for gateways.
+"""``tokenfst serve``: constraints over HTTP, for clients in any language and for gateways.
 
-The idea: one process speaks HTTP and looks into no constraint; others, which can be killed, do the work. The process
-in front checks keys and sizes, keeps answers by the digest of their requests, and queues the rest; a worker gets the
-body as it came, and gives back an answer as JSON. So whatever a constraint does to its worker, the others go on.
+The front process handles HTTP and never interprets a constraint. Worker processes do that; they can be killed. The
+front process checks keys and sizes, caches answers by the digest of their requests, and queues the rest. A worker
+receives the unchanged request body and returns an answer as JSON. So a constraint that crashes its worker does not
+affect other requests.
 
-Invariants: a tenant's constraints lie in a store of its own, and an id is looked up there alone. Everything that waits
-or is kept has a bound. An answer that is kept is the one that would be made again.
+Invariants: a tenant's constraints lie in a separate store, and an id is looked up only there. Every queue and every
+cache is bounded. A cached answer equals the answer that would be computed again.
 
-Read in this order: ``limits`` (what bounds everything), ``tenants`` (who asks), ``refusals`` (errors as JSON),
-``questions`` (what is asked, answered in a worker), ``workers`` (a process that answers), ``pool`` (the processes, and
-who is next), ``answers`` (what is kept), ``ranges`` (parts of artifacts), ``metrics``, ``logs``, ``openapi`` (the
-document), ``application`` (the routes), ``running`` (ports and signals).
+Read in this order: ``limits`` (all bounds), ``tenants`` (authentication), ``refusals`` (errors as JSON), ``questions``
+(requests, answered in a worker), ``workers`` (a worker process), ``pool`` (the processes and their scheduling),
+``answers`` (the cache), ``ranges`` (parts of artifacts), ``metrics``, ``logs``, ``openapi`` (the document),
+``application`` (the routes), ``running`` (ports and signals).
 """

@@ -1,2 +1,3 @@
-"""Commands that make artifacts and look into files: ``compiling`` (with ``batches``: many into a store),
-``inspecting``, ``vocabularies``."""
+"""Commands that create artifacts and inspect files: ``compiling`` (with ``batches``: many into a store),
+``inspecting``, ``vocabularies``.
+"""

@@ -1,6 +1,6 @@
-"""From the options of a command to a constraint.
+"""Construction of a constraint from the options of a command.
 
-``options`` is the group of options that stands for a constraint, ``constraints`` what it becomes. The others read
-one kind each: ``grammars``, ``schemas``, ``rules`` (options of both), ``symbols``, ``objects``, ``labels``,
-``concepts``, ``tags``, ``relations`` (texts near the constraint's).
+``options`` defines the options that describe a constraint, and ``constraints`` builds it. The other modules each handle
+one kind: ``grammars``, ``schemas``, ``rules`` (options of both), ``symbols``, ``objects``, ``labels``, ``concepts``,
+``tags``, ``relations`` (texts near the constraint's).
 """

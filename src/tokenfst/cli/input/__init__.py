@@ -1,2 +1,3 @@
-"""What all commands read: ``groups`` (options in groups), ``tokens`` (vocabularies), ``budgets``, ``json_files``, and
-what the shell completes (``completion``)."""
+"""Input that all commands share: ``groups`` (option groups), ``tokens`` (vocabularies), ``budgets``, ``json_files``,
+and shell completion (``completion``).
+"""

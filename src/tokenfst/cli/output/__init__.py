@@ -1,2 +1,3 @@
-"""What a user sees: ``terminal`` (streams, colours, JSON), ``exits`` (codes, what is wrong with a command line),
-``plots``, ``examples`` (the ends of the help pages)."""
+"""Output that all commands share: ``terminal`` (streams, colours, JSON), ``exits`` (exit codes, errors of the command
+line), ``plots``, ``examples`` (the examples at the end of the help pages).
+"""

@@ -1,2 +1,3 @@
-"""Commands about this machine: ``serving`` and ``exploring`` answer requests until they are interrupted; ``doctor``
-says what is installed."""
+"""Commands about the local machine: ``serving`` and ``exploring`` answer requests until they are interrupted;
+``doctor`` reports what is installed.
+"""

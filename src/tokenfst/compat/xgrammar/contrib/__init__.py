@@ -1,4 +1,4 @@
-"""Processors of scores: ``hf``, and ``mlxlm``, which needs mlx and is imported by its name."""
+"""Logits processors: ``hf``, and ``mlxlm``, which needs mlx and must be imported by name."""
 
 from tokenfst.compat.xgrammar.contrib import hf
 
