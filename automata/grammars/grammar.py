@@ -1,15 +1,15 @@
-"""Context-free grammars over bytes as immutable values: the constraints that nest.
+"""Context-free grammars over bytes as immutable values.
 
-The idea: a grammar is a table of rules, and a rule's body is an expression whose leaves may be calls of rules
-(``expression.call``). Whatever a ``Language`` can be is a terminal; nothing tells terminals from other rules,
-and there is no lexer: the words of a rule are byte strings, and a token of a vocabulary may cross any border.
+A grammar is a table of rules. The body of a rule is an expression whose leaves may be calls of rules
+(``expression.call``). Every ``Language`` can be a terminal. Terminals and other rules are not distinguished, and there
+is no lexer: the words of a rule are byte strings, and a token of a vocabulary may cross any boundary.
 
-Invariants, checked once: every called rule exists; calls stand under concatenation, union and repetition
-only, which is what context-free means; counted repetitions fit into ``Budget.positions``. Rules may be
-recursive in any way, have no word, or derive themselves: ``lint`` says so.
+Invariants, checked once: every called rule exists; calls stand only under concatenation, union and repetition, as
+context-freeness requires; counted repetitions fit into ``Budget.positions``. Rules may be recursive in any way, have no
+words, or derive themselves; ``lint`` reports this.
 
-Cost: making one is linear. Rejected: Backus-Naur form, in which every ``*`` is a rule: it hides what is
-regular, and ``x~1..1000`` would be a thousand alternatives.
+Cost: construction is linear. Rejected: Backus-Naur form, in which every ``*`` is a rule: it hides regular parts, and
+``x~1..1000`` would become a thousand alternatives.
 """
 
 from __future__ import annotations
@@ -52,15 +52,14 @@ from tokenfst.errors import (
 
 _PART = "%part"
 _SKETCHED = 60
-"""Most states of all rules together that a notebook shows without being asked."""
+"""Maximum total number of rule states that a notebook draws by default."""
 
 
 class Grammar(Operators):
-    """A context-free set of byte strings. Make one with ``lark_grammar``, ``gbnf``, ``ebnf``,
-    ``bundled_grammar``, or ``from_rules``.
+    """A context-free set of byte strings. Created by ``lark_grammar``, ``gbnf``, ``ebnf``, ``bundled_grammar``, or
+    ``from_rules``.
 
-    A value of this class never changes. ``==`` and ``hash`` are identity: whether two grammars have the same
-    words is undecidable.
+    Immutable. ``==`` and ``hash`` are identity, because equality of the languages of two grammars is undecidable.
     """
 
     __slots__ = ("_marked", "_text", "_unread", "_usable")
@@ -103,7 +102,7 @@ class Grammar(Operators):
     def from_rules(
         cls, rules: Mapping[str, Expr | Language], start: str, budget: Budget | None = None
     ) -> Grammar:
-        """A grammar of expressions (calls by ``expression.call``) and languages, by their names."""
+        """A grammar from expressions (calls by ``expression.call``) and languages, by rule name."""
         bodies, leaves = {}, []
         for name, rule in rules.items():
             bodies[name] = rule.expr if isinstance(rule, Language) else rule
@@ -114,22 +113,22 @@ class Grammar(Operators):
 
     @property
     def rules(self) -> Mapping[str, Expr]:
-        """The bodies by name, in the order of the source; read-only."""
+        """The rule bodies by name, in source order; read-only."""
         return MappingProxyType(self._rules)
 
     @property
     def start(self) -> str:
-        """The rule whose words are the grammar's."""
+        """The start rule."""
         return self._start
 
     @property
     def text(self) -> str:
-        """The text the rules were read from; empty where there was none."""
+        """The source text of the rules; empty if there is none."""
         return self._text
 
     @property
     def positions(self) -> Mapping[str, int]:
-        """Where in ``text`` each rule is defined (an index of characters), or imported."""
+        """The position in ``text`` (a character index) at which each rule is defined or imported."""
         return MappingProxyType(self._positions)
 
     @checked
@@ -139,8 +138,9 @@ class Grammar(Operators):
 
     @checked
     def capturing(self, *rules: str, **named: str) -> Grammar:
-        """The same grammar, with rules whose words are captured (``captures``): under their own names, or
-        ``capturing(name="rule")`` under another one. ConstraintError for a rule that is not there."""
+        """The same grammar, with rules whose words are captured (``captures``): under their own names, or under another
+        name by ``capturing(name="rule")``. Raises ConstraintError for a rule that does not exist.
+        """
         wanted = {rule: rule for rule in rules} | {rule: name for name, rule in named.items()}
         for rule in wanted:
             if rule not in self._rules:
@@ -152,12 +152,12 @@ class Grammar(Operators):
 
     @property
     def marked(self) -> Marked:
-        """What of the rules has a name to be captured."""
+        """The rules that are captured, with their capture names."""
         return self._marked
 
     @property
     def reading(self) -> Reading | None:
-        """How the named rules and groups read the texts of the grammar; ``None`` if it has none."""
+        """The parser of captures for the named rules and groups; ``None`` if there are none."""
         if self._unread:
             self._reading = grammar_reading(
                 self._productive(), self._start, self._marked, self._part, self.budget
@@ -209,33 +209,36 @@ class Grammar(Operators):
     # --- questions ------------------------------------------------------------------------------------
 
     def lint(self) -> list[Finding]:
-        """What is suspicious: unreachable and unproductive rules, left recursion, rules that derive
-        themselves."""
+        """Suspicious constructs: unreachable and unproductive rules, left recursion, rules that derive themselves."""
         return [self._placed(finding) for finding in lint(self._rules, self._start, self._budget)]
 
     def is_empty(self) -> bool:
-        """Whether the grammar has no word at all."""
+        """Whether the grammar has no words."""
         return self._start not in self._productive()
 
     def witness(self) -> bytes | None:
         """A shortest word, the least of them in byte order; ``None`` if there is none. Where strings must differ
-        (``exclusion_marks.fresh``), a short one."""
+        (``exclusion_marks.fresh``), a short word.
+        """
         if self._differs:
             return self.automaton.shortest()
         return shortest_words(self._rules, self._budget).get(self._start)
 
     def shortest(self) -> bytes | None:
-        """The same: the shortest word, of several the least in byte order."""
+        """The shortest word, the least of them in byte order; the same as ``witness``."""
         return self.witness()
 
     def is_finite(self) -> bool:
-        """Whether there are finitely many words: no rule that has a word comes back to itself with something beside
-        it. AlgebraError where it depends on strings that must differ."""
+        """Whether there are finitely many words: no rule with a word recurs with additional text around it.
+
+        Raises AlgebraError if that depends on strings that must differ.
+        """
         return is_finite(self._productive(), self._start, self.budget, self._source)
 
     def completion(self, prefix: bytes) -> bytes | None:
-        """A shortest way on: the fewest bytes that make a word of ``prefix``; ``None`` if no word begins so. Where
-        strings must differ, a short one."""
+        """A shortest completion: the fewest bytes that extend ``prefix`` to a word; ``None`` if no word starts with
+        ``prefix``. Where strings must differ, a short completion.
+        """
         if self.automaton.has_marks:
             word = self._ask(lambda automaton: automaton.completed(prefix))
             return None if word is None else word[len(prefix) :]
@@ -248,44 +251,44 @@ class Grammar(Operators):
 
     @checked
     def rule_stack(self, prefix: bytes) -> tuple[str, ...]:
-        """The rules that ``prefix`` is inside of where it ends, or where it first leaves the grammar: the start
-        first, the innermost last.
+        """The rules that are open at the end of ``prefix``, or where it first leaves the grammar; outermost (the start)
+        first.
 
-        Of several ways to read the text, one. A rule that calls itself last (``list: item list``) stands there
-        once, and rules that call themselves first may stand under names made from theirs.
+        If the text is ambiguous, the rules of one derivation. A rule that calls itself last (``list: item list``)
+        appears once, and left-recursive rules may appear under names derived from theirs.
         """
         return self._rule_stacks(prefix)[0]
 
     def is_deterministic(self) -> bool:
-        """Whether one stack is enough for every text: see ``conflict``."""
+        """Whether one stack suffices for every text: see ``conflict``."""
         return self.conflict() is None
 
     def conflict(self) -> Conflict | None:
-        """A shortest text after which one stack is not enough, and why; ``None`` for deterministic grammars.
+        """A shortest text after which one stack is not enough, and the reason; ``None`` for deterministic grammars.
 
-        Exact for the push-down automaton that is walked, in which calls that need no stack are inlined: it may be
-        deterministic where other automata for the same rules are not. Goes through all states that can be
-        reached, so BudgetExceeded("states" or "seconds") for grammars whose terminals combine in very many ways.
+        Exact for the push-down automaton that is used, in which calls that need no stack are inlined: it may be
+        deterministic where other automata for the same rules are not. All reachable states are visited, so grammars
+        whose terminals combine in very many ways raise BudgetExceeded("states" or "seconds").
         """
         prefix = self.automaton.conflict()
         return None if prefix is None else make_conflict(prefix, self._rule_stacks(prefix), self._place)
 
     def is_recursive(self) -> bool:
-        """Whether a rule that the start reaches calls itself, at once or through others."""
+        """Whether a rule that is reachable from the start calls itself, directly or indirectly."""
         graph = self._rules.graph
         reached = set(reachable(graph, self._start))
         return any(not reached.isdisjoint(part) for part in cycles(graph))
 
     def is_regular(self) -> bool:
-        """Whether calls can be inlined exactly: there is no recursion but in the first or in the last place
-        of an alternative (``list: list item | item``, ``unary: "-" unary | atom``).
+        """Whether calls can be inlined exactly: recursion occurs only in the first or in the last position of an
+        alternative (``list: list item | item``, ``unary: "-" unary | atom``).
 
-        Sufficient, not necessary: whether a grammar has a regular language is undecidable.
+        Sufficient, not necessary: whether the language of a grammar is regular is undecidable.
         """
         return self.is_empty() or hard_cycle(self._productive(), self._start, self.budget) is None
 
     def to_language(self) -> Language:
-        """The same words as a Language. ConstraintError, naming the rules, unless ``is_regular()``."""
+        """The same words as a Language. Raises ConstraintError, naming the rules, unless ``is_regular()``."""
         if self.is_empty():
             return self.truncate(0)
         cycle = hard_cycle(self._productive(), self._start, self.budget)
@@ -301,18 +304,17 @@ class Grammar(Operators):
 
     @checked_but("depth")
     def truncate(self, depth: int) -> Language:
-        """The regular approximation from below: the language of some of the grammar's words, among them every
-        word with a derivation in which no rule is nested inside itself more than ``depth`` times.
+        """A regular approximation from below: a language of some of the grammar's words, including every word with a
+        derivation in which no rule is nested inside itself more than ``depth`` times.
 
-        A rule is nested k times inside itself where a path down the derivation tree goes through it k + 1
-        times. ``depth`` 0 already has all that needs no recursion; ``is_regular()`` grammars are exact at any
-        depth. What is kept may be more than was promised: recursion in first or last place (``sum: sum "+"
-        term | term``) never uses up depth, and of several rules that call each other round in a circle only
-        one is counted. ``truncate(n)`` is a subset of ``truncate(n + 1)``, and every word of the grammar is in
-        one of them.
+        A rule is nested k times inside itself if a path down the derivation tree visits it k + 1 times. ``depth`` 0
+        keeps everything that needs no recursion; ``is_regular()`` grammars are exact at any depth. More words than
+        these may be kept: recursion in the first or last position (``sum: sum "+" term | term``) does not consume
+        depth, and of several mutually recursive rules only one is counted. ``truncate(n)`` is a subset of ``truncate(n
+        + 1)``, and every word of the grammar is in one of them.
 
-        Linear in rules × ``depth``, or rules × ``depth``^k where k recursions that use up depth lie inside of
-        each other. Raises BudgetExceeded("positions" or "seconds") naming the rule.
+        Linear in rules × ``depth``, or rules × ``depth``^k where k recursions that consume depth are nested. Raises
+        BudgetExceeded("positions" or "seconds") naming the rule.
         """
         if not isinstance(depth, int) or depth < 0:
             raise ConstraintError(f"truncate takes a depth of at least 0, a whole number, not {depth!r}")
@@ -328,8 +330,11 @@ class Grammar(Operators):
     def draw(
         self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200
     ) -> Drawing:
-        """A picture of the rules as a recursive transition network, one frame for each; with ``path`` also
-        written there. Arguments and errors as in ``Language.draw``."""
+        """A picture of the rules as a recursive transition network, one frame for each rule; also written to ``path``
+        if given.
+
+        Arguments and errors as in ``Language.draw``.
+        """
         picture = draw_rules(
             self._rules, self._start, self._source, max_states, text=self._text, positions=self._positions
         )
@@ -340,7 +345,7 @@ class Grammar(Operators):
     # --- the push-down automaton ----------------------------------------------------------------------
 
     def program(self) -> Program:
-        """The rules as the native core reads them; without any that need a stack, the expression they are."""
+        """The serialized rules that the native core reads; if no rule needs a stack, a single expression."""
         if self.is_empty():
             return linearize(EMPTY)
         plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
@@ -355,7 +360,9 @@ class Grammar(Operators):
         return not self.automaton.has_marks and not self.is_finite()
 
     def open_rules(self, prefix: bytes) -> tuple[str, ...]:
-        """``lark_grammar`` adds rules for what is ignored, and around a start that is called: these are not told."""
+        """The open rules, without the rules that ``lark_grammar`` adds for ignored text and around a start that is
+        called.
+        """
         return tuple(name for name in self.rule_stack(prefix) if not name.startswith("%"))
 
     def _rule_stacks(self, prefix: bytes) -> list[tuple[str, ...]]:
@@ -456,7 +463,7 @@ def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) 
 
 
 def refuse_empty(grammar: Grammar) -> Grammar:
-    """``grammar``, or EmptyLanguageError with the place of its start if it has no word."""
+    """``grammar``, or EmptyLanguageError with the position of its start rule if it has no words."""
     if not grammar.is_empty():
         return grammar
     message = (

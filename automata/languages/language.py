@@ -1,18 +1,17 @@
-"""Languages over bytes as immutable values with exact boolean algebra (convention 1): the regular constraints.
+"""Regular languages over bytes as immutable values with exact boolean algebra (convention 1).
 
-The idea: a ``Language`` is an expression, and an operator makes a larger one: it costs nothing. Questions run
-on the native core, which determinizes the expression state by state and only as far as the answer needs
-(``constraint``). OpenFst does what needs a whole machine in hand: ``minimize``, ``to_fst``, ``from_fst``, and the
-reversal of automata.
+A ``Language`` holds an expression, and an operator only creates a larger expression. Queries run on the native core,
+which determinizes the expression state by state and only as far as the answer needs (``constraint``). OpenFst is used
+for operations on complete machines: ``minimize``, ``to_fst``, ``from_fst``, and the reversal of automata.
 
-Invariant: ``==`` and ``hash`` are identity: whether two languages hold the same words is a computation,
-``a.equivalent(b)``, with an answer that can be shown.
+Invariant: ``==`` and ``hash`` are identity. Whether two languages have the same words is a computation,
+``a.equivalent(b)``, whose answer comes with a witness.
 
-Cost: operators O(1); ``accepts`` O(length) once its states are made; emptiness, witnesses and equivalence a
-search over the states of the expression in question, exponential at worst, within the budget (convention 8).
+Cost: operators O(1); ``accepts`` O(length) once the states exist; emptiness, witnesses and equivalence are searches
+over the states of the expression, exponential in the worst case, within the budget (convention 8).
 
-Rejected: an OpenFst machine as the value. Each ``&`` and ``~`` would then be paid at once and in full, even
-those whose result is never walked.
+Rejected: an OpenFst machine as the value. Each ``&`` and ``~`` would then be computed at once and in full, even if the
+result is never used.
 """
 
 from __future__ import annotations
@@ -57,20 +56,20 @@ _SOURCE_LENGTH = 240
 
 
 class Size(NamedTuple):
-    """How large a language's deterministic automaton is, without DEAD."""
+    """The size of a language's deterministic automaton, without DEAD."""
 
     states: int
     transitions: int
-    """Pairs of a state and a byte that lead on."""
+    """Pairs of a state and a byte with a transition to a live state."""
     classes: int
-    """Classes of bytes that the automaton tells apart."""
+    """Equivalence classes of bytes in the automaton."""
 
 
 class Language(Constraint):
-    """A regular set of byte strings. Make one with ``regex`` or a front end, or from the constructors below; combine
-    with ``& | - ~ +``, ``star``, ``repeat``, ``optional``, ``reverse``, ``map_bytes``.
+    """A regular set of byte strings. Created by ``regex``, another front end, or the constructors below.
 
-    Questions raise ``BudgetExceeded`` when they outgrow the budget (see ``with_budget``); they never guess.
+    Combine languages with ``& | - ~ +``, ``star``, ``repeat``, ``optional``, ``reverse``, ``map_bytes``. Queries raise
+    ``BudgetExceeded`` when they exceed the budget (see ``with_budget``); they never guess.
     """
 
     __slots__ = ("_dfa", "_expr")
@@ -95,7 +94,7 @@ class Language(Constraint):
     @classmethod
     @checked
     def literal(cls, word: str | bytes) -> Language:
-        """The one word ``word`` (text in UTF-8). ``ConstraintError`` if it holds a lone surrogate."""
+        """The language of the single word ``word`` (text in UTF-8). Raises ``ConstraintError`` for a lone surrogate."""
         data = encode(word)
         if data is None:
             raise ConstraintError(f"{word!r} holds a lone surrogate, which has no UTF-8 encoding")
@@ -103,12 +102,12 @@ class Language(Constraint):
 
     @classmethod
     def empty(cls) -> Language:
-        """The language without words."""
+        """The empty language."""
         return cls(expression.EMPTY, "empty()")
 
     @classmethod
     def epsilon(cls) -> Language:
-        """The language of the empty word alone."""
+        """The language of the empty word only."""
         return cls(expression.EPSILON, "epsilon()")
 
     @classmethod
@@ -118,13 +117,13 @@ class Language(Constraint):
 
     @classmethod
     def any_text(cls) -> Language:
-        """All valid UTF-8: what ``~a & Language.any_text()`` needs to be texts again."""
+        """All valid UTF-8. ``~a & Language.any_text()`` is the complement of ``a`` among texts."""
         return cls(_any_text(), "any_text()")
 
     @classmethod
     @checked
     def byte_range(cls, first: int, last: int) -> Language:
-        """The one-byte words from ``first`` to ``last``, both included."""
+        """The one-byte words from ``first`` to ``last``, inclusive."""
         if not 0 <= first <= last <= 255:
             raise ConstraintError(f"a byte range must lie in 0..255 and not be empty: {first}..{last}")
         return cls(expression.byte_range(first, last), f"byte_range({first:#x}, {last:#x})")
@@ -132,7 +131,7 @@ class Language(Constraint):
     @classmethod
     @checked
     def union_of(cls, languages: Iterable[Language]) -> Language:
-        """The union of any number of languages; of none, the empty language."""
+        """The union of any number of languages; the empty language if there are none."""
         parts = list(languages)
         source = _shorten(" | ".join(f"({part.source})" for part in parts), _SOURCE_LENGTH)
         budget = widest(*(part._budget for part in parts))  # noqa: SLF001  # another of this class
@@ -146,7 +145,7 @@ class Language(Constraint):
     @classmethod
     @checked
     def from_dfa(cls, dfa: Dfa, source: str = "dfa") -> Language:
-        """The language of deterministic tables; ``ConstraintError`` where they are malformed."""
+        """The language of a deterministic transition table; raises ``ConstraintError`` if it is malformed."""
         return cls(_leaf(tables.trim(dfa)), source)
 
     @classmethod
@@ -160,45 +159,43 @@ class Language(Constraint):
         source: str = "fst",
         budget: Budget | None = None,
     ) -> Language:
-        """The language of an unweighted acceptor of OpenFst's or of ``tokenfst.fst``, whose symbol tables say what its
-        labels are. The latter needs no pynini.
+        """The language of an unweighted acceptor of OpenFst or of ``tokenfst.fst`` (which needs no pynini).
 
-        Machines from ``to_fst`` have such tables; what pynini makes of strings has none. ``token_type`` says it then,
-        as in pynini: ``"byte"`` (what pynini does unless told otherwise), ``"utf8"``, or a symbol table, whose symbols
-        are one character each or a byte such as ``0x0a``. Or ``byte_zero``, the label of byte 0: 1 (convention 2)
-        or 0.
+        Symbol tables define the meaning of labels. Machines from ``to_fst`` have such tables; machines that pynini
+        makes of strings do not. For those, give ``token_type``, as in pynini: ``"byte"`` (pynini's default),
+        ``"utf8"``, or a symbol table whose symbols are single characters or bytes such as ``0x0a``. Or give
+        ``byte_zero``, the label of byte 0: 1 (convention 2) or 0.
 
-        Raises ``FstError`` where nothing says what labels are, for weights, for a transducer (project it first)
-        and for labels that are no bytes or characters; ``BudgetExceeded`` when determinization outgrows the budget.
+        Raises ``FstError`` if the meaning of labels is not defined, for weights, for a transducer (project it first)
+        and for labels that are not bytes or characters; ``BudgetExceeded`` if determinization exceeds the budget.
         """
         dfa = fst_labels.fst_to_dfa(fsa, byte_zero=byte_zero, token_type=token_type, budget=budget)
         return cls(_leaf(dfa), source, budget)
 
     @checked
     def with_budget(self, budget: Budget) -> Language:
-        """The same language, whose questions may cost up to ``budget``. Combined languages take the wider
-        bounds."""
+        """The same language, with ``budget`` as the bound of its queries. Combined languages take the widest bounds."""
         return Language(self._expr, self._source, budget, self.reading)
 
     # --- what it is -----------------------------------------------------------------------------------
 
     @property
     def expr(self) -> Expr:
-        """The expression that this language is."""
+        """The expression of the language."""
         return self._expr
 
     def program(self) -> Program:
-        """The expression as the native core reads it."""
+        """The serialized expression that the native core reads."""
         return linearize(self._expr)
 
     def determinize(self) -> Dfa:
-        """All states as tables, trim (convention 3); made once."""
+        """The complete transition table, trim (convention 3); computed once."""
         if self._dfa is None:
             self._dfa = self._ask(make_tables)
         return self._dfa
 
     def size(self) -> Size:
-        """The size of the deterministic automaton. Makes all states."""
+        """The size of the deterministic automaton. Computes all states."""
         dfa = self.determinize()
         sizes = np.bincount(dfa.classes, minlength=dfa.table.shape[1])
         return Size(dfa.num_states - 1, int(((dfa.table != 0) @ sizes).sum()), dfa.table.shape[1])
@@ -273,16 +270,16 @@ class Language(Constraint):
         return self._derived(expression.complement(self._expr), "~({})")
 
     def star(self) -> Language:
-        """Any number of words one after the other."""
+        """Any number of words in sequence (Kleene star)."""
         return self._derived(expression.repeat(self._expr), "({}).star()", self._repeated())
 
     def plus(self) -> Language:
-        """One word or more, one after the other."""
+        """One or more words in sequence."""
         return self._derived(expression.repeat(self._expr, 1), "({}).plus()", self._repeated(1))
 
     @checked
     def repeat(self, low: int, high: int | None = None) -> Language:
-        """``low`` to ``high`` words one after the other; without ``high``, ``low`` or more."""
+        """``low`` to ``high`` words in sequence; without ``high``, at least ``low``."""
         bounds(low, high)
         source = f"({self._source}).repeat({low}, {high})"
         expr = expression.repeat(self._expr, low, high, source)
@@ -293,41 +290,40 @@ class Language(Constraint):
         return self._derived(expression.optional(self._expr), "({}).optional()", self._repeated(0, 1))
 
     def reverse(self) -> Language:
-        """The words read backwards, byte by byte (so characters beyond ASCII are no UTF-8 any more).
+        """The words reversed byte by byte (so characters beyond ASCII are no longer valid UTF-8).
 
-        Keeps the expression's form; automata, recursions and look-behind inside of it are determinized and
-        reversed by OpenFst, which needs pynini (``MissingDependencyError``). AlgebraError for languages that speak of
-        tokens, or of strings that must differ.
+        Keeps the form of the expression. Automata, recursions and look-behind in it are determinized and reversed by
+        OpenFst, which needs pynini (``MissingDependencyError``). Raises AlgebraError for languages that constrain
+        tokens, or strings that must differ.
         """
         return self._derived(reversal.reverse(self._expr, self._tables), "({}).reverse()")
 
     def map_bytes(self, table: bytes) -> Language:
-        """The words with each byte b replaced by ``table[b]``, as by ``bytes.translate``; ``bytes.maketrans`` makes
+        """The words with each byte b replaced by ``table[b]``, like ``bytes.translate``; ``bytes.maketrans`` creates
         tables.
 
-        Keeps the expression's form. Where several bytes become one, automata, intersections, complements and
-        look-around inside of it are determinized, which needs pynini (``MissingDependencyError``). AlgebraError as
-        ``reverse``.
+        Keeps the form of the expression. If several bytes are mapped to one, automata, intersections, complements and
+        look-around in it are determinized, which needs pynini (``MissingDependencyError``). Raises AlgebraError as
+        ``reverse`` does.
         """
         mapped = reversal.map_bytes(self._expr, byte_table(table), self._tables)
         return self._derived(mapped, "({}).map_bytes(...)")
 
     def minimize(self) -> Language:
-        """The same language with a least automaton. Makes all states; needs pynini
-        (``MissingDependencyError``)."""
+        """The same language with a minimal automaton. Computes all states; needs pynini (``MissingDependencyError``).
+        """
         least = _leaf(fst.minimize_dfa(self.determinize()))
         return Language(least, self._source, self._budget, self.reading)
 
     # --- questions ------------------------------------------------------------------------------------
 
     def is_empty(self) -> bool:
-        """Whether there is no word at all. Stops at the first word that it finds."""
+        """Whether the language has no words. Stops at the first word found."""
         return self.viable_prefix(b"") < 0
 
     def witness(self) -> bytes | None:
-        """A shortest word, a readable one if that is cheap to find; ``None`` if the language is empty.
-
-        The same word every time.
+        """A shortest word, preferably a readable one if that is cheap to find; ``None`` if the language is empty.
+        Deterministic.
         """
         return self._ask(lambda automaton: find_witness(self._expr, automaton))
 
@@ -336,12 +332,17 @@ class Language(Constraint):
         return self._ask(lambda automaton: automaton.shortest())
 
     def is_finite(self) -> bool:
-        """Whether there are finitely many words. By the form of the expression; intersections, complements and
-        look-around are searched. AlgebraError where it depends on strings that must differ."""
+        """Whether there are finitely many words.
+
+        Decided by the form of the expression; intersections, complements and look-around are searched. Raises
+        AlgebraError if it depends on strings that must differ.
+        """
         return is_finite(self._expr, self.budget, self._source)
 
     def completion(self, prefix: bytes) -> bytes | None:
-        """A shortest way on: the fewest bytes that make a word of ``prefix``; ``None`` if no word begins so."""
+        """A shortest completion: the fewest bytes that extend ``prefix`` to a word; ``None`` if no word starts with
+        ``prefix``.
+        """
         if self.automaton.has_marks:
             word = self.automaton.completed(prefix)
         else:
@@ -360,10 +361,10 @@ class Language(Constraint):
 
     @checked
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
-        """A deterministic, trim OpenFst acceptor; byte b has label b + 1 (convention 2). Its symbol tables say so.
+        """A deterministic, trim OpenFst acceptor; byte b has label b + 1 (convention 2), as its symbol tables say.
 
-        With ``byte_zero=0``, label b, as in pynini's own strings (``FstError`` if the language uses byte 0).
-        Makes all states; needs pynini (``MissingDependencyError``).
+        With ``byte_zero=0``, byte b has label b, as in pynini's own strings (``FstError`` if the language uses byte 0).
+        Computes all states; needs pynini (``MissingDependencyError``).
         """
         return fst_labels.with_byte_symbols(
             fst.dfa_to_fst(self.determinize(), byte_zero=byte_zero), byte_zero
@@ -373,11 +374,11 @@ class Language(Constraint):
     def draw(
         self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200
     ) -> Drawing:
-        """A picture of the deterministic automaton; with ``path`` also written there.
+        """A picture of the deterministic automaton; also written to ``path`` if given.
 
-        ``format``: ``"svg"``, ``"png"`` or ``"dot"``; without, as the path's suffix says. The result's
-        ``dot`` is Graphviz text and needs no program; notebooks show it. Raises ``DrawingError`` beyond
-        ``max_states`` states, ``MissingDependencyError`` where svg or png is asked for without Graphviz.
+        ``format``: ``"svg"``, ``"png"`` or ``"dot"``; by default, the suffix of the path decides. The result's ``dot``
+        is Graphviz text and needs no program; notebooks display it. Raises ``DrawingError`` beyond ``max_states``
+        states, ``MissingDependencyError`` if svg or png is requested without Graphviz.
         """
         picture = drawing.draw_dfa(self.determinize(), self._source, max_states)
         if path is not None:

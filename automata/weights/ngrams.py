@@ -1,13 +1,12 @@
 """n-gram models with exact back-off, over characters, words or token ids.
 
-The idea: a state is a context; a symbol that is listed behind it leads to the longest context that what was read ends
-with, and one that is not is asked for in the context without its first symbol, at the price of the back-off weight: a
-failure arc (phi), not an epsilon. So a symbol has one path, and its weight is the model's probability.
+A state is a context. A symbol that is listed after the context leads to the longest listed context that is a suffix of
+the symbols read. Any other symbol is looked up in the context without its first symbol, at the price of the back-off
+weight: a failure arc (phi), not an epsilon. So each symbol has one path, and its weight is the model's probability.
 
-Over bytes a context has the spellings of its symbols as a trie, with the weight on the last byte. A node of that trie
-fails to the same node of the shorter context. So a symbol that begins as a listed one does, and is none, is backed off
-when that shows, and not before. Spellings must be free of prefixes: characters are; words are spelled with the space
-behind them.
+Over bytes, a context has a trie of the spellings of its symbols, with the weight on the last byte. A node of that trie
+fails to the same node of the shorter context. So a symbol that shares a prefix with a listed symbol backs off exactly
+when it departs from it. Spellings must be prefix-free: characters are; words are spelled with a trailing space.
 
 Cost: a state for each byte of each n-gram.
 """
@@ -36,7 +35,7 @@ _NAMED = {"<space>": " ", "<tab>": "\t", "<newline>": "\n"}
 class NGramModel:
     """An n-gram model with back-off; immutable. ``from_arpa`` reads one.
 
-    ``unit``: what its symbols are. "character": a character, a byte such as ``0x0a``, or ``<space>``, ``<tab>``,
+    ``unit``: the kind of symbols. "character": a character, a byte such as ``0x0a``, or ``<space>``, ``<tab>``,
     ``<newline>``. "word": words with single spaces between them. "token": token ids, as decimal numbers.
     """
 
@@ -61,7 +60,7 @@ class NGramModel:
     @classmethod
     @checked
     def from_arpa(cls, text: str, *, unit: Unit) -> NGramModel:
-        """The model in an ARPA file's text. ``ArpaError`` names the line that is at fault."""
+        """The model in the text of an ARPA file. Raises ``ArpaError``, which names the faulty line."""
         found = read_arpa(text)
         return cls(found.order, found.log_probs, found.backoffs, unit)
 
@@ -70,7 +69,7 @@ class NGramModel:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Every symbol but the begin, end and unknown ones."""
+        """Every symbol except the begin, end and unknown symbols."""
         return tuple(
             words[0] for words in self._log_probs if len(words) == 1 and words[0] not in (BEGIN, END, UNKNOWN)
         )
@@ -83,25 +82,25 @@ class NGramModel:
         return self.longest((BEGIN,))
 
     def longest(self, words: Words) -> int:
-        """The longest context that ``words`` end with."""
+        """The longest context that is a suffix of ``words``."""
         for cut in range(max(len(words) - self.order + 1, 0), len(words) + 1):
             if (number := self.numbers.get(words[cut:])) is not None:
                 return number
         raise AssertionError("the empty context is always there")
 
     def shorter(self, context: int) -> tuple[int, float]:
-        """The context that a context backs off to, and the log of the weight."""
+        """The context that a context backs off to, and the log of the back-off weight."""
         words = self.contexts[context]
         return self.longest(words[1:]), self._backoffs.get(words, 0.0)
 
     def listed(self) -> Iterator[tuple[int, str, float]]:
-        """Each n-gram as (context, symbol, log-probability), but those that predict the begin symbol."""
+        """Each n-gram as (context, symbol, log-probability), except those that predict the begin symbol."""
         for words, log_prob in self._log_probs.items():
             if words[-1] != BEGIN:
                 yield self.numbers[words[:-1]], words[-1], log_prob
 
     def log_prob(self, context: int, symbol: str) -> float:
-        """The log-probability of a symbol in a context, backed off as often as it must be."""
+        """The log-probability of a symbol in a context, with back-off."""
         cost = 0.0
         if (symbol,) not in self._log_probs:
             symbol = UNKNOWN
@@ -115,14 +114,14 @@ class NGramModel:
             cost += back
 
     def after(self, context: int, symbol: str) -> int:
-        """The context behind a symbol."""
+        """The context after a symbol."""
         if (symbol,) not in self._log_probs:
             symbol = UNKNOWN
         return self.longest((*self.contexts[context], symbol))
 
     @checked
     def log_weight(self, symbols: Sequence[str]) -> float:
-        """The log-probability of a whole sequence of symbols, the end among it."""
+        """The log-probability of a complete sequence of symbols, including the end."""
         at, total = self.start, 0.0
         for symbol in symbols:
             total += self.log_prob(at, symbol)
@@ -133,9 +132,11 @@ class NGramModel:
 
     @checked
     def to_weighted(self, budget: Budget | None = None) -> WeightedLanguage:
-        """The model over bytes, deterministic, with failure arcs. Unknown symbols have no weight: no bytes say
-        what they are. ``ArpaError`` for token ids (compile those against a vocabulary) and symbols that are no
-        characters."""
+        """The model over bytes: a deterministic weighted language with failure arcs.
+
+        Unknown symbols have no weight, because they have no spelling. Raises ``ArpaError`` for token ids (compile such
+        a model against a vocabulary) and for symbols that are not characters.
+        """
         if self.unit == "token":
             raise ArpaError(
                 "the model is over token ids, which have bytes in a vocabulary only: compile(model, vocabulary)"
@@ -143,7 +144,7 @@ class NGramModel:
         return _Spelled(self, budget or Budget()).language()
 
     def spelling(self, symbol: str) -> bytes:
-        """The bytes of a symbol, of a word with the space behind it."""
+        """The bytes of a symbol; for a word, including the trailing space."""
         if self.unit == "word":
             return symbol.encode() + b" "
         if symbol in _NAMED:

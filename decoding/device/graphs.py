@@ -1,13 +1,13 @@
-"""Batches of any size for graphs of few sizes: CUDA graphs that are captured once for each bucket.
+"""CUDA graphs for batches of any size, captured once for each of a few bucket sizes.
 
-A CUDA graph replays the same launches on the same addresses, so it fits one batch size only. ``batch_bucket`` rounds a
-size up to one of few, ``pad_states`` fills up with rows in state DEAD: those may take the end token and stay dead,
-harm nothing, and cost what a row costs. ``GraphedStep`` does both around ``automaton.step``: the first step of a
-bucket warms up and captures, later ones copy their inputs in, replay, and copy the results out.
+A CUDA graph replays the same launches on the same addresses, so it fits only one batch size. ``batch_bucket`` rounds a
+batch size up to a bucket size. ``pad_states`` adds rows in state DEAD: they may take the end token and stay dead, have
+no effect on other rows, and cost as much as any row. ``GraphedStep`` does both around ``automaton.step``: the first
+step of a bucket warms up and captures; later steps copy their inputs in, replay, and copy the results out.
 
-Invariant: what comes out is what ``automaton.step`` gives for the rows asked about, whatever bucket they are in; and a
-graph is never replayed on tables that ``add`` has moved (``generation``). Off CUDA the same padding is done and the
-step called as it is.
+Invariant: the result is that of ``automaton.step`` for the given rows, whatever the bucket. A graph is never replayed
+on tables that ``add`` has moved (``generation``). Without CUDA the same padding is done and the step is called
+directly.
 
 Source: torch.cuda.graph's documentation, "Whole-network capture"; a graph's inputs and outputs are static tensors.
 """
@@ -28,7 +28,7 @@ WARM_UP = 3
 
 
 def batch_bucket(rows: int, largest: int = 4096) -> int:
-    """The size that so many rows are filled up to: the next power of 2 up to 64, then the next multiple of 64.
+    """The bucket size for a batch: the next power of 2 up to 64, then the next multiple of 64.
 
     Raises ``StateError`` for more than ``largest`` rows, or none.
     """
@@ -40,7 +40,7 @@ def batch_bucket(rows: int, largest: int = 4096) -> int:
 
 
 def pad_states(states: Tensor, rows: int) -> Tensor:
-    """So many rows of states, those behind the given ones in state DEAD."""
+    """The states, padded with DEAD rows to ``rows`` rows."""
     padded = states.new_zeros((rows, *states.shape[1:]))
     padded[: len(states)] = states
     return padded
@@ -72,10 +72,10 @@ class _Bucket(NamedTuple):
 
 
 class GraphedStep:
-    """``automaton.step`` at temperature 0, in one graph for each bucket of batch sizes and dtype of logits.
+    """``automaton.step`` at temperature 0, as one CUDA graph for each bucket size and dtype of logits.
 
-    ``largest``: the most rows of a batch. Memory: the logits of each bucket that was used. The tensors that a call
-    returns belong to the caller. Not for several threads at once.
+    ``largest``: maximum number of rows in a batch. Memory: the logits of each bucket that was used. The caller owns the
+    tensors that a call returns. Not thread-safe.
     """
 
     @checked

@@ -1,12 +1,12 @@
-"""A server that speaks OpenAI's protocol, and how each kind of server is told what to write.
+"""``Endpoint``: a server with OpenAI's protocol, and how each kind of server receives its constraint.
 
-The kinds differ in what they take, and in where they want it:
+The kinds of servers support different constraints, and expect them in different fields:
 
     server         schema                 pattern, list, grammar          a text as the prompt
     "vllm"         structured_outputs     structured_outputs              /v1/completions
     "sglang"       response_format        regex, regex, ebnf (EBNF)       /v1/completions
-    "llama.cpp"    response_format        a list or GBNF, as grammar      a message of a user
-    "openai"       response_format        none                            a message of a user
+    "llama.cpp"    response_format        a list or GBNF, as grammar      a user message
+    "openai"       response_format        none                            a user message
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ Server: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "openai"]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """``fields``: what a request says, by notation. ``completes``: whether a text is completed as it is. ``room``:
-    where it says how many tokens there may be."""
+    """The request format of one kind of server.
+
+    ``fields``: by notation, the request fields that carry the constraint. ``completes``: whether the server continues a
+    plain text. ``room``: the request field for the maximum number of new tokens.
+    """
 
     fields: Mapping[str, Callable[[Any], dict[str, Any]]]
     completes: bool
@@ -38,8 +41,8 @@ class Dialect:
 class Endpoint:
     """A server behind a client of the package ``openai``: ``Generator(Endpoint(client, "name", server="sglang"))``.
 
-    ``model``: the name it is served by; without, the only one that the server lists. ``at_once``: so many requests of a
-    batch are under way together.
+    ``model``: the name under which the model is served; by default the only one that the server lists. ``at_once``: the
+    number of concurrent requests of a batch.
     """
 
     client: Any
@@ -67,7 +70,7 @@ class Endpoint:
             object.__setattr__(self, name, value)
 
     def fields(self, said: Said | None, target: object) -> dict[str, Any]:
-        """What a request says of its target. ModelError where the server has no word for it."""
+        """The request fields that carry the target. Raises ModelError if the server does not support its notation."""
         makers = DIALECTS[self.server].fields
         if said is None:
             raise ModelError(

@@ -3,9 +3,9 @@
     generator = Generator(model, tokenizer)
     person = generator("Who wrote Frankenstein?", Person)
 
-Invariants: every answer is a text of the target's constraint, whole within ``max_new_tokens`` tokens (the end token
-counts as one); where none is that short, TokenBudgetError says so before the model is called. A target is read and
-compiled once, as long as it is among the last ``KEPT``.
+Invariants: every answer is a text of the target's constraint and is complete within ``max_new_tokens`` tokens (the end
+token counts as one). If no text is that short, TokenBudgetError is raised before the model is called. Compiled targets
+are cached: the last ``KEPT`` stay compiled.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _T = TypeVar("_T")
 KEPT = 64
-"""So many targets stay compiled."""
+"""The number of targets that stay compiled."""
 
 
 class Generator:
-    """Generates text under constraints and reads it back.
+    """Generates text under constraints and parses it.
 
-    ``model``, ``tokenizer``: a causal model of transformers or MLX-LM and its tokenizer; or a text-generation pipeline,
-    a ``llama_cpp.Llama``, an ``openai.OpenAI`` (a vLLM server) or an ``Endpoint`` alone.
-    ``vocabulary``: where the tokens' bytes are known better than from the tokenizer. A target, the second argument of
-    every call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a
-    function, ``re.compile(...)``, the dict of a JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...)
-    or an automaton compiled for the vocabulary; ``targets`` says what is written and what comes back. Text as a target
-    is refused, as it could mean several things.
+    ``model``, ``tokenizer``: a causal model of transformers or MLX-LM and its tokenizer; or, without a tokenizer, a
+    text-generation pipeline, a ``llama_cpp.Llama``, an ``openai.OpenAI`` (a vLLM server) or an ``Endpoint``.
+    ``vocabulary``: overrides the token bytes that are read from the tokenizer. A target, the second argument of every
+    call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a function,
+    ``re.compile(...)``, the dict of a JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...) or an
+    automaton compiled for the vocabulary; ``targets`` documents the text and the result for each. A str is rejected as
+    a target, because it is ambiguous.
 
-    ``max_new_tokens``: the text is complete after at most so many tokens. ``options`` go to ``model.generate``
-    (``do_sample``, ``temperature``, ``num_beams``, ...) or the engine's own call; where the model is in this process
-    also ``scores``, a ``WeightedLanguage``, ``WeightedGrammar`` or ``NGramModel`` whose scores are added to the logits,
-    ``scores_weight`` times (docs/research/weights.md).
+    ``max_new_tokens``: the text is complete after at most this many tokens. ``options`` are passed to
+    ``model.generate`` (``do_sample``, ``temperature``, ``num_beams``, ...) or to the engine's own call. If the model
+    runs in this process, they may include ``scores``, a ``WeightedLanguage``, ``WeightedGrammar`` or ``NGramModel``
+    whose scores are added to the logits, ``scores_weight`` times (docs/research/weights.md).
 
-    A generator may be shared by threads as far as the model may.
+    A generator is as thread-safe as its model.
     """
 
     @checked_but("vocabulary")
@@ -58,7 +58,7 @@ class Generator:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What the model's tokens spell: ``compile(constraint, generator.vocabulary)``."""
+        """The vocabulary of the model's tokens, as for ``compile(constraint, generator.vocabulary)``."""
         return self._host.vocabulary
 
     @overload
@@ -81,7 +81,7 @@ class Generator:
     def batch(
         self, prompts: Sequence[Prompt], targets: Any, *, max_new_tokens: int = 256, **options: Any
     ) -> list[Any]:
-        """The answers to all prompts, generated at once. ``targets``: one for all, or a list with one for each."""
+        """The answers to all prompts, generated in one batch. ``targets``: one for all, or a list with one for each."""
         if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
             raise ModelError("batch: prompts must be a list of at least one prompt")
         listed = targets if isinstance(targets, list | tuple) else [targets] * len(prompts)
@@ -118,11 +118,11 @@ class Generator:
         max_new_tokens: int = 256,
         **options: Any,
     ) -> ToolCall:
-        """The one call of any of ``functions`` that the model writes; ``call()`` of the result makes it.
+        """One call of any of ``functions``, written by the model; ``call()`` of the result executes it.
 
-        ``functions``: functions with annotations, pydantic models or definitions, as of ``tokenfst.tools``; ``format``:
-        how the model writes calls (docs/constraints/tools.md), ``"json"``: ``{"name": ..., "arguments": {...}}``. For
-        several calls, or text beside them, give ``tokenfst.tools(...)`` as the target.
+        ``functions``: functions with annotations, pydantic models or definitions, as for ``tokenfst.tools``.
+        ``format``: the model's call format (docs/constraints/tools.md); ``"json"`` is ``{"name": ..., "arguments":
+        {...}}``. For several calls, or text beside them, use ``tokenfst.tools(...)`` as the target.
         """
         listed = tuple(functions)
 
@@ -136,7 +136,9 @@ class Generator:
 
     @checked
     def compile(self, target: Any) -> Compiled:
-        """The compiled constraint of a target, kept for the calls to come. ModelError for a server, which compiles."""
+        """The compiled constraint of a target, cached for later calls. Raises ModelError for a server, which compiles
+        itself.
+        """
         found: Any = self._compiled(target)[1]
         if not isinstance(found, Compiled):
             raise ModelError("compile: a server compiles what it is sent; there is nothing to compile here")

@@ -1,13 +1,13 @@
-"""A model with scores added: shallow fusion for every decoder that takes a model.
+"""``FusedModel``: shallow fusion of a language model with weighted languages, for every decoder that takes a model.
 
-The idea: ``FusedModel`` is a language model whose logits are those of another one and ``weight`` times the scores of a
-weighted language behind what each row has written since its prompt. A decoder needs to know nothing of it, so the
-plain loop, speculation, beam search, exact lengths, labels and particles all decode by both.
+A ``FusedModel`` is a language model whose logits are those of another model plus ``weight`` times the scores of a
+weighted language after the text that each row has generated. Decoders need no changes, so the plain loop, speculation,
+beam search, exact lengths, labels and particles all work with it.
 
-Invariant: the score of a row's token sequence is the sum of the model's and ``weight`` times that of the weighted
-language, which telescopes to the text's log weight. Prompts are not scored. What a weighted language forbids has the
-logit -inf; a row that holds such a token has nothing but -inf from there on, so a decoder that goes on with it raises
-``LogitsError``. Behind an end token the model's logits stay as they are.
+Invariant: the score of a row's token sequence is the sum of the model's score and ``weight`` times that of the weighted
+language, which telescopes to the text's log weight. Prompts are not scored. A token that the weighted language forbids
+has the logit -inf. After such a token all logits of the row are -inf, so a decoder that continues the row raises
+``LogitsError``. After an end token the model's logits are unchanged.
 
 Cost per step and row: a step of the weighted language, a mask and an addition.
 """
@@ -42,9 +42,9 @@ except ImportError as error:
 
 
 class FusedModel:
-    """``model`` with ``weight`` times the scores of a compiled weighted language or n-gram model added.
+    """``model`` plus ``weight`` times the scores of a compiled weighted language or n-gram model.
 
-    ``model``, ``width``: what ``as_language_model`` takes.
+    ``model``, ``width``: the arguments of ``as_language_model``.
     """
 
     @checked_but("model")
@@ -73,7 +73,7 @@ class FusedModel:
 
     @property
     def device(self) -> torch.device:
-        """Where the model's scores are."""
+        """The device of the model's scores."""
         return self.model.device
 
     @checked
@@ -84,7 +84,7 @@ class FusedModel:
 
     @checked
     def start_behind(self, prompts: list[list[int]], written: list[list[int]]) -> FusedSession:
-        """A session with a row for each prompt and what was written behind it, which is scored."""
+        """A session with a row for each prompt and the text generated after it, which is scored."""
         session = start_behind(self.model, prompts, written)
         rows = [_Row(self.scores.matcher()) for _ in prompts]
         for row, tokens in zip(rows, written, strict=True):
@@ -128,7 +128,7 @@ class _Row:
 
 
 class FusedSession:
-    """Rows over a ``FusedModel``."""
+    """The rows of a ``FusedModel``."""
 
     def __init__(self, session: Session, rows: list[_Row], weight: float) -> None:
         self._session, self._rows, self._weight = session, rows, weight
@@ -139,7 +139,7 @@ class FusedSession:
     def extend(
         self, parents: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """As ``Session.extend``."""
+        """Like ``Session.extend``."""
         scores = self._session.extend(parents, tokens, lengths).clone()
         taken: list[list[int]] = (tokens if tokens.dim() == 2 else tokens.unsqueeze(1)).tolist()
         heirs = Counter(chosen := parents.tolist())
@@ -154,7 +154,7 @@ class FusedSession:
         return scores
 
     def rewind(self, count: int) -> None:
-        """As ``Session.rewind``."""
+        """Like ``Session.rewind``."""
         self._session.rewind(count)
         for row in self._rows:
             row.rewind(count)

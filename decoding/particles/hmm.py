@@ -1,23 +1,23 @@
-"""Hidden Markov models over tokens: the tractable stand-in for a language model, in torch, on any device.
+"""Hidden Markov models over tokens: tractable approximations of a language model, in torch, on any device.
 
-A model with H hidden states emits one token per step. ``transition`` (H, H), ``emission`` (H, V) and ``initial``
-(H,) are the A, B and π of the textbooks; rows sum to one. The emissions are kept transposed, (V, H) in one piece,
-because every algorithm here asks for the column of a token that was seen.
+A model with H hidden states emits one token per step. ``transition`` (H, H), ``emission`` (H, V) and ``initial`` (H,)
+are the A, B and π of the textbooks; rows sum to one. The emissions are stored transposed, (V, H) and contiguous,
+because every algorithm here reads the column of an observed token.
 
-No underflow. Products of probabilities are never formed: the forward recursion keeps the *filtered* distribution
-p(h_t | x_1..x_t), which sums to one, and the logarithm of what was divided out; the backward recursion is scaled to
-a maximum of one and keeps the logarithm of the scale. A token's column is divided by its maximum first, so that the
-smallest number that ever occurs is a product of two relative probabilities. Length does not matter; numbers below
-1e-38 *relative to the largest one of their step* are lost in float32, as they are in every scaled implementation.
+Underflow is avoided. Products of probabilities are never formed. The forward recursion keeps the *filtered*
+distribution p(h_t | x_1..x_t), which sums to one, and the logarithm of the normalizer. The backward recursion is scaled
+to a maximum of one and keeps the logarithm of the scale. A token's column is first divided by its maximum, so the
+smallest number that occurs is a product of two relative probabilities. The length of a sequence does not matter. As in
+every scaled implementation, numbers below 1e-38 *relative to the largest one of their step* are lost in float32.
 
-An impossible token (probability zero) gives the logarithm -inf and teaches nothing: the belief moves on as if the
-token had not been seen. So a proposal made of a poor model stays a proposal.
+A token with probability zero gives the logarithm -inf and leaves the belief as if the token had not been observed. So a
+proposal from a poor model is still a valid proposal.
 
-Cost: a step of the recursions is one product of (rows, H) with (H, H). ``forward`` and ``backward`` hold
-rows · length · H numbers; ``log_likelihood`` and ``Belief`` hold one step.
+Cost: a step of the recursions is one product of (rows, H) with (H, H). ``forward`` and ``backward`` hold rows · length
+· H numbers; ``log_likelihood`` and ``Belief`` hold one step.
 
-Rejected: log space throughout. The log-sum-exp of a product of matrices has no fast kernel; with the maximum
-divided out it is this.
+Rejected: log space throughout. The log-sum-exp of a matrix product has no fast kernel; with the maximum divided out it
+is the computation above.
 
 Source: Rabiner, "A tutorial on hidden Markov models" (1989), sections III and V.A (scaling).
 """
@@ -51,7 +51,7 @@ _SLACK = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What is known of the hidden states that emit the next tokens.
+    """The distribution of the hidden states that emit the next tokens.
 
     ``state``: (rows, H), each row a distribution p(h_{t+1} | x_1..x_t). ``log_likelihood``: (rows,), log p(x_1..x_t);
     -inf from the first impossible token on.
@@ -61,18 +61,18 @@ class Belief:
     log_likelihood: torch.Tensor
 
     def select(self, rows: torch.Tensor) -> Belief:
-        """The beliefs of these rows (indices, repeated at will)."""
+        """The beliefs of these rows (indices, which may repeat)."""
         return Belief(self.state[rows], self.log_likelihood[rows])
 
 
 class Hmm:
     """A hidden Markov model; immutable.
 
-    ``initial``: (H,); ``transition``: (H, H), row i the distribution of the state after i; ``emission``: (H, V), row i
-    the distribution of the token emitted in state i. Floating point, all of one type and on one device.
-    ``vocabulary``: the fingerprint of the vocabulary its tokens belong to, where that is known.
+    ``initial``: (H,); ``transition``: (H, H), row i is the distribution of the state after i; ``emission``: (H, V), row
+    i is the distribution of the token emitted in state i. Floating point, all of one dtype and on one device.
+    ``vocabulary``: the fingerprint of the vocabulary of its tokens, if known.
 
-    Raises ``HmmError`` where the shapes do not fit, or a row is no distribution.
+    Raises ``HmmError`` if the shapes do not match, or if a row is not a distribution.
     """
 
     __slots__ = ("_emitted", "initial", "transition", "vocabulary")
@@ -118,7 +118,8 @@ class Hmm:
         dtype: torch.dtype = torch.float32,
         vocabulary: str | None = None,
     ) -> Hmm:
-        """A model whose rows are softmaxes of independent normal numbers with this standard deviation (0: uniform).
+        """A random model: each row is the softmax of independent normal numbers with standard deviation ``sharpness``
+        (0: uniform).
 
         On the device of ``generator``, or the CPU.
         """
@@ -148,27 +149,27 @@ class Hmm:
 
     @property
     def hidden_size(self) -> int:
-        """How many hidden states there are."""
+        """The number of hidden states."""
         return int(self.initial.shape[0])
 
     @property
     def vocab_size(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return int(self._emitted.shape[0])
 
     @property
     def device(self) -> torch.device:
-        """Where the tables lie."""
+        """The device of the tables."""
         return self.initial.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of the tables' numbers."""
+        """The dtype of the tables."""
         return self.initial.dtype
 
     @checked
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Hmm:
-        """This model on another device, or of another type."""
+        """This model on another device, or with another dtype."""
         initial, transition, emitted = (
             part.to(device=device, dtype=dtype) for part in (self.initial, self.transition, self._emitted)
         )
@@ -184,7 +185,7 @@ class Hmm:
 
     @checked
     def observe(self, belief: Belief, tokens: torch.Tensor) -> Belief:
-        """The belief after one more token per row; ``tokens``: (rows,) ids. One product with the transitions."""
+        """The belief after one more token per row; ``tokens``: (rows,) ids. One product with the transition matrix."""
         if tokens.shape != belief.log_likelihood.shape:
             raise HmmError(
                 f"tokens must be one for each of {len(belief.state)} rows, not {tuple(tokens.shape)}"
@@ -196,7 +197,7 @@ class Hmm:
     def observe_all(
         self, belief: Belief, tokens: torch.Tensor, lengths: torch.Tensor | None = None
     ) -> Belief:
-        """The belief after the tokens (rows, T), of which the first ``lengths`` of each row count (default: all)."""
+        """The belief after the tokens (rows, T), using the first ``lengths`` tokens of each row (default: all)."""
         tokens, lengths = self.padded(tokens, lengths)
         for column in range(tokens.shape[1]):
             seen = self.observe(belief, tokens[:, column])
@@ -209,16 +210,16 @@ class Hmm:
 
     @checked
     def log_next(self, belief: Belief) -> torch.Tensor:
-        """(rows, V): log p(x_{t+1} | x_1..x_t) of every token. One product with the emissions."""
+        """(rows, V): log p(x_{t+1} | x_1..x_t) of every token. One product with the emission matrix."""
         return (belief.state @ self._emitted.T).log()
 
     # --- whole sequences ----------------------------------------------------------------------------------
 
     @checked
     def log_likelihood(self, tokens: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """(rows,): log p(x_1..x_T), natural, of the tokens (rows, T); -inf where the model rules a sequence out.
+        """(rows,): natural log p(x_1..x_T) of the tokens (rows, T); -inf for a sequence with probability zero.
 
-        ``lengths``: (rows,), how many tokens of each row count (default: all). What would follow is summed out.
+        ``lengths``: (rows,), the number of tokens of each row that are used (default: all).
         """
         tokens, lengths = self.padded(tokens, lengths)
         return self.observe_all(self.start(len(tokens)), tokens, lengths).log_likelihood
@@ -303,8 +304,9 @@ class Hmm:
     @classmethod
     @checked
     def load(cls, path: str | PathLike[str], device: torch.device | str = "cpu") -> Hmm:
-        """Read a model that ``save`` wrote. Raises ``ArtifactError`` for a file that holds none, and ``HmmError``
-        where its tables are no distributions."""
+        """Read a model that ``save`` wrote. Raises ``ArtifactError`` if the file does not contain a model, and
+        ``HmmError`` if its tables are not distributions.
+        """
         from safetensors import SafetensorError, safe_open
 
         try:
@@ -367,7 +369,7 @@ def _check_distributions(name: str, table: torch.Tensor, like: torch.Tensor) -> 
 
 
 def unit_maximum(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows divided by their largest entries, and those; rows of zeros stay zeros."""
+    """Rows divided by their largest entries, and these entries; rows of zeros stay zeros."""
     peak = rows.amax(-1)
     return rows / peak.where(peak > 0, peak.new_ones(()))[:, None], peak
 

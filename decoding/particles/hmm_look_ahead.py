@@ -1,20 +1,21 @@
-"""What a hidden Markov model expects of the rest of a text, without a bound on its length.
+"""Look-ahead of a hidden Markov model over the rest of a text, without a bound on its length.
 
-The idea: ``HmmProduct`` looks n tokens ahead. Here texts may have any length: of state q of a weighted language and
-hidden state h that emits the next token, the expected weight u(q, h) of what follows, its end among it, solves
+``HmmProduct`` looks n tokens ahead. Here texts may have any length. For state q of a weighted language and hidden state
+h that emits the next token, the expected weight u(q, h) of the rest of the text, its end included, solves
 
     u(q, h) = B[h, end] · final(q) + Σ over tokens t of B[h, t] · w(q, t) · (A u(q·t))(h)
 
-B the emissions, A the transitions, w the weights of the language, 1 where it has none. Strongly connected states are
-solved together, those that others lead to first: linear equations, exact up to rounding.
+where B are the emissions, A the transitions, and w the weights of the language, 1 if it has none. Each strongly
+connected component is solved as one linear system, in reverse topological order, exact up to rounding.
 
-Scores are log e(x·t) - log e(x), where e(x) is the expected weight of a text that begins with x, times that of x: what
-P-GCD multiplies a model's probabilities with (docs/decoding/probabilistic.md), for ``FusedModel``, logits processors
-and matchers. A token that the language allows and the model (nearly) rules out keeps e^``FLOOR`` of the largest factor,
-so nothing is forbidden but by the language. Special tokens lead on where the language lets them.
+Scores are log e(x·t) - log e(x), where e(x) is the expected weight of a text that starts with x, times that of x. This
+is the factor by which P-GCD multiplies a model's probabilities (docs/decoding/probabilistic.md). The scores work with
+``FusedModel``, logits processors and matchers. A token that the language allows and the model (nearly) excludes keeps
+e^``FLOOR`` of the largest factor, so only the language forbids tokens. Special tokens are followed where the language
+allows them.
 
 Cost: a run of all tokens from each state; n³ H³ operations and n² H² numbers for n states on common cycles, bounded by
-the budget. A row of scores V · H operations.
+the budget. A row of scores takes V · H operations.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ _WHERE = "the look-ahead of a hidden Markov model"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A state of the language, what is known of the hidden state that emits the next token (H,), and the log of what is
-    expected here."""
+    """A state of the language, the belief about the hidden state that emits the next token (H,), and the log of the
+    expected weight here.
+    """
 
     state: int
     belief: torch.Tensor
@@ -57,9 +59,9 @@ class Place:
 class HmmLookAhead(ScoreSource):
     """``language`` under ``hmm``: ``scores_into`` of its ``matcher()`` adds the look-ahead to logits.
 
-    ``language``: regular; texts weigh 1 where it has no weights. Raises ``ConstraintError`` for a weighted language
-    that is not deterministic, ``EmptyLanguageError`` where the model gives no text of it a probability,
-    ``VocabularyMismatchError``, ``HmmError`` where the expectation is infinite, ``BudgetExceeded``.
+    ``language``: regular; its texts have weight 1 if it has no weights. Raises ``ConstraintError`` for a weighted
+    language that is not deterministic, ``EmptyLanguageError`` if the model gives all of its texts probability zero,
+    ``VocabularyMismatchError``, ``HmmError`` if the expectation is infinite, ``BudgetExceeded``.
     """
 
     @checked
@@ -101,20 +103,20 @@ class HmmLookAhead(ScoreSource):
 
     @property
     def start_weight(self) -> float:
-        """The log weight that all texts of the language begin with."""
+        """The log weight that every text has before its first token."""
         return self.language.machine.initial
 
     @property
     def log_expected(self) -> float:
-        """The log of the expected weight of a text; of a language without weights, how probable it is."""
+        """The log of the expected weight of a text; for a language without weights, the log of its probability."""
         return self.start_weight + self.start.expected
 
     def matcher(self) -> ScoreMatcher[Place]:
-        """A walk from the start."""
+        """A matcher at the start."""
         return ScoreMatcher(self)
 
     def row(self, node: Place) -> ScoreRow:
-        """The scores of all tokens at a place. A row of scores is made anew each time: places are beliefs."""
+        """The scores of all tokens at a node, recomputed each time because nodes contain beliefs."""
         reached, scores = self._steps[node.state]
         weighted = node.belief * self._emitted  # (V, H)
         alone = weighted.sum(1)
@@ -132,7 +134,7 @@ class HmmLookAhead(ScoreSource):
         return ScoreRow.of(found.float().numpy())
 
     def step(self, node: Place, token: int) -> tuple[Place, float] | None:
-        """Where a token leads, and its score; None where it leads out of the language. Not for end tokens."""
+        """The node after a token, and the token's score; None if the token leaves the language. Not for end tokens."""
         reached, scores = self._steps[node.state]
         state, own = int(reached[token]), float(scores[token])
         if own == -math.inf:

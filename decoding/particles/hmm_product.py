@@ -1,32 +1,33 @@
-"""The circuit product of a hidden Markov model with a deterministic token automaton: how likely a prefix ends well.
+"""The circuit product of a hidden Markov model with a deterministic token automaton: the probability that a prefix is
+completed to an accepted text.
 
 The look-ahead of state q with r tokens left is a vector over the hidden states that emit the next token,
 
     β_0(q) = 1 if q accepts, else 0          β_r(q) = Σ over edges q→q' of  mass(q→q') ∘ (A β_{r-1}(q'))
 
-where the mass of an edge, (H,), is what the emissions give to its tokens together: found once per token set. A token x
-of state q leads to one q', so p_hmm(x, accepted | prefix) = Σ_h φ(h) B[h, x] (A β_{r-1}(q'))(h), φ being the belief
-about the hidden state that emits x. Hidden and automaton states are never paired in one matrix: the transitions of the
-product are a Kronecker product whose factors are applied in turn.
+where the mass of an edge, (H,), is the total emission probability of its tokens, computed once for each token set. A
+token x of state q leads to one q', so p_hmm(x, accepted | prefix) = Σ_h φ(h) B[h, x] (A β_{r-1}(q'))(h), where φ is the
+belief about the hidden state that emits x. Hidden and automaton states are never combined in one matrix: the transition
+matrix of the product is a Kronecker product whose factors are applied in turn.
 
-``length="exact"``: n tokens that lead to acceptance. ``"at_most"``: the end token leads from accepting states to a
-state that is absorbing and accepts whatever the model would emit there (its look-ahead is all ones), so texts of every
-length up to n count, each with the probability of the text and its end; one of n tokens needs no end token. This is
-what ``Matcher`` means by ``max_new_tokens``.
+``length="exact"``: n tokens that lead to acceptance. ``"at_most"``: the end token leads from accepting states to an
+absorbing state that accepts whatever the model would emit there (its look-ahead is all ones). So texts of every length
+up to n count, each with the probability of the text and its end; a text of n tokens needs no end token. This is the
+meaning of ``max_new_tokens`` in ``Matcher``.
 
-No underflow: A β_r(q) is stored with the maximum one and the logarithm of its scale, since states differ by hundreds
-of orders of magnitude. A token that the constraint allows but the model (nearly) rules out keeps e^-60 of the largest
-weight (``FLOOR``): a proposal's support is that of the constraint, always.
+Underflow is avoided: A β_r(q) is stored with the maximum one and the logarithm of its scale, since states differ by
+hundreds of orders of magnitude. A token that the constraint allows but the model (nearly) excludes keeps e^-60 of the
+largest weight (``FLOOR``): the support of a proposal is always that of the constraint.
 
-The automaton must be deterministic, for otherwise the recursion counts accepting *runs*, not sequences: token automata
-are, ``TokenEdges`` are asked.
+The automaton must be deterministic, for otherwise the recursion counts accepting *runs*, not sequences. Token automata
+are deterministic; ``TokenEdges`` are checked.
 
-Only states that can be met with r tokens left, and end well, have a look-ahead. Cost: making it takes n products of
-(Q, H) with (H, H) and n·E·H operations at most, and holds n·Q·H + D·H numbers (E edges, D different token sets),
-against ``budget.bytes``. A step takes H operations for each row and token that its state allows, the corrected form
-twice as many.
+Only states that are reachable with r tokens left, and can reach acceptance, have a look-ahead. Cost: construction takes
+n products of (Q, H) with (H, H) and at most n·E·H operations, and holds n·Q·H + D·H numbers (E edges, D distinct token
+sets), counted against ``budget.bytes``. A step takes H operations for each row and token that its state allows, the
+corrected form twice as many.
 
-Rejected: β per pair of hidden state and edge, as the source writes it (E / Q times the memory).
+Rejected: β for each pair of hidden state and edge, as in the source (E / Q times the memory).
 
 Source: "Mitigating bias in locally constrained decoding via tractable proposals", section 4; Zhang et al., "Adaptable
 logical control for large language models" (Ctrl-G, 2024), for the form that divides p_hmm(x | prefix) out.
@@ -53,19 +54,20 @@ FLOOR = -60.0
 """Natural logarithm, relative to a row's largest weight, of the least weight of an allowed token."""
 
 _CHUNK = 1 << 23
-"""Numbers in one temporary array of a step."""
+"""The number of elements in one temporary array of a step."""
 _WIDE = 4
-"""A token set that holds more than one token in so many is multiplied as a whole, not gathered."""
+"""A token set with more than one in ``_WIDE`` of all tokens is multiplied as a whole, not gathered."""
 
 
 class HmmProduct:
-    """``hmm`` times ``automaton``, for texts of ``max_new_tokens`` tokens: ``"exact"`` so many, or ``"at_most"``.
+    """The product of ``hmm`` and ``automaton`` for texts of ``max_new_tokens`` tokens: exactly (``"exact"``) or
+    ``"at_most"``.
 
-    ``automaton`` and ``end_tokens`` as for ``Horizon``, which is kept as ``horizon``; its states are those here, int64
-    tensors of shape (rows,). Everything else is on the device of ``hmm``.
+    ``automaton`` and ``end_tokens`` are those of ``Horizon``, which is stored as ``horizon``; its states are used here,
+    int64 tensors of shape (rows,). All other tensors are on the device of ``hmm``.
 
-    Raises ``VocabularyMismatchError`` where the two are over different tokens, ``BudgetExceeded``, and what ``Horizon``
-    does: ``TokenBudgetError``, ``NondeterministicError``, ``ConstraintError``.
+    Raises ``VocabularyMismatchError`` if the two have different tokens, ``BudgetExceeded``, and the errors of
+    ``Horizon``: ``TokenBudgetError``, ``NondeterministicError``, ``ConstraintError``.
     """
 
     @renamed(max_tokens="max_new_tokens")
@@ -152,8 +154,9 @@ class HmmProduct:
 
     @checked
     def next_states(self, states: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """(rows,): where the tokens (rows,) lead from the states (rows,). Raises ``MatcherError`` for a token that a
-        state does not have."""
+        """(rows,): the states after the tokens (rows,), from the states (rows,). Raises ``MatcherError`` for a token
+        that a state does not allow.
+        """
         pairs = zip(states.tolist(), tokens.tolist(), strict=True)
         found = [self.horizon.next_state(state, token) for state, token in pairs]
         return torch.tensor(found, dtype=torch.long, device=states.device)
@@ -161,14 +164,16 @@ class HmmProduct:
     @renamed(left="max_new_tokens")
     @checked
     def log_joint(self, belief: Belief, states: torch.Tensor, max_new_tokens: int) -> torch.Tensor:
-        """(rows, V): log p_hmm(x_t = x, accepted | x_1..x_{t-1}), with ``max_new_tokens`` tokens left, x_t among them;
-        -inf where the constraint forbids x. Rows after the end token have no next token: all -inf."""
+        """(rows, V): log p_hmm(x_t = x, accepted | x_1..x_{t-1}), with ``max_new_tokens`` tokens left, including x_t.
+
+        -inf for a token x that the constraint forbids. Rows after the end token have no next token: all -inf.
+        """
         return self._scores(belief, states, max_new_tokens, False)[0]
 
     @renamed(left="max_new_tokens")
     @checked
     def log_accepted(self, belief: Belief, states: torch.Tensor, max_new_tokens: int) -> torch.Tensor:
-        """(rows,): log p_hmm(accepted | prefix) with ``max_new_tokens`` tokens left. Costs what ``log_joint`` does."""
+        """(rows,): log p_hmm(accepted | prefix) with ``max_new_tokens`` tokens left. Same cost as ``log_joint``."""
         self._check_states(states)
         if max_new_tokens == 0:
             return self._alive[0, states.to(self._alive.device)].to(belief.state).log()
@@ -182,13 +187,12 @@ class HmmProduct:
     def log_weights(
         self, belief: Belief, states: torch.Tensor, max_new_tokens: int, *, corrected: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """(rows, V), twice: the logarithm of what to multiply the language model's probabilities with, and
-        ``log_joint``.
+        """Two tensors (rows, V): the log of the factor for the language model's probabilities, and ``log_joint``.
 
-        As published, the factor is p_hmm(x | accepted, prefix), which holds p_hmm(x | prefix): the language model has
-        given that already. ``corrected``, it is p_hmm(accepted | prefix, x). Every token that the constraint allows
-        has a finite weight, at least e^``FLOOR`` of the row's largest, and no other has; a token that the hidden
-        Markov model holds impossible says nothing of the end: its corrected weight is 1.
+        As published, the factor is p_hmm(x | accepted, prefix), which contains p_hmm(x | prefix), a term that the
+        language model already contributes. With ``corrected``, it is p_hmm(accepted | prefix, x). A weight is finite if
+        and only if the constraint allows the token; it is then at least e^``FLOOR`` of the row's largest. For a token
+        with probability zero in the hidden Markov model nothing is known about acceptance: its corrected weight is 1.
         """
         joint, allowed, alone = self._scores(belief, states, max_new_tokens, corrected)
         if corrected:

@@ -1,7 +1,7 @@
-"""What every decoder returns: a ``Generation`` for each text.
+"""``Generation``: the result type of every decoder, one for each text.
 
-``Generations`` holds those of one call or one prompt as a sequence. Decoders that count their work, or weigh their
-samples, return a class of their own that is one of these two.
+``Generations`` is the sequence of the results of one call or one prompt. Decoders that count their work, or weight
+their samples, return a subclass of one of the two.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from typing import overload
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One text that a decoder made.
+    """One generated text.
 
-    ``tokens``: the new tokens, without the prompt; the end token is the last one, where one was taken. ``text``: what
-    they spell. ``finished``: whether the constraint accepts the text as it is; False only for particles that failed.
-
-    The rest is None where the decoder does not know it. ``log_prob``: ln of the model's probability of ``tokens``,
-    without the constraint. ``log_weight``: the importance weight of a sample, ln p - ln q, where q is the probability
-    with which it was drawn. ``score``: what a search ranks the text by. ``pushed``: the sum of the scores that
-    ``automata_beam_search`` went by.
+    ``tokens``: the new tokens, without the prompt; the last one is the end token, if one was taken. ``text``: the bytes
+    that they spell. ``finished``: whether the constraint accepts the text; False only for particles that failed. The
+    other fields are None if the decoder does not compute them. ``log_prob``: ln of the model's probability of
+    ``tokens``, without the constraint. ``log_weight``: the importance weight of a sample, ln p - ln q, where q is the
+    probability with which it was drawn. ``score``: the score by which a search ranks the text. ``pushed``: the sum of
+    the scores that ``automata_beam_search`` used for pruning.
     """
 
     tokens: tuple[int, ...]

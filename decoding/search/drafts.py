@@ -1,12 +1,15 @@
 """Drafts of speculative decoding: trees of tokens that may come next, with the masks along them.
 
-A draft is grown by a small model, level by level, each node's tokens drawn from the masked and filtered distribution
-there; or written by a ``Proposer``, which knows likely texts without a model, such as what the prompt says already.
+A draft is grown by a small model, level by level, with each node's tokens drawn from the masked and filtered
+distribution there. Or it is written by a ``Proposer``, which predicts text without a model, for instance by copying
+from the prompt.
 
-Invariants. Every token of a draft is allowed where it stands. The mask of a place is computed once, whoever asks for it
-first: the draft to draw by, or the target to judge by. Tokens without an alternative follow at once and are no choice.
-Cost: a fork of the matcher and a mask a node; the small model scores a level in one call, and the last level not at
-all until a part of it is kept.
+Invariants. Every token of a draft is allowed at its position. The mask of a position is computed once and shared by the
+draft, which draws by it, and the target, which verifies by it. Tokens without an alternative are appended at once and
+are not choices.
+
+Cost: a fork of the matcher and a mask for each node. The small model scores one level per call; the last level is
+scored only if a part of it is kept.
 """
 
 from __future__ import annotations
@@ -37,16 +40,18 @@ except ImportError as error:
 
 @runtime_checkable
 class Proposer(Protocol):
-    """A draft without a model."""
+    """A source of drafts without a model."""
 
     def propose(self, tokens: Sequence[int]) -> Iterable[Sequence[int]]:
-        """Token sequences that may follow ``tokens`` (the prompt and what was generated), likely ones first."""
+        """Token sequences that may follow ``tokens`` (the prompt and the generated text), most likely first."""
 
 
 @dataclass(frozen=True)
 class PromptLookup:
-    """Proposes what followed the last ``ngram`` tokens where they stood before, latest first: at most ``branches``
-    continuations of at most ``length`` tokens (Saxena, "Prompt lookup decoding", 2023)."""
+    """Proposes the tokens that followed earlier occurrences of the last ``ngram`` tokens, most recent first.
+
+    At most ``branches`` continuations of at most ``length`` tokens (Saxena, "Prompt lookup decoding", 2023).
+    """
 
     ngram: int = 2
     length: int = 8
@@ -59,7 +64,7 @@ class PromptLookup:
             raise DecodingError(f"ngram, length and branches must be 1 or more: {self}")
 
     def propose(self, tokens: Sequence[int]) -> list[Sequence[int]]:
-        """One pass over the tokens."""
+        """The proposed continuations. One pass over the tokens."""
         if not isinstance(tokens, Sequence) and not getattr(tokens, "shape", ()):
             refuse("PromptLookup.propose", "tokens", tokens, "a sequence of token ids")
         tail = list(tokens[-self.ngram :])
@@ -73,11 +78,11 @@ class PromptLookup:
 
 
 class DraftTree:
-    """The tokens, the places' masks, and what was drawn at each place.
+    """The draft tokens, the masks of their positions, and the draws at each position.
 
-    ``draws``: by place (a node, -1 for the root), the children in the order they were drawn, each with the distribution
-    that it was drawn from, float64 (V,); None for what was not drawn but proposed. ``ends``: by child, the last node of
-    the run without a choice that begins with it.
+    ``draws``: by position (a node, -1 for the root), the children in the order in which they were drawn, each with the
+    distribution that it was drawn from, float64 (V,); None for a child that was proposed, not drawn. ``ends``: by
+    child, the last node of the run without alternatives that begins with it.
     """
 
     def __init__(self, matcher: AnyMatcher, vocab_size: int, runs: ForcedRuns) -> None:
@@ -90,11 +95,11 @@ class DraftTree:
         self._masks: dict[int, npt.NDArray[np.int32]] = {}
 
     def is_finished(self, place: int) -> bool:
-        """Whether the text ends there."""
+        """Whether the text ends at this position."""
         return self._runs.is_finished(self._matchers[place])
 
     def grow(self, place: int, token: int, drawn_from: torch.Tensor | None = None) -> int:
-        """Add an allowed token and what follows without a choice; return where that leads."""
+        """Add an allowed token and the tokens without alternatives after it; returns the resulting position."""
         child = end = self._append(place, token, drawn_from)
         matcher = self._matchers[child]
         for forced in self._runs.take(matcher):
@@ -104,11 +109,11 @@ class DraftTree:
         return end
 
     def matcher_at(self, place: int) -> AnyMatcher:
-        """The matcher that stands there; not to be moved."""
+        """The matcher at this position; must not be advanced."""
         return self._matchers[place]
 
     def masked(self, place: int, scores: torch.Tensor) -> torch.Tensor:
-        """A copy of the scores at a place, of shape (width,), as (1, V): forbidden tokens have -inf."""
+        """A copy of the scores at a position, of shape (width,), as (1, V): forbidden tokens have -inf."""
         mask = self._masks.get(place)
         if mask is None:
             mask = self._masks[place] = allocate_token_bitmask(1, self._vocab_size)
@@ -118,8 +123,9 @@ class DraftTree:
         return found
 
     def propose(self, sequences: Iterable[Sequence[int]]) -> None:
-        """Grow the allowed beginnings of some token sequences from the root, and fill the masks along them, in one walk
-        of their tree."""
+        """Grow the allowed prefixes of several token sequences from the root, and fill the masks along them, in one
+        walk of their tree.
+        """
         root = self._matchers[-1]
         tree, _ = TokenTree.of_sequences(
             takewhile(lambda token: 0 <= token < self._vocab_size, sequence) for sequence in sequences
@@ -147,8 +153,9 @@ class DraftTree:
 
 
 class LaggingSession:
-    """A session of one row, behind the settled tokens by those that its next call will bring (``unseen``), and a draft
-    tree after them. ``calls`` counts the model's."""
+    """A session of one row that lags behind the settled tokens by the tokens of its next call (``unseen``), with a
+    draft tree after them. ``calls`` counts the model's calls.
+    """
 
     def __init__(self, model: LanguageModel, prompt: list[int]) -> None:
         self._session = tree_session(model.start([prompt]))
@@ -160,7 +167,7 @@ class LaggingSession:
         self._scores: list[torch.Tensor] = []
 
     def catch_up(self) -> None:
-        """Bring what is unseen now."""
+        """Feed the unseen tokens to the model now."""
         if self.unseen:
             ids = torch.tensor([self.unseen], device=self._device)
             self._session.extend(torch.zeros(1, dtype=torch.long, device=self._device), ids)
@@ -168,7 +175,7 @@ class LaggingSession:
             self.unseen = []
 
     def score(self, tree: TokenTree) -> None:
-        """Bring what is unseen, and all nodes of the tree that were not brought yet, in one call."""
+        """Feed the unseen tokens and all new nodes of the tree to the model, in one call."""
         parents, tokens = [], []
         if not self._scores:
             self._ahead = len(self.unseen)
@@ -193,7 +200,7 @@ class LaggingSession:
         raise ModelError(f"node {place} of the draft was not scored")
 
     def settle(self, tree: TokenTree, path: list[int], more: list[int]) -> None:
-        """The nodes of ``path`` and then ``more`` are settled; the rest of the tree is forgotten."""
+        """Settle the nodes of ``path`` and then ``more``; the rest of the tree is dropped."""
         known = [node for node in path if node < self._given]
         if self._scores:
             self._session.keep([*range(self._ahead), *(self._ahead + node for node in known)])
@@ -210,8 +217,9 @@ def draw_tree(
     sampling: Sampling,
     generator: torch.Generator | None,
 ) -> None:
-    """Grow a tree by a model's distributions: ``branching[d]`` children at each place of depth d, drawn without
-    replacement, or greedily the best. The model does not see the last level."""
+    """Grow a tree by a model's distributions: ``branching[d]`` children at each position of depth d, drawn without
+    replacement, or greedily the best. The model does not score the last level.
+    """
     model.catch_up()
     places = [-1]
     for level, width in enumerate(branching):

@@ -1,7 +1,7 @@
-"""Every error and warning of tokenfst: one hierarchy, each naming the thing at fault and the remedy.
+"""The errors and warnings of tokenfst: one hierarchy, whose messages name the faulty thing and the remedy.
 
-``TokenfstError`` is the root. Where Python has a built-in class of the same meaning (``ValueError``,
-``IndexError``, ...) the error derives from that too, so that generic handlers go on working.
+``TokenfstError`` is the root. Where Python has a built-in class with the same meaning (``ValueError``, ``IndexError``,
+...), the error also derives from that, so that generic handlers keep working.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from tokenfst.budget import Budget
 
 
 class TokenfstError(Exception):
-    """Root of all errors that tokenfst raises on purpose."""
+    """Base class of all errors that tokenfst raises on purpose."""
 
 
 _BUDGETED = frozenset(field.name for field in fields(Budget))
 _LONGEST_POINTER = 200
-"""Characters of a JSON pointer in a message."""
+"""Maximum number of characters of a JSON pointer in a message."""
 
 
 class BudgetExceeded(TokenfstError):
-    """A construction outgrew its budget (convention 8).
+    """A construction exceeded its budget (convention 8).
 
-    ``resource`` is what ran out (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``), ``limit`` the
-    budget in that unit, ``where`` the part of the constraint that grew (empty when it has no name). A few limits are
-    no fields of ``Budget`` and cannot be raised (``"stacks"``, ``"levels of nesting"``): the message then does not
-    advise it.
+    ``resource``: the exhausted resource (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``). ``limit``: the
+    budget in that unit. ``where``: the part of the constraint that grew (empty if it has no name). A few limits are not
+    fields of ``Budget`` and cannot be raised (``"stacks"``, ``"levels of nesting"``); the message then does not suggest
+    it.
     """
 
     def __init__(self, resource: str, limit: float, where: str = "") -> None:
@@ -47,11 +47,11 @@ class BudgetExceeded(TokenfstError):
 
 
 class ArgumentTypeError(TokenfstError, TypeError):
-    """An argument is of another type than the call takes; the message names it, what it got and what it wants."""
+    """An argument has the wrong type; the message names the argument, the type it has, and the type it must have."""
 
 
 class ArgumentValueError(TokenfstError, ValueError):
-    """An argument has a value that the call has no meaning for, such as NaN; the message names it."""
+    """An argument has a value that is meaningless for the call, such as NaN; the message names the argument."""
 
 
 # --- constraints --------------------------------------------------------------------------------------
@@ -62,10 +62,10 @@ class ConstraintError(TokenfstError, ValueError):
 
 
 class EmptyLanguageError(ConstraintError):
-    """No string at all satisfies the constraint.
+    """No string satisfies the constraint.
 
-    ``pointers``: of a JSON Schema, the JSON pointers of keywords that contradict each other, none of which could be
-    left out; empty where they were not found soon, and for other constraints.
+    ``pointers``: for a JSON Schema, the JSON pointers of keywords that contradict each other; the set is minimal. Empty
+    if they were not found quickly, and for other constraints.
     """
 
     def __init__(self, message: str = "", pointers: tuple[str, ...] = ()) -> None:
@@ -77,10 +77,10 @@ class EmptyLanguageError(ConstraintError):
 
 
 class ConflictError(EmptyLanguageError):
-    """Parts that must hold at once contradict each other.
+    """Parts that must hold together contradict each other.
 
-    ``conflict``: the texts of those that do; without any of them the others do not contradict each other. Empty where
-    that could not be found out within the budget.
+    ``conflict``: the texts of a minimal set of contradictory parts: if any of them is removed, the others are
+    consistent. Empty if it could not be found within the budget.
     """
 
     def __init__(self, message: str, conflict: tuple[str, ...]) -> None:
@@ -92,15 +92,18 @@ class ConflictError(EmptyLanguageError):
 
 
 class AlgebraError(ConstraintError):
-    """An operation has no exact result: the texts that it asks for need not be a regular or context-free language, or
-    it is about more than texts. The message says why, and what to do instead."""
+    """An operation has no exact result.
+
+    The texts that it asks for need not form a regular or context-free language, or the operands constrain more than
+    texts. The message says why, and what to do instead.
+    """
 
 
 class DivergingSumError(ConstraintError):
-    """The weights of a weighted language add up to no finite number.
+    """The sum of the weights of a weighted language is not finite.
 
-    ``cycle``: what a cycle reads that goes round for ever; ``weight``: its log weight; ``states``: how many states
-    are connected with it.
+    ``cycle``: the bytes that a diverging cycle reads; ``weight``: its log weight; ``states``: the number of states in
+    its strongly connected component.
     """
 
     def __init__(self, cycle: bytes, weight: float, states: int) -> None:
@@ -117,7 +120,8 @@ class DivergingSumError(ConstraintError):
 
 
 class DivergingGrammarError(ConstraintError):
-    """The weights of a grammar's texts add up to no finite number. ``rules``: the rules that call each other round."""
+    """The sum of the weights of a grammar's texts is not finite. ``rules``: the mutually recursive rules that diverge.
+    """
 
     def __init__(self, rules: Iterable[str]) -> None:
         self.rules = tuple(rules)
@@ -132,11 +136,11 @@ class DivergingGrammarError(ConstraintError):
 
 
 class ArpaError(ConstraintError):
-    """A text is no n-gram model in ARPA's format, or its symbols do not fit; the message names the line."""
+    """A text is not a valid n-gram model in ARPA format, or its symbols do not fit; the message names the line."""
 
 
 class PatternError(ConstraintError):
-    """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
+    """A pattern is invalid at a known position; the message ends with the line and a caret below that position."""
 
     def __init__(self, message: str, pattern: str | bytes, position: int) -> None:
         self.message, self.pattern, self.position = message, pattern, position
@@ -147,18 +151,18 @@ class PatternError(ConstraintError):
 
 
 class PatternSyntaxError(PatternError):
-    """The pattern is not well formed."""
+    """The pattern is malformed."""
 
 
 class PatternWarning(UserWarning):
-    """A pattern is not quite what its notation allows, but can mean one thing only, and is read so."""
+    """A pattern deviates from its notation, but has only one possible meaning and is read with that meaning."""
 
 
 class UnknownSymbolError(ConstraintError):
-    """Something names a symbol that is not one of those given.
+    """A symbol is not one of those that were given.
 
-    ``symbol``: its name; ``symbols``: those there are; ``formula`` and ``position``: where it stands (``None``: in no
-    text).
+    ``symbol``: its name; ``symbols``: the known symbols; ``formula`` and ``position``: where it occurs (``None`` if it
+    is not in a text).
     """
 
     def __init__(
@@ -177,11 +181,11 @@ class UnknownSymbolError(ConstraintError):
 
 
 class UnsupportedPatternError(PatternError):
-    """The pattern is well formed but describes something that is not a regular language."""
+    """The pattern is well formed but does not describe a regular language."""
 
 
 class LabelError(ConstraintError):
-    """One of several labels is at fault; ``label`` is that label, as text."""
+    """One of several labels is invalid; ``label`` is its text."""
 
     def __init__(self, label: str | bytes, message: str) -> None:
         self.label = label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else label
@@ -192,7 +196,7 @@ class LabelError(ConstraintError):
 
 
 class TemplateError(PatternError):
-    """A template is at fault at a known place."""
+    """A template is invalid at a known position."""
 
 
 class _PlacedError(ConstraintError):
@@ -210,43 +214,45 @@ class _PlacedError(ConstraintError):
 
 
 class SchemaError(_PlacedError):
-    """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
+    """A JSON Schema is invalid, or has a reference that cannot be resolved.
 
-    ``pointer`` is the place of the keyword, as a JSON pointer in a URI fragment (``"#/properties/a/minimum"``; with the
-    document's URI before it where it is not the first), ``reason`` what is wrong there.
+    ``pointer``: the position of the keyword, as a JSON pointer in a URI fragment (``"#/properties/a/minimum"``,
+    preceded by the document's URI if it is not the main document). ``reason``: what is wrong there.
     """
 
 
 class UnsupportedSchemaError(SchemaError):
-    """The schema is valid, but what it says at ``pointer`` has no exact automaton here."""
+    """The schema is valid, but the keyword at ``pointer`` has no exact automaton here."""
 
 
 class ProviderSchemaError(SchemaError):
-    """The schema is valid, but the structured outputs of a provider do not take what it says at ``pointer``
-    (``json_schema(..., strict=...)``)."""
+    """The schema is valid, but a provider's structured outputs do not accept the keyword at ``pointer``
+    (``json_schema(..., strict=...)``).
+    """
 
 
 class StructuralTagError(_PlacedError):
-    """A structural tag is at fault: it is no structural tag, or a part of it can never be reached.
+    """A structural tag is invalid, or a part of it can never be reached.
 
-    ``pointer`` is the place in the document, as a JSON pointer in a URI fragment (``"#/format/tags/0/begin"``),
-    ``reason`` what is wrong there and what to write instead.
+    ``pointer``: the position in the document, as a JSON pointer in a URI fragment (``"#/format/tags/0/begin"``).
+    ``reason``: what is wrong there and what to write instead.
     """
 
 
 class ToolError(_PlacedError):
-    """A list of tools, the choice among them, or a request that holds them is at fault.
+    """A list of tools, a tool choice, or a request that contains them is invalid.
 
-    ``pointer`` is the place: a JSON pointer in the list of tools (``"#/0/function/name"``) or in the request
-    (``"#/tools/0/function/name"``), or the name of an argument; ``reason`` what is wrong there and what to write.
+    ``pointer``: a JSON pointer in the list of tools (``"#/0/function/name"``) or in the request
+    (``"#/tools/0/function/name"``), or the name of an argument. ``reason``: what is wrong there and what to write
+    instead.
     """
 
 
 class ParseError(ConstraintError):
-    """A text is none of a constraint, so it is not read.
+    """A text does not satisfy a constraint, so it cannot be parsed.
 
-    ``position`` is the byte where it leaves the constraint (its length, if it stops too early), ``expected`` what could
-    stand there, in words. The message shows the place with a caret.
+    ``position``: the byte offset at which it leaves the constraint (its length, if it ends too early). ``expected``: a
+    description of what could stand there. The message shows the position with a caret.
     """
 
     def __init__(self, message: str, position: int, expected: str) -> None:
@@ -258,9 +264,9 @@ class ParseError(ConstraintError):
 
 
 class AnnotationError(ConstraintError):
-    """A Python class, function or annotation stands for no text, or for none that is known here.
+    """A Python class, function or annotation has no textual form, or none that is supported.
 
-    ``where`` is the place, ``"Class.field"`` or ``"function.parameter"``; ``reason`` what is wrong there.
+    ``where``: ``"Class.field"`` or ``"function.parameter"``. ``reason``: what is wrong there.
     """
 
     def __init__(self, where: str, reason: str) -> None:
@@ -272,9 +278,9 @@ class AnnotationError(ConstraintError):
 
 
 class NondeterministicError(ConstraintError):
-    """A grammar needs more than one stack where a deterministic one is asked for.
+    """A grammar needs more than one stack where a deterministic one is required.
 
-    ``conflict`` is what ``Grammar.conflict()`` says of it; ``None`` where only the automaton was at hand.
+    ``conflict``: the result of ``Grammar.conflict()``; ``None`` if only the automaton was available.
     """
 
     def __init__(self, message: str, conflict: object = None) -> None:
@@ -289,15 +295,15 @@ class NondeterministicError(ConstraintError):
 
 
 class FstError(TokenfstError, ValueError):
-    """A transducer is not of the kind that a call can read; the message names the state, arc or property."""
+    """A transducer is not of the kind that a call accepts; the message names the state, arc or property."""
 
 
 class FstArgError(FstError):
-    """An argument of a call over transducers has no meaning there; ``pywrapfst`` has an error of the same name."""
+    """An argument of a transducer operation is invalid; ``pywrapfst`` has an error of the same name."""
 
 
 class FstBadWeightError(FstError):
-    """A weight is no member of its semiring, such as NaN; ``pywrapfst`` has an error of the same name."""
+    """A weight is not a member of its semiring, such as NaN; ``pywrapfst`` has an error of the same name."""
 
 
 class FstIndexError(FstError, IndexError):
@@ -305,7 +311,7 @@ class FstIndexError(FstError, IndexError):
 
 
 class FstIOError(FstError, OSError):
-    """A file holds no transducer or symbol table that can be read; ``pywrapfst`` has an error of the same name."""
+    """A file does not contain a valid transducer or symbol table; ``pywrapfst`` has an error of the same name."""
 
 
 class FstOpError(FstError, RuntimeError):
@@ -313,37 +319,37 @@ class FstOpError(FstError, RuntimeError):
 
 
 class DrawingError(TokenfstError, ValueError):
-    """A machine cannot be drawn as asked."""
+    """A machine cannot be drawn as requested."""
 
 
 # --- vocabularies -------------------------------------------------------------------------------------
 
 
 class VocabularyError(TokenfstError, ValueError):
-    """A vocabulary, or the name or file it is made from, is at fault."""
+    """A vocabulary, or the name or file that it is loaded from, is invalid."""
 
 
 class UnknownTokenizerError(VocabularyError):
-    """A tokenizer's specification holds a part that no adapter knows; the message says what was found."""
+    """A tokenizer's specification has a part that no adapter supports; the message names it."""
 
 
 class VocabularyMismatchError(VocabularyError):
-    """Two things that must share one vocabulary do not."""
+    """Two objects that must share one vocabulary have different ones."""
 
 
 class TokenizationError(VocabularyError):
-    """How a vocabulary's tokenizer cuts texts into tokens is not known, or has no exact automaton here."""
+    """The segmentation of texts by a vocabulary's tokenizer is not known, or has no exact automaton here."""
 
 
 class TokenIdError(TokenfstError, IndexError):
-    """A token id lies outside the vocabulary."""
+    """A token id is outside the vocabulary."""
 
 
 # --- decoding -----------------------------------------------------------------------------------------
 
 
 class MatcherError(TokenfstError):
-    """A matcher was asked for something its state does not allow."""
+    """A matcher's state does not allow the requested operation."""
 
 
 class TerminatedError(MatcherError):
@@ -351,15 +357,15 @@ class TerminatedError(MatcherError):
 
 
 class RollbackError(MatcherError, ValueError):
-    """A rollback reaches further back than the first token."""
+    """A rollback goes back further than the first token."""
 
 
 class TokenBudgetError(MatcherError, ValueError):
-    """No accepted text fits into the tokens that are left."""
+    """No accepted text fits into the remaining tokens."""
 
 
 class StackDepthError(MatcherError):
-    """A stack on a device needed more room than there is."""
+    """A stack on a device exceeded its capacity."""
 
 
 class MaskBufferError(TokenfstError, ValueError):
@@ -367,27 +373,28 @@ class MaskBufferError(TokenfstError, ValueError):
 
 
 class LogitsError(TokenfstError, ValueError):
-    """Logits hold NaN where a finite number or an infinity is needed, or -inf for everything that may come next."""
+    """Logits contain NaN where a finite number or an infinity is required, or all allowed tokens have the logit -inf.
+    """
 
 
 class ModelError(TokenfstError, ValueError):
-    """A model, its prompts or its scores do not fit what a decoder asks of them."""
+    """A model, its prompts or its scores do not meet the requirements of a decoder."""
 
 
 class DecodingError(TokenfstError, ValueError):
-    """An option of a decoder is out of its range."""
+    """A decoder option is out of range."""
 
 
 class ParticleError(DecodingError):
-    """Particles cannot be drawn as asked."""
+    """Particles cannot be drawn as requested."""
 
 
 class HmmError(ModelError):
-    """A hidden Markov model's tables, or the sequences it is asked about, are at fault."""
+    """The tables of a hidden Markov model, or the sequences given to it, are invalid."""
 
 
 class StateError(TokenfstError, IndexError):
-    """States of a device automaton are out of range, or in a tensor of the wrong shape, dtype or device."""
+    """States of a device automaton are out of range, or their tensor has the wrong shape, dtype or device."""
 
 
 # --- artifacts ----------------------------------------------------------------------------------------
@@ -398,11 +405,11 @@ class ArtifactError(TokenfstError):
 
 
 class ArtifactVersionError(ArtifactError):
-    """The artifact was written in a format version that this release does not read."""
+    """The artifact has a format version that this release does not read."""
 
 
 class ArtifactCorruptError(ArtifactError, ValueError):
-    """The artifact is truncated, altered, or breaks a rule of docs/serving/format.md."""
+    """The artifact is truncated, modified, or violates a rule of docs/serving/format.md."""
 
 
 class ArtifactVocabularyError(ArtifactError, VocabularyMismatchError):
@@ -410,15 +417,15 @@ class ArtifactVocabularyError(ArtifactError, VocabularyMismatchError):
 
 
 class SignatureError(ArtifactError):
-    """An entry of a store has no signature of a trusted key, or one that does not match."""
+    """A store entry has no signature by a trusted key, or a signature that does not match."""
 
 
 class StoreError(TokenfstError):
-    """A store cannot be opened, read or written; the message says what its storage said, and the remedy."""
+    """A store cannot be opened, read or written; the message has the storage's error and the remedy."""
 
 
 class TransferError(StoreError):
-    """What was read from a store did not arrive as it was sent."""
+    """Data read from a store did not arrive as it was sent."""
 
 
 class NotInStoreError(StoreError, KeyError):
@@ -432,23 +439,23 @@ class NotInStoreError(StoreError, KeyError):
 
 
 class MissingDependencyError(TokenfstError, ImportError):
-    """An optional package is needed for this call; the message names the extra that brings it."""
+    """The call needs an optional package; the message names the extra that installs it."""
 
 
 class TokenfstWarning(UserWarning):
-    """Root of all warnings that tokenfst emits."""
+    """Base class of all warnings that tokenfst emits."""
 
 
 class StoreWarning(TokenfstWarning):
-    """A store, or the cache below it, does not work as it should; what was asked for was found without it."""
+    """A store, or its local cache, does not work as it should; the result was obtained without it."""
 
 
 class UnspellableWarning(TokenfstWarning):
-    """Some strings of the language are spelled by no token sequence of the vocabulary."""
+    """Some strings of the language are not the spelling of any token sequence of the vocabulary."""
 
 
 def caret(text: str | bytes, position: int) -> str:
-    """The line of ``text`` that holds ``position``, with a caret under that place."""
+    """The line of ``text`` that contains ``position``, with a caret below that position."""
     shown = text if isinstance(text, str) else text.decode("latin-1")
     begin = shown.rfind("\n", 0, position) + 1
     end = shown.find("\n", position)
@@ -463,5 +470,5 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Line and column of a position of ``text``, both from 1, as errors say them."""
+    """Line and column of a position of ``text``, both counted from 1, as used in errors."""
     return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
