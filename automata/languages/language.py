@@ -310,7 +310,9 @@ class Language(Constraint):
         return self._derived(mapped, "({}).map_bytes(...)")
 
     def minimize(self) -> Language:
-        """The same language with a minimal automaton. Computes all states; needs pynini (``MissingDependencyError``).
+        """The same language with a minimal automaton.
+
+        Computes all states; needs pynini (``MissingDependencyError``).
         """
         least = _leaf(fst.minimize_dfa(self.determinize()))
         return Language(least, self._source, self._budget, self.reading)

@@ -103,7 +103,7 @@ class Generator:
     def stream(
         self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any
     ) -> Stream[Any]:
-        """The answer piece by piece: an iterator over texts, whose ``result()`` is what the call would have given."""
+        """The answer in pieces: an iterator over texts, whose ``result()`` is the result of a plain call."""
         read, prepared = self._compiled(target)
         _check_budget(max_new_tokens)
         return Stream(self._host.stream(prompt, prepared, max_new_tokens, options), read.parse)

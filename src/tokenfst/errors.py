@@ -120,7 +120,9 @@ class DivergingSumError(ConstraintError):
 
 
 class DivergingGrammarError(ConstraintError):
-    """The sum of the weights of a grammar's texts is not finite. ``rules``: the mutually recursive rules that diverge.
+    """The sum of the weights of a grammar's texts is not finite.
+
+    ``rules``: the mutually recursive rules that diverge.
     """
 
     def __init__(self, rules: Iterable[str]) -> None:
@@ -373,7 +375,8 @@ class MaskBufferError(TokenfstError, ValueError):
 
 
 class LogitsError(TokenfstError, ValueError):
-    """Logits contain NaN where a finite number or an infinity is required, or all allowed tokens have the logit -inf.
+    """Logits contain NaN where a finite number or an infinity is required, or every allowed token has the logit
+    -inf.
     """
 
 

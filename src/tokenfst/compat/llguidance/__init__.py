@@ -1,8 +1,8 @@
 """llguidance's classes and functions over tokenfst: ``import tokenfst.compat.llguidance as llguidance``.
 
-Written from the documentation of llguidance 1.9.1 and compared with it (tests/compat, docs/engines/compat.md). Its submodules
-have the same names here: ``hf``, ``torch``, ``numpy``, ``mlx``, ``tiktoken``, ``llamacpp``. Names that need no other
-library are also in the package itself.
+Written from the documentation of llguidance 1.9.1 and compared with it (tests/compat, docs/engines/compat.md). Its
+submodules have the same names here: ``hf``, ``torch``, ``numpy``, ``mlx``, ``tiktoken``, ``llamacpp``. Names that need
+no other library are also in the package itself.
 
 Read in this order: ``grammars``, ``tokenizer``, ``matcher``, ``executor``, ``numpy`` and ``torch``, ``interpreter``,
 ``compilers``, ``structural_tag``, ``hf``, ``tiktoken``, ``llamacpp``, ``mlx``, ``gbnf_to_lark``, ``cli``.

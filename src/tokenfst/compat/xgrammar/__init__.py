@@ -1,9 +1,9 @@
 """xgrammar's classes and functions over tokenfst: ``import tokenfst.compat.xgrammar as xgrammar``.
 
-Written from the documentation of xgrammar 0.2.8 and compared with it (tests/compat, docs/engines/compat.md). Names, arguments
-and results are xgrammar's, also in its submodules; the meaning of a constraint is tokenfst's, exactly. Features of
-xgrammar that are missing here raise ``Unsupported``. Errors are RuntimeErrors, as in xgrammar, with tokenfst's
-messages.
+Written from the documentation of xgrammar 0.2.8 and compared with it (tests/compat, docs/engines/compat.md). Names,
+arguments and results are xgrammar's, also in its submodules; the meaning of a constraint is tokenfst's, exactly.
+Features of xgrammar that are missing here raise ``Unsupported``. Errors are RuntimeErrors, as in xgrammar, with
+tokenfst's messages.
 """
 
 from __future__ import annotations
