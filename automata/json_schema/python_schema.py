@@ -189,7 +189,9 @@ class TypeSchema(GenerateJsonSchema):
         return _read_back(super().literal_schema(schema), schema["expected"], readers)
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        """As ``literal_schema``."""
+        """As ``literal_schema``; one without members is refused."""
+        if not schema["members"]:
+            return {REFUSED: "it has no members"}
         alone: Any = {name: value for name, value in schema.items() if name not in ("ref", "metadata")}
         return _read_back(super().enum_schema(schema), schema["members"], SchemaValidator(alone))
 

@@ -159,8 +159,8 @@ def _whole(kind: Any) -> Any:
     return _original.setdefault(kind, kind.compile_request)
 
 
-def _cut_off(self: Any, request: Any, max_tokens: int | None) -> Any:
-    return _original[type(self)](self, request, None)
+def _cut_off(self: Any, request: Any, *, counted: bool) -> Any:
+    return _original[type(self)](self, request, counted=False)
 
 
 def usable(engine: Engine, backends: Sequence[str]) -> list[str]:

@@ -172,9 +172,13 @@ class Served:
             return False
 
     def fill(self, bitmask: Any, row: int) -> None:
-        """The mask of the next token."""
+        """The mask of the next token into a row; where no token is left everything is allowed, as nothing is kept."""
+        matcher = self.matcher
+        if matcher.max_tokens_left == 0:
+            bitmask[row] = -1
+            return
         try:
-            self.matcher.fill_next_token_bitmask(bitmask, row)
+            matcher.fill_next_token_bitmask(bitmask, row)
         except BudgetExceeded as error:
             self.failure = str(error)
             bitmask[row] = -1
@@ -182,15 +186,25 @@ class Served:
                 bitmask[row, end // 32] &= ~np.int32(np.uint32(1 << end % 32).view(np.int32))
 
 
+_FEW = 2
+"""Up to so many rows, each call by itself costs less than the lists that one call for all takes."""
+
+
 def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
-    """The masks of requests into rows of a bitmask, pairs of a row and a request, in one native call that holds no
-    interpreter lock. Rows whose request has no token left allow everything: nothing of them is kept."""
-    going = [(row, served) for row, served in rows if served.matcher.max_tokens_left != 0]
+    """The masks of requests into rows of a bitmask, pairs of a row and a request.
+
+    They are made in one native call, without the interpreter's lock; one or two rows each in a call of its own."""
+    if len(rows) <= _FEW:
+        for row, served in rows:
+            served.fill(bitmask, row)
+        return
+    places, matchers = [], []
     for row, served in rows:
         if served.matcher.max_tokens_left == 0:
             bitmask[row] = -1
-    matchers = [served.matcher for _, served in going]
-    places = [row for row, _ in going]
+        else:
+            places.append(row)
+            matchers.append(served.matcher)
     try:
         if places == list(range(len(places))):
             fill_bitmasks(matchers, bitmask)
@@ -199,5 +213,5 @@ def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
             fill_bitmasks(matchers, found)
             bitmask[places] = found
     except BudgetExceeded:
-        for row, served in going:
+        for row, served in rows:
             served.fill(bitmask, row)

@@ -260,7 +260,9 @@ def begin_request(request: Any) -> None:
         return
     params = request.sampling_params
     reasons = inner is not grammar and request.require_reasoning
+    # Before n texts SGLang asks for none, to have the prompt in its cache.
+    counted = not reasons and params.max_new_tokens != 0
     try:
-        inner.begin(sorted(params.stop_token_ids or ()), None if reasons else params.max_new_tokens)
+        inner.begin(sorted(params.stop_token_ids or ()), params.max_new_tokens if counted else None)
     except TokenfstError as error:
         request.set_finish_with_abort(f"structured output: {error}")

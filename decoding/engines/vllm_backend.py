@@ -12,7 +12,7 @@ masked, as vLLM wants it; going back before the end is going back.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from vllm.v1.structured_output.request import get_structured_output_key
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
 from tokenfst.decoding.engines.requests import CompiledRequests, Request, Served, fill_rows, kept_bytes
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded, VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -76,6 +77,7 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         self.requests = compiled_requests(self.tokenizer, self.vocab_size)
+        self._rows: Any = None
 
     def compile_grammar(
         self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None
@@ -83,12 +85,14 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
         """A grammar without a budget of tokens."""
         return self._grammar(_request(request_type, grammar_spec), stop_token_ids, None)
 
-    def compile_request(self, request: Any, max_tokens: int | None) -> TokenfstGrammar:
-        """The grammar of an engine's request, with all that its parameters say."""
-        sampling = request.sampling_params
-        return self._grammar(
-            read_params(sampling.structured_outputs), sampling.all_stop_token_ids, max_tokens
-        )
+    def compile_request(self, request: Any, *, counted: bool) -> TokenfstGrammar:
+        """The grammar of an engine's request, with all that its parameters say.
+
+        ``counted``: the text is whole within ``max_tokens``, or within what the context has room for behind the prompt
+        where that is less."""
+        sampling, room = request.sampling_params, self.vllm_config.model_config.max_model_len
+        most = min(request.max_tokens, room - request.num_prompt_tokens) if counted else None
+        return self._grammar(read_params(sampling.structured_outputs), sampling.all_stop_token_ids, most)
 
     def _grammar(self, request: Request, stops: set[int] | None, max_tokens: int | None) -> TokenfstGrammar:
         return TokenfstGrammar(self.requests.served(request, sorted(stops or ()), max_tokens))
@@ -96,6 +100,25 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows for so many sequences, in host memory."""
         return torch.full((max_num_seqs, -(-self.vocab_size // 32)), -1, dtype=torch.int32)
+
+    def masks_of_step(self, requests: Any, names: Sequence[str], begun: Callable[[Any], bool] | None) -> Any:
+        """The masks of all requests of a step, a row each, where no drafts are checked. The next step overwrites them.
+
+        ``begun``: whether a request's text has begun, where reasoning may come before it."""
+        if self._rows is None:
+            most = self.vllm_config.scheduler_config.max_num_seqs
+            self._rows = allocate_token_bitmask(most, self.vocab_size)
+        rows = self._rows[: len(names)]
+        masked = []
+        for row, name in enumerate(names):
+            request = requests[name]
+            grammar = request.structured_output_request.grammar
+            if grammar.is_terminated() or not (begun is None or begun(request)):
+                rows[row] = -1
+            else:
+                masked.append((row, grammar.served))
+        fill_rows(rows, masked)
+        return rows
 
     def destroy(self) -> None:
         """Forget what was compiled."""
@@ -110,12 +133,13 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advance; False for a token that is not allowed. Tokens after the end are not looked at."""
+        served = self.served
         for token in tokens:
-            if self.served.failure:
+            if served.failure:
                 return False
-            if self.is_terminated():
+            if served.is_over():
                 break
-            if not self.served.accept(token):
+            if not served.accept(token):
                 return False
         return True
 

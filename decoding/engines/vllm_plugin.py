@@ -1,7 +1,7 @@
 """The plugin that gives vLLM the structured outputs backend "tokenfst".
 
 vLLM has no registry of backends: their names are a ``Literal``, their classes an if-chain. It does load plugins
-(``vllm.general_plugins``), in every process, before anything else; this one changes five places, each only for engines
+(``vllm.general_plugins``), in every process, before anything else; this one changes six places, each only for engines
 whose backend is "tokenfst":
 
     StructuredOutputsConfig.backend                      the name is one of those allowed
@@ -10,6 +10,7 @@ whose backend is "tokenfst":
     StructuredOutputManager.grammar_init                 makes the backend
     StructuredOutputManager._create_grammar              a request's own white space and number of tokens count
     StructuredOutputManager.grammar_bitmask              masks of a whole batch in one native call, without the GIL
+    BeamSearchOnlineMixin.beam_search                    a constraint is refused, which vLLM's server would forget
 
 Whatever place is missing, the plugin raises with the versions that it was written for, and changes nothing.
 """
@@ -18,6 +19,8 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
+from functools import partial
 from typing import Any, Literal
 
 from tokenfst.errors import MissingDependencyError, TokenfstError
@@ -35,6 +38,7 @@ def register() -> None:
     from vllm.sampling_params import SamplingParams
     from vllm.v1.structured_output import StructuredOutputManager
 
+    _wrap_beams()
     if hasattr(StructuredOutputManager, _MARK):
         return
     places = {
@@ -119,8 +123,14 @@ def _validate(self: Any, model_config: Any, config: Any, tokenizer: Any) -> None
         made = vllm_backend.compiled_requests(tokenizer, model_config.get_vocab_size())
         _front_ends[id(tokenizer)] = tokenizer, made
     requests = _front_ends[id(tokenizer)][1]
+    if self.ignore_eos:
+        raise VLLMValidationError(
+            "structured_outputs: ignore_eos asks for tokens behind the end of the text, which no constraint allows; "
+            "leave it out"
+        )
     try:
-        most = None if config.reasoning_parser else self.max_tokens
+        room = model_config.max_model_len - 1  # the prompt has a token at least
+        most = None if config.reasoning_parser else min(self.max_tokens or room, room)
         requests.matcher(vllm_backend.read_params(asked), sorted(self.all_stop_token_ids), most)
     except TokenfstError as error:
         raise VLLMValidationError(f"structured_outputs: {error}") from error
@@ -153,39 +163,69 @@ def _wrap_manager(manager: Any) -> None:
     def create(self: Any, request: Any) -> Any:
         if not is_ours(self):
             return create_grammar(self, request)
-        return self.backend.compile_request(request, None if self.reasoner_cls else request.max_tokens)
+        return self.backend.compile_request(request, counted=self.reasoner_cls is None)
 
-    def bitmask(self: Any, *args: Any, **named: Any) -> Any:
-        if is_ours(self) and same_shape and not self.vllm_config.num_speculative_tokens:
-            return _whole_batch(self, *args, **named)
-        return grammar_bitmask(self, *args, **named)
+    def bitmask(
+        self: Any, requests: Any, structured_output_request_ids: Any, *drafts: Any, **named: Any
+    ) -> Any:
+        if not (is_ours(self) and same_shape) or self.vllm_config.num_speculative_tokens:
+            return grammar_bitmask(self, requests, structured_output_request_ids, *drafts, **named)
+        if not structured_output_request_ids:
+            return None
+        begun = None if self.reasoner_cls is None else partial(_has_begun, self)
+        return self.backend.masks_of_step(requests, structured_output_request_ids, begun)
 
     manager.grammar_init, manager._create_grammar, manager.grammar_bitmask = init, create, bitmask
 
 
-def _whole_batch(
-    self: Any,
-    requests: Any,
-    structured_output_request_ids: list[str],
-    scheduled_spec_decode_tokens: Any,
-) -> Any:
-    """The masks of all requests of a step, a row each, where no drafts are checked."""
-    from tokenfst.decoding.engines.requests import fill_rows
+def _has_begun(manager: Any, request: Any) -> bool:
+    """Whether the reasoning before a request's text has ended."""
+    return bool(manager._get_constraint_bounds(request, ()).constraint_start == 0)
 
-    if not structured_output_request_ids:
-        return None
-    if self._grammar_bitmask is None:
-        self._grammar_bitmask = self.backend.allocate_token_bitmask(
-            self.vllm_config.scheduler_config.max_num_seqs
+
+def _wrap_beams() -> None:
+    """Refuse constraints where a server searches by beams: vLLM would forget them.
+
+    A server has imported these modules before plugins are loaded; other processes do without."""
+    modules = [
+        sys.modules.get(f"vllm.entrypoints.{name}")
+        for name in (
+            "openai.chat_completion.protocol",
+            "openai.completion.protocol",
+            "generate.beam_search.online",
         )
-    rows = self._grammar_bitmask.numpy()[: len(structured_output_request_ids)]
-    masked = []
-    for row, name in enumerate(structured_output_request_ids):
-        request = requests[name]
-        grammar = request.structured_output_request.grammar
-        if self._get_constraint_bounds(request, ()).constraint_start == 0 and not grammar.is_terminated():
-            masked.append((row, grammar.served))
-        else:
-            rows[row] = -1
-    fill_rows(rows, masked)
-    return rows
+    ]
+    names = ("ChatCompletionRequest", "CompletionRequest", "BeamSearchOnlineMixin")
+    chat, completion, beams = (
+        getattr(module, name, None) for module, name in zip(modules, names, strict=True)
+    )
+    if chat is None or completion is None or beams is None or hasattr(beams, _MARK):
+        return
+    for request in (chat, completion):
+        request.to_beam_search_params = _with_constraint(request.to_beam_search_params)
+    search = beams.beam_search
+
+    def beam_search(self: Any, prompt: Any, request_id: str, params: Any, *rest: Any, **named: Any) -> Any:
+        config = self.engine_client.vllm_config.structured_outputs_config
+        if params.structured_outputs is not None and config.backend == NAME:
+            from vllm.exceptions import VLLMValidationError
+
+            raise VLLMValidationError(
+                "structured_outputs: vLLM's server does not constrain beam search: leave use_beam_search out, or ask "
+                "for n texts"
+            )
+        return search(self, prompt, request_id, params, *rest, **named)
+
+    beams.beam_search = beam_search
+    setattr(beams, _MARK, True)
+
+
+def _with_constraint(make: Any) -> Any:
+    """``to_beam_search_params`` whose result has the request's constraint."""
+
+    def to_beam_search_params(self: Any, *given: Any, **named: Any) -> Any:
+        params = make(self, *given, **named)
+        params.structured_outputs = self.extract_structured_outputs()
+        return params
+
+    return to_beam_search_params

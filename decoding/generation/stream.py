@@ -6,26 +6,28 @@ import codecs
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from tokenfst.arguments import shown
 from tokenfst.decoding.generation.targets import as_text
+from tokenfst.errors import DecodingError
 
 _T = TypeVar("_T")
 
 
 class Stream(Generic[_T]):
     """Pieces of text, in whole characters; joined they are the text. ``result()`` reads on to the end and returns what
-    the text means. As a context manager, or by ``close()``, it stops the model."""
+    the text means. As a context manager, or by ``close()``, it stops the model; a text that was left has no result."""
 
     def __init__(self, pieces: Iterator[bytes], parse: Callable[[bytes], _T]) -> None:
         self._pieces, self._parse = pieces, parse
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._read: list[bytes] = []
-        self._ended = False
+        self._ended = self._closed = False
 
     def __iter__(self) -> Stream[_T]:
         return self
 
     def __next__(self) -> str:
-        while not self._ended:
+        while not (self._ended or self._closed):
             piece = next(self._pieces, None)
             if piece is None:
                 self._ended = True
@@ -43,13 +45,19 @@ class Stream(Generic[_T]):
         return as_text(b"".join(self._read))
 
     def result(self) -> _T:
-        """What the whole text means."""
+        """What the whole text means. DecodingError where the stream was closed before the text had ended."""
         for _ in self:
             pass
+        if not self._ended:
+            raise DecodingError(
+                f"the stream was closed before its text had ended, so it has no result: {shown(self.text)}. Call "
+                "result() before close(), and within the with block"
+            )
         return self._parse(b"".join(self._read))
 
     def close(self) -> None:
         """Stop the model, where it has not ended."""
+        self._closed = True
         close = getattr(self._pieces, "close", None)
         if close is not None:
             close()

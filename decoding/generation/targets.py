@@ -74,10 +74,16 @@ def read_target(target: Any) -> Target:
             "Literal[text] for the text itself, json_schema(text) for a schema, or lark_grammar(text), gbnf(text) or "
             "ebnf(text) for a grammar"
         )
-    if target is None or isinstance(target, bool | int | float | list | set):
+    if target is None or isinstance(target, bool | int | float | list | tuple | set):
+        several = isinstance(target, list | tuple | set)
         raise ArgumentTypeError(
             "a target must be a type, a function, re.compile(...), the dict of a JSON Schema, or a constraint, not "
             f"{shown(target)}"
+            + (
+                ". Write list[...] for a list of values, Literal[...] for one of several texts"
+                if several
+                else ""
+            )
         )
     labels = None if isinstance(target, dict) else _labels(target)
     if labels is not None:

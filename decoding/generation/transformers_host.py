@@ -37,6 +37,7 @@ _OURS = {
     "inputs": "the prompt is the first argument",
     "attention_mask": "it is made here",
     "max_length": "give max_new_tokens",
+    "max_tokens": "give max_new_tokens",
     "streamer": "use Generator.stream",
     "stopping_criteria": "the text could end before it is complete; make the end a part of the constraint",
     "stop_strings": "the text could end before it is complete; make the end a part of the constraint",
@@ -158,13 +159,28 @@ class TransformersHost(LocalHost):
 
     def _ids(self, prompt: Prompt) -> list[int]:
         if is_chat(prompt):
-            written = self._tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
+            written = self._written(prompt)
             ids = self._tokenizer(written, add_special_tokens=False)["input_ids"]
         else:
             ids = self._tokenizer(prompt)["input_ids"]
         if not ids:
             raise ModelError("the prompt has no tokens: give at least one character")
         return list(ids)
+
+    def _written(self, chat: Any) -> str:
+        """The chat as the tokenizer's template writes it. ModelError where there is none, or where it refuses."""
+        from jinja2 import TemplateError
+
+        try:
+            return str(self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
+        except TemplateError as error:
+            raise ModelError(f"the tokenizer's chat template does not take the prompt: {error}") from error
+        except ValueError as error:
+            if getattr(self._tokenizer, "chat_template", None):
+                raise
+            raise ModelError(
+                "the prompt is a chat, and the tokenizer has no chat template: give a text"
+            ) from error
 
     def _whole(self, tokens: list[int], automaton: Compiled) -> bytes:
         """What the tokens spell, if the constraint accepts it."""

@@ -83,7 +83,8 @@ class Rows {
         }
       }
     };
-    threads = std::min<size_t>({threads, (count + at_once - 1) / at_once, std::thread::hardware_concurrency()});
+    threads = std::min(threads, (count + at_once - 1) / at_once);
+    if (threads > 1) threads = std::min<size_t>(threads, std::thread::hardware_concurrency());  // which asks the system: 5 microseconds
     if (threads <= 1) {
       some();
     } else {

@@ -141,8 +141,19 @@ def test_an_engine_in_python(model, monkeypatch):
         json.loads(texts[1])
         for kind, text in zip(("regex", "grammar", "structural_tag"), texts[2:], strict=False):
             check(kind, text)
-        with pytest.raises(ValueError, match="least number"):
-            engine.generate("x", {"max_new_tokens": 5, "regex": "[0-9]{40}"})
+        several = engine.generate("Say", {"max_new_tokens": 20, "temperature": 1.0, "n": 3, "regex": PATTERN})
+        assert len(several) == 3
+        for each in several:
+            check("regex", each["text"])
+        for asked, message in (
+            ({"regex": "[0-9]{40}"}, "least number"),
+            ({"regex": "(?=a)b"}, "language is empty"),
+            ({"regex": "((a{0,900}){0,900}){0,900}b"}, "positions"),
+            ({"json_schema": '{"$ref": "http://x/y"}'}, "nothing is fetched"),
+            ({"ebnf": 'root ::= "a" root'}, "has no word"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                engine.generate("x", {"max_new_tokens": 5, **asked})
     finally:
         engine.shutdown()
 

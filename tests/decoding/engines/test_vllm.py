@@ -84,6 +84,9 @@ class TestVLLM(ServedRequests):
         ({"grammar": ""}, "grammar|root|rule"),
         ({"json_object": False}, "json_object"),
         ({"regex": "[0-9]{100}"}, "tokens"),
+        ({"regex": "(?=a)b"}, "language is empty"),
+        ({"regex": "((a{0,900}){0,900}){0,900}b"}, "positions"),
+        ({"json": {"$ref": "http://x/y"}}, "nothing is fetched"),
         *([] if has_tags() else [({"structural_tag": json.dumps(TAG)}, "structural_tag")]),
     ],
 )
@@ -94,6 +97,23 @@ def test_what_cannot_be_is_refused_in_the_front_end(client, asked, message):
         )
     assert re.search(message, str(caught.value)), caught.value
     check("choice", TestVLLM().ask(client, "choice", 0).message.content)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [({"use_beam_search": True, "n": 2}, "beam search"), ({"ignore_eos": True}, "ignore_eos")],
+)
+def test_what_the_engine_cannot_do_with_a_constraint_is_refused(client, more, message):
+    asked = {"structured_outputs": {"regex": "[ab]{4}"}, "max_tokens": 9, **more}
+    for _ in range(2):
+        with pytest.raises(openai.BadRequestError, match=message):
+            client.completions.create(model="tiny", prompt="x", extra_body=asked)
+        with pytest.raises(openai.BadRequestError, match=message):
+            client.chat.completions.create(
+                model="tiny", messages=[{"role": "user", "content": "x"}], extra_body=asked
+            )
+    free = {"max_tokens": 5, **more}
+    assert client.completions.create(model="tiny", prompt="x", extra_body=free).choices
 
 
 def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(model, monkeypatch):
@@ -126,6 +146,12 @@ def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(mo
         found = engine.generate(["((( 111-aa {} yes yes"] * len(params), params, use_tqdm=False)
         for kind, output in zip(kinds, found, strict=True):
             check(kind, output.outputs[0].text)
+
+    long = SamplingParams(
+        max_tokens=500, temperature=1.0, structured_outputs=StructuredOutputsParams(regex="([a-z]{2})*[0-9]")
+    )
+    text = engine.generate(["Say"], [long], use_tqdm=False)[0].outputs[0].text
+    assert re.fullmatch("([a-z]{2})*[0-9]", text), "the context has room for 256 tokens"
 
     assert not live_grammars()
     inside = engine.llm_engine

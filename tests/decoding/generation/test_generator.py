@@ -188,6 +188,12 @@ def test_a_chat_goes_through_the_template(loaded):
     ids = tokenizer("record: name, active, time\njson:", add_special_tokens=False)["input_ids"]
     assert made._host._ids(chat) == ids
     assert isinstance(made(chat, Person, max_new_tokens=40), Person)
+    tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"
+    with pytest.raises(ModelError, match="roles must alternate"):
+        made(chat, Person)
+    tokenizer.chat_template = None
+    with pytest.raises(ModelError, match="no chat template"):
+        made(chat, Person)
 
 
 def test_a_target_is_read_and_compiled_once(loaded, monkeypatch):
@@ -235,7 +241,12 @@ def test_a_stream_that_is_left_stops_the_model(generator):
         next(stream)
     assert threading.active_count() == before
     assert len(stream.text) < 200
+    with pytest.raises(DecodingError, match="closed before its text had ended"):
+        stream.result()
     generator.stream(PROMPT, Person).close()
+    with generator.stream(PROMPT, Person, max_new_tokens=40) as whole:
+        text = "".join(whole)
+    assert whole.result() == Person.model_validate_json(text)
 
 
 def test_what_the_model_raises_comes_out_of_the_stream(generator):
@@ -253,7 +264,7 @@ def test_what_the_model_raises_comes_out_of_the_stream(generator):
 # --- bad input ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["[a-z]+", b"a", None, True, 3, 1.5, ["a", "b"], {1, 2}])
+@pytest.mark.parametrize("target", ["[a-z]+", b"a", None, True, 3, 1.5, ["a", "b"], (1, 2), {1, 2}])
 def test_what_is_no_target_is_refused(generator, target):
     with pytest.raises(ArgumentTypeError, match="target"):
         generator(PROMPT, target)
@@ -262,6 +273,8 @@ def test_what_is_no_target_is_refused(generator, target):
 def test_targets_without_a_constraint_say_why(generator):
     with pytest.raises(UnsupportedSchemaError):
         generator(PROMPT, complex)
+    with pytest.raises(UnsupportedSchemaError, match="no members"):
+        generator(PROMPT, enum.Enum("Nothing", []))
     with pytest.raises(EmptyLanguageError):
         generator(PROMPT, {"const": 1, "type": "string"})
     with pytest.raises(tokenfst.SchemaError):
@@ -281,6 +294,7 @@ def test_what_is_no_prompt_is_refused(generator, prompt):
         {"stopping_criteria": []},
         {"max_time": 1.0},
         {"max_length": 9},
+        {"max_tokens": 9},
         {"streamer": None},
         {"eos_token_id": 1},
         {"num_return_sequences": 2},
