@@ -1,22 +1,23 @@
-"""Automata over plain symbols: class labels, tags, actions, concepts; and their languages over bytes.
+"""Automata over plain symbols (class labels, tags, actions, concepts), and their languages over bytes.
 
-The idea: a ``SymbolAutomaton`` reads one symbol at a time. Its letters are the symbols that it names, which exclude
-each other, and *anything else*, one letter for all symbols that it does not name: so it means something over every
-vocabulary that has its symbols. ``ltlf`` makes one of a formula, ``from_transitions`` of a table.
+A ``SymbolAutomaton`` reads one symbol at a time. Its alphabet consists of the symbols that it names, which are mutually
+exclusive, and *anything else*, one letter for all symbols that it does not name. So it is defined over every vocabulary
+that contains its symbols. ``ltlf`` builds one from a formula, ``from_transitions`` from a table.
 
-The engine knows bytes. ``symbol_codes`` gives each of n symbols a code of its own, all of the same length: one byte
-for up to 256 symbols, two for up to 65,536, and so on. A *symbol vocabulary* (``Vocabulary.of_symbols``) has these
-codes as its tokens, and ``language(symbols)`` is the automaton over them. So masks, distances, token budgets,
-artifacts and matchers work on symbols as they are. Names, not codes, are what people see.
+The engine works on bytes. ``symbol_codes`` gives each of n symbols a distinct code of fixed length: one byte for up to
+256 symbols, two for up to 65,536, and so on. A *symbol vocabulary* (``Vocabulary.of_symbols``) has these codes as its
+tokens, and ``language(symbols)`` is the automaton over them. So masks, distances, token budgets, artifacts and matchers
+work on symbols unchanged. Users see names, not codes.
 
-Other machines compose with it by ``table``, ``accepting``, ``start`` and ``distance``, all read-only arrays.
+Other constructions read the automaton through ``table``, ``accepting``, ``start`` and ``distance``, which are
+read-only.
 
-Invariant: the automaton is the least one, its states are numbered breadth-first from 1, and state 0 is DEAD
-(convention 3). Two automata over the same symbols accept the same sequences iff their tables are equal.
+Invariant: the automaton is minimal, its states are numbered breadth-first from 1, and state 0 is DEAD (convention 3).
+Two automata over the same symbols accept the same sequences if and only if their tables are equal.
 
-Cost. Operators make the product and minimize it: O(states of both multiplied * letters * log).
+Cost. Operators build the product and minimize it: O(product of the numbers of states * letters * log).
 
-Rejected: codes that can be read, such as the name and a separator. They make a state of every letter of every name.
+Rejected: readable codes, such as the name and a separator. They need a state for every letter of every name.
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ UNREACHABLE = 0xFFFFFFFF
 """The distance of DEAD."""
 
 _MOST_STATES = 1 << 26
-"""States that transitions may name: their table is dense."""
+"""Maximum number of states that transitions may name: their table is dense."""
 
 OTHER = "…"
-"""How drawings show *anything else*."""
+"""The label of *anything else* in drawings."""
 
 
 class SymbolAutomaton:
-    """A deterministic automaton over symbols. Immutable. Combine with ``& | - ~``.
+    """A deterministic automaton over symbols. Immutable. Combine automata with ``& | - ~``.
 
     ``symbols``: the letters by number. ``table``: uint32 (states, symbols + 1), the next state; the last column is for
-    anything else. ``accepting``: bool (states,). ``start``: 1, or 0 if no sequence is accepted. ``source``: what it was
-    made from.
+    anything else. ``accepting``: bool (states,). ``start``: 1, or 0 if no sequence is accepted. ``source``: a
+    description of its origin.
     """
 
     @checked
@@ -97,10 +98,11 @@ class SymbolAutomaton:
         symbols: Sequence[str] | None = None,
         source: str = "transitions",
     ) -> SymbolAutomaton:
-        """From triples (state, symbol, next state); ``None`` is anything else. States are integers from 0.
+        """An automaton from triples (state, symbol, next state); the symbol ``None`` is anything else. States are
+        integers from 0.
 
-        ``symbols``: the letters; without, those that the transitions name. What no transition is given for leads to
-        DEAD. ``ConstraintError`` where one state has two transitions with the same symbol.
+        ``symbols``: the letters; by default, those that the transitions name. Missing transitions lead to DEAD. Raises
+        ``ConstraintError`` if a state has two transitions with the same symbol.
         """
         arcs = list(transitions)
         final = {whole("from_transitions", "accepting", each, 0, _MOST_STATES) for each in accepting}
@@ -137,7 +139,7 @@ class SymbolAutomaton:
 
     @property
     def num_states(self) -> int:
-        """States, DEAD included."""
+        """The number of states, including DEAD."""
         return len(self.accepting)
 
     @cached_property
@@ -152,7 +154,7 @@ class SymbolAutomaton:
         return result
 
     def step(self, state: int, symbol: str | None) -> int:
-        """The next state; a symbol that the automaton does not name, and ``None``, are anything else."""
+        """The next state. A symbol that the automaton does not name, and ``None``, count as anything else."""
         if type(state) is not int or not 0 <= state < self.num_states:
             state = whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)
         if not isinstance(symbol, str | None):
@@ -175,20 +177,23 @@ class SymbolAutomaton:
         return bool(self.accepting[self.run(sequence)])
 
     def next_symbols(self, state: int) -> tuple[list[str], bool]:
-        """The symbols that lead on from a state, and whether anything else does."""
+        """The symbols with a transition to a live state, and whether anything else has one."""
         row = self.table[whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)] != 0
         return [self.symbols[column] for column in np.flatnonzero(row[:-1])], bool(row[-1])
 
     # --- questions ----------------------------------------------------------------------------------------
 
     def is_empty(self) -> bool:
-        """Whether no sequence at all is accepted."""
+        """Whether no sequence is accepted."""
         return self.start == 0
 
     @checked
     def witness(self, state: int | None = None) -> tuple[str | None, ...] | None:
-        """A shortest accepted sequence, or from ``state`` a shortest way on: the same every time; ``None`` in it is
-        anything else, which is taken only where no symbol is as short. ``None`` if there is none."""
+        """A shortest accepted sequence, or from ``state`` a shortest completion; ``None`` if there is none.
+
+        Deterministic. ``None`` inside the sequence is anything else, which is used only if no symbol gives an equally
+        short one.
+        """
         state = (
             self.start if state is None else whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)
         )
@@ -203,9 +208,9 @@ class SymbolAutomaton:
 
     @checked
     def count(self, length: int) -> int:
-        """How many sequences of exactly so many of its symbols, without anything else, are accepted.
+        """The number of accepted sequences of exactly ``length`` named symbols (without anything else).
 
-        O(length * arcs), in integers of up to ``length`` digits. BudgetExceeded where that takes too long.
+        O(length * arcs), in integers of up to ``length`` digits. Raises BudgetExceeded if that takes too long.
         """
         whole("SymbolAutomaton.count", "length", length, 0)
         arcs = [[int(target) for target in row[:-1] if target] for row in self.table]
@@ -220,7 +225,7 @@ class SymbolAutomaton:
 
     @checked
     def equivalent(self, other: SymbolAutomaton) -> bool:
-        """Whether both accept the same sequences; ``((a - b) | (b - a)).witness()`` shows a difference."""
+        """Whether both accept the same sequences. ``((a - b) | (b - a)).witness()`` is a difference."""
         both = _joint(self, other)
         return np.array_equal(both[0].table, both[1].table) and np.array_equal(
             both[0].accepting, both[1].accepting
@@ -228,8 +233,9 @@ class SymbolAutomaton:
 
     @checked
     def includes(self, other: SymbolAutomaton) -> bool:
-        """Whether every sequence that ``other`` accepts is accepted; ``(other - self).witness()`` is one that is
-        not."""
+        """Whether every sequence that ``other`` accepts is accepted. ``(other - self).witness()`` is a
+        counterexample.
+        """
         return (other - self).is_empty()
 
     # --- algebra ------------------------------------------------------------------------------------------
@@ -252,9 +258,9 @@ class SymbolAutomaton:
 
     @checked
     def over(self, symbols: Iterable[str]) -> SymbolAutomaton:
-        """The same sequences over more symbols, in another order: what was anything else before gets names.
+        """The same sequences over more symbols, or in another order: the new symbols were part of anything else before.
 
-        ``UnknownSymbolError`` where a symbol of this automaton is missing: it would become anything else.
+        Raises ``UnknownSymbolError`` if a symbol of this automaton is missing, because it would become anything else.
         """
         names = checked_symbols(symbols)
         for symbol in self.symbols:
@@ -265,7 +271,7 @@ class SymbolAutomaton:
         )
 
     def closed(self) -> SymbolAutomaton:
-        """The accepted sequences without anything else: the world has no symbols but these."""
+        """The accepted sequences without anything else (a closed alphabet)."""
         table = np.concatenate([self.table[:, :-1], np.zeros((self.num_states, 1), np.uint32)], axis=1)
         return SymbolAutomaton(self.symbols, table, self.accepting, self.start, f"({self.source}).closed()")
 
@@ -275,10 +281,10 @@ class SymbolAutomaton:
     def language(self, symbols: Sequence[str | None] | None = None, budget: Budget | None = None) -> Language:
         """The accepted sequences as words: symbol k of ``symbols`` is the byte string ``symbol_codes(...)[k]``.
 
-        ``symbols``: those of a vocabulary (``Vocabulary.symbols``), all that there are; ``None`` among them is a code
-        that no word has, such as an end token's. Without, the automaton's own. Those that the automaton does not name
-        are anything else. ``UnknownSymbolError`` if one of the automaton's own is missing. Linear in its tables; raises
-        ``BudgetExceeded`` where codes of several bytes need more states than ``budget``.
+        ``symbols``: all symbols of a vocabulary (``Vocabulary.symbols``); ``None`` among them is a code that no word
+        contains, such as that of an end token. By default, the automaton's own symbols. Symbols that the automaton does
+        not name are anything else. Raises ``UnknownSymbolError`` if one of the automaton's own is missing. Linear in
+        its tables; raises ``BudgetExceeded`` if codes of several bytes need more states than ``budget``.
         """
         names: Sequence[str | None] = self.symbols if symbols is None else tuple(symbols)
         known = {name for name in names if name is not None}
@@ -292,8 +298,12 @@ class SymbolAutomaton:
 
     @checked
     def draw(self, title: str | None = None, max_states: int = 200) -> drawing.Drawing:
-        """A picture: one edge for two states, with the symbols between them; ``…`` is anything else. Of many symbols
-        those that are missing are shown (``not a, b``). Raises ``DrawingError`` beyond ``max_states``."""
+        """A picture with one edge for each pair of states, labelled with the symbols between them; ``…`` is anything
+        else.
+
+        If an edge has most of the symbols, the missing ones are shown (``not a, b``). Raises ``DrawingError`` beyond
+        ``max_states``.
+        """
         drawing.check_size(self.num_states - 1, max_states)
         edges = [
             drawing.Edge(source, target, self._label(row == target))
@@ -351,13 +361,13 @@ class SymbolAutomaton:
 
 
 def symbol_codes(count: int) -> list[bytes]:
-    """The codes of ``count`` symbols: the number in big-endian order, in as few bytes as hold all of them."""
+    """The codes of ``count`` symbols: their numbers in big-endian order, in the fewest bytes that hold all of them."""
     width = max(1, (max(count - 1, 0).bit_length() + 7) // 8)
     return [number.to_bytes(width, "big") for number in range(count)]
 
 
 def checked_symbols(symbols: Iterable[str]) -> tuple[str, ...]:
-    """The symbols as a tuple. ``ConstraintError`` for what is not a str, is empty, or stands there twice."""
+    """The symbols as a tuple. Raises ``ConstraintError`` for a symbol that is not a str, is empty, or is repeated."""
     if isinstance(symbols, str):
         raise ConstraintError(f"symbols are a sequence of names, not the one string {symbols!r}")
     names = tuple(symbols)

@@ -1,15 +1,15 @@
 """Push-down automata on a device: deterministic grammars with stacks of bounded depth.
 
-``PushDownDeviceAutomaton`` is ``DeviceAutomaton`` for automata with a stack and without, mixed as one likes. The state
-of a row is a row of int32: a number, the depth, and room for ``depth`` symbols, those not in use 0. So it is still a
-pure value: forks, beams and rollback copy and gather rows, and nothing waits for the host.
+``PushDownDeviceAutomaton`` is a ``DeviceAutomaton`` for automata with and without stacks, in any mixture. The state of
+a row is a row of int32: a state number, the stack depth, and room for ``depth`` symbols; unused ones are 0. So a state
+is still a pure value: forks, beams and rollback copy and gather rows, and nothing synchronizes with the host.
 
-Invariants. Equal configurations are equal rows. A stack that would outgrow its room is never cut: the row dies, with
-depth -1, and ``check_stacks`` raises on the host, whenever it is asked. Masks are those of ``Matcher``, bit for bit.
+Invariants. Equal configurations are equal rows. A stack that would overflow is never truncated: the row dies, with
+depth -1, and ``check_stacks`` raises on the host. Masks are those of ``Matcher``, bit for bit.
 
-Two stages for each mask: which state's mask a row has (``resting``: down the stack as far as some token looks), and
-then what device_masks.py does. Rejected: stacks in a shared pool with links, so that a row were one number again:
-rows would need an allocator, and copies would share what one of them changes.
+A mask takes two stages: find the state whose mask the row has (``resting``: pop as many symbols as some token
+inspects), then proceed as in ``masks``. Rejected: stacks as linked lists in a shared pool, so that a row is one number
+again: rows would need an allocator, and copies would share memory that one of them changes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class PushDownDeviceAutomaton(DeviceAutomaton):
-    """``DeviceAutomaton`` for grammars: states are int32 (B, 2 + ``depth``).
+    """A ``DeviceAutomaton`` for grammars: states are int32 (B, 2 + ``depth``).
 
-    ``depth``: the most symbols a stack may hold; nesting in JSON takes one a level. All else as there. Raises
-    ``NondeterministicError`` for a grammar that one stack is not enough for, ``TokenBudgetError`` where limits of
-    tokens cannot be told from the top of the stack (make it with ``token_limits=False``).
+    ``depth``: maximum number of symbols on a stack; JSON takes one for each nesting level. The other parameters are
+    those of ``DeviceAutomaton``. Raises ``NondeterministicError`` for a grammar that needs more than one stack,
+    ``TokenBudgetError`` if token limits do not depend on the top of the stack alone (construct it with
+    ``token_limits=False``).
     """
 
     @renamed(budgets="token_limits")
@@ -84,12 +85,12 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
     # --- stacks -------------------------------------------------------------------------------------------
 
     def is_overflown(self, states: Tensor) -> Tensor:
-        """Which rows died since their stack had no room left, bool (B,)."""
+        """Which rows died of a stack overflow, bool (B,)."""
         self._check_states(states)
         return states[:, DEPTH] == OVERFLOWN
 
     def check_stacks(self, states: Tensor) -> None:
-        """Raise ``StackDepthError`` where a stack had no room left. Waits for the device."""
+        """Raise ``StackDepthError`` if a stack overflowed. Synchronizes with the device."""
         self._check_states(states)
         if (row := first_row(self.is_overflown(states))) is not None:
             raise StackDepthError(
@@ -98,8 +99,9 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
             )
 
     def distance(self, states: Tensor) -> Tensor:
-        """How many tokens, the end token not counted, are enough to complete each text, int32 (B,): an upper bound,
-        ``Matcher.distance``'s; 2³¹ - 1: none."""
+        """A number of tokens, not counting the end token, that suffices to complete each text, int32 (B,); 2³¹ - 1 if
+        none does. An upper bound, the same as ``Matcher.distance``.
+        """
         above = self._field(states, DISTANCE).long()
         live = plain.known(self._tables, states)
         below = plain.length(self._tables, states, torch.where(live, states[:, DEPTH], 0))
@@ -107,7 +109,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         return torch.minimum((above + below).clamp_max(FAR), alone).int()
 
     def advance(self, states: Tensor, tokens: Tensor) -> Tensor:
-        """The rows behind one token each; see ``DeviceAutomaton.advance``. O(bytes of the token + depth) a row."""
+        """The rows after one token each; see ``DeviceAutomaton.advance``. O(bytes of the token + depth) per row."""
         self._check_states(states)
         self._check_tokens(tokens, states)
         if torch.compiler.is_compiling():
@@ -121,7 +123,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         return plain.advance(self._tables, states, tokens, self._longest, self._reach)
 
     def compose(self, states: Tensor) -> Tensor:
-        """Not with stacks: whether tokens lead on is a question about all of the stack."""
+        """Not supported with stacks: whether a token is allowed may depend on the whole stack."""
         raise ConstraintError("masks of push-down automata are looked up, not composed: use bitmask()")
 
     # --- as device_masks.py asks for it -------------------------------------------------------------------

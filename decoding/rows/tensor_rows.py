@@ -1,26 +1,26 @@
-"""Exact numbers of tokens on any finite automaton as matrix products, for a batch on whatever device.
+"""Exact numbers of tokens on any finite automaton by matrix products, for a batch on any device.
 
-Globally constrained decoding as its paper writes it, over ``TokenEdges``: of every row the *set* of states that it may
-be in is kept, so nondeterministic automata need no determinization, and masks are made where the logits are.
+Globally constrained decoding as in its paper, over ``TokenEdges``. For every row the *set* of states that it may be in
+is kept, so nondeterministic automata need no determinization, and masks are computed on the device of the logits.
 
     alpha_t(., x) = 1{T_inᵀ (T_outᵀ alpha_{t-1}(., x_{t-1}) ∘ B_f)}        the states after each token x
     beta_n = f,   beta_{t-1} = 1{T_out ((T_in beta_t) ∘ (B_f 1))}           those that r more tokens complete
     m_t = 1{alpha_tᵀ beta_t}                                                the mask
 
-Data. T_out and T_in have a single 1 a column and a row: their products are look-ups by ``source`` and ``target``. B_f
-is the different token sets as a sparse matrix, and which of them an edge bears. alpha_t is never made for all tokens:
-the mask asks which edges lead from alpha to beta, and which tokens they bear,
+Data. T_out and T_in have a single 1 in each column and row: their products are look-ups by ``source`` and ``target``.
+B_f is stored as the distinct token sets, a sparse matrix, and the number of the set of each edge. alpha_t is never
+computed for all tokens. The mask needs the edges that lead from alpha to beta, and their tokens,
 
-    m = 1{Bᵀ Lᵀ (T_outᵀ alpha ∘ T_in beta)},     L (E, D): which set an edge bears, B (D, V): its tokens
+    m = 1{Bᵀ Lᵀ (T_outᵀ alpha ∘ T_in beta)},     L (E, D): the set of each edge, B (D, V): its tokens
 
-and the step to alpha_t is taken for the token that was chosen.
+and the step to alpha_t is taken for the chosen token only.
 
 Invariant: row i's ``alpha`` holds exactly the states that its tokens may have led to. Costs, with R rows: beta once,
-O(n * E); a mask O(R * E) and the tokens of the sets; a step O(R * E). Nothing is computed anew as rows grow. For a
-deterministic automaton on a CPU, ``ReachRows`` copies ready masks instead: it is the faster one there.
+O(n * E); a mask O(R * E) and the tokens of the sets; a step O(R * E). Nothing is recomputed as rows grow. For a
+deterministic automaton on a CPU, ``ReachRows`` is faster, because it copies precomputed masks.
 
-Source: "Mitigating bias in locally constrained decoding via tractable proposals", section 3. There alpha is made for
-all tokens, and a fixed length needs a loop of end tokens on acceptance: here "at_most" brings it
+Source: "Mitigating bias in locally constrained decoding via tractable proposals", section 3. There alpha is computed
+for all tokens, and a fixed length needs a loop of end tokens on acceptance; here "at_most" adds it
 (``TokenEdges.with_end``).
 """
 
@@ -45,16 +45,16 @@ except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 _NEVER = 1 << 30
-"""The distance of states that lead nowhere."""
+"""The distance of states that cannot reach acceptance."""
 
 
 class TensorRows(Rows):
-    """Rows over one automaton of edges, deterministic or not, completed by ``max_new_tokens`` tokens, exactly or at
-    most.
+    """Rows over one automaton of edges, deterministic or not, completed by exactly or at most ``max_new_tokens``
+    tokens.
 
-    ``edges``: without end tokens, over the tokens of ``vocabulary``; ``length`` and ``count_end`` as in ``reach_rows``.
-    Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, ``TokenBudgetError``, naming the
-    numbers of tokens next to ``max_new_tokens`` that work.
+    ``edges``: without end tokens, over the tokens of ``vocabulary``. ``length`` and ``count_end`` as in ``reach_rows``.
+    Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, and ``TokenBudgetError``, which
+    names the nearest feasible numbers of tokens.
     """
 
     @renamed(max_tokens="max_new_tokens")

@@ -1,15 +1,15 @@
-"""A weighted language composed with a vocabulary: the scores of tokens.
+"""``ScoreAutomaton``: a weighted language composed with a vocabulary, giving scores of tokens.
 
-The idea: a node is a set of byte states, each with the log-sum of the paths to it (forward weights), so it is
-exact where the machine is ambiguous. The score of a token is the log of the forward weight behind its bytes, divided by
-that before; that of an end token weighs the states by their final weights. Scores telescope: along any token
-sequence that spells a text they add up to the text's log weight, and ``start_weight``.
+A node is a set of byte states, each with the log-sum of the paths to it (forward weights), so it is exact for ambiguous
+machines. The score of a token is the log of the forward weight after its bytes divided by the forward weight before.
+The score of an end token weights the states by their final weights. Scores telescope: along any token sequence that
+spells a text, they and ``start_weight`` add up to the text's log weight.
 
-Weights are kept divided by their sum, so equal futures have equal nodes however much a text weighs; where
-several states stand side by side, sums that are rounded otherwise make nodes of their own. A node's row is made by
-one walk of the vocabulary's trie (native/scores) and kept, the latest used ones.
+Weights are normalized to sum to one, so nodes with equal futures are equal whatever the weight of the text so far.
+Where several states are active at once, sums with different rounding are different nodes. The scores of a node are
+computed by one walk of the vocabulary's trie (native/scores) and cached, least recently used first out.
 
-Cost: a walk for each different node, O(trie nodes reached x states side by side); a kept row O(1).
+Cost: a walk for each distinct node, O(trie nodes reached x active states); a cached row O(1).
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """Byte states, ascending, and the logarithms of their weights, which sum to one. ``begun``: whether tokens are
-    spelled as inside of a text."""
+    """Byte states, ascending, and the logarithms of their weights, which sum to one.
+
+    ``begun``: whether the next token is spelled as inside a text (not as its first token).
+    """
 
     states: npt.NDArray[np.uint32]
     weights: npt.NDArray[np.float64]
@@ -39,12 +41,12 @@ class Node:
 
     @property
     def key(self) -> tuple[bytes, bytes, bool]:
-        """What tells it from others."""
+        """A hashable key: equal nodes have equal keys."""
         return self.states.tobytes(), self.weights.tobytes(), self.begun
 
 
 class ScoreAutomaton(ScoreSource):
-    """A weighted language over the tokens of a vocabulary. Made by ``compile``; shared by threads."""
+    """A weighted language over the tokens of a vocabulary. Created by ``compile``; may be shared by threads."""
 
     def __init__(
         self, language: WeightedLanguage, vocabulary: Vocabulary, budget: Budget | None = None
@@ -69,16 +71,16 @@ class ScoreAutomaton(ScoreSource):
 
     @property
     def start_weight(self) -> float:
-        """The log weight that all texts begin with, and no token's score has in it."""
+        """The log weight that all texts have before their first token; no token's score includes it."""
         return self.language.machine.initial
 
     @property
     def rows_made(self) -> int:
-        """How many rows were made so far: walks of the vocabulary."""
+        """The number of score rows computed so far, each by a walk of the vocabulary."""
         return self._kept.made
 
     def matcher(self) -> ScoreMatcher[Node]:
-        """A walk from the start."""
+        """A matcher at the start."""
         return ScoreMatcher(self)
 
     def row(self, node: Node) -> ScoreRow:
@@ -86,7 +88,7 @@ class ScoreAutomaton(ScoreSource):
         return self._kept.row(node.key, lambda: self._made(node))
 
     def step(self, node: Node, token: int) -> tuple[Node, float] | None:
-        """Where a token leads, and its score; None where it leads out of the language."""
+        """The node after a token, and the token's score; None if the token leaves the language."""
         vocabulary = self.vocabulary
         if token in vocabulary.special_token_ids:
             special = self.language.special_weight

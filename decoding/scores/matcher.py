@@ -1,7 +1,7 @@
 """``ScoreMatcher``: one decoding under a weighted language; it adds scores to logits in place.
 
-The way here is a ``WalkHistory`` of nodes and weights, so going back is free. Cost of ``scores_into``: the pass of a
-mask and one addition over the logits, where the node's row is kept.
+The accepted tokens are a ``WalkHistory`` of nodes and weights, so a rollback costs nothing. Cost of ``scores_into``: a
+mask and one addition over the logits, if the node's row is cached.
 """
 
 from __future__ import annotations
@@ -23,37 +23,39 @@ N = TypeVar("N")
 
 
 class ScoreWalk(Protocol[N]):
-    """What can be walked: nodes, each with a score for each token."""
+    """The interface of a walkable weighted automaton: nodes, each with a score for each token."""
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What tokens stand for."""
+        """The vocabulary of the tokens."""
 
     @property
     def start(self) -> N:
-        """The node that walks begin at."""
+        """The start node."""
 
     @property
     def start_weight(self) -> float:
-        """The log weight that all texts begin with."""
+        """The log weight that all texts have before their first token."""
 
     def row(self, node: N) -> ScoreRow:
         """The scores of all tokens at a node."""
 
     def step(self, node: N, token: int) -> tuple[N, float] | None:
-        """Where a token leads, and its score; None: nowhere. Not for end tokens."""
+        """The node after a token, and the token's score; None if there is none. Not for end tokens."""
 
     def end_score(self, node: N) -> float:
         """The score of an end token."""
 
 
 class ScoreMatcher(WalkHistory[tuple[N, float]]):
-    """One decoding under a weighted language. Not for several threads at once. A step of its way is a node, and the log
-    of what the paths weigh there."""
+    """One decoding under a weighted language. Not thread-safe.
+
+    Each step of its history is a node and the log of the paths' weight there.
+    """
 
     automaton: ScoreWalk[N]
     max_tokens_left: int | None = None
-    """Scores count no tokens."""
+    """None: scores do not count tokens."""
 
     def __init__(self, automaton: ScoreWalk[N]) -> None:
         super().__init__(automaton, (automaton.start, float(automaton.start_weight)))
@@ -63,7 +65,7 @@ class ScoreMatcher(WalkHistory[tuple[N, float]]):
 
     @property
     def log_weight(self) -> float:
-        """The log of what the paths weigh so far; behind an end token, the text's log weight."""
+        """The log of the weight of the paths so far; after an end token, the text's log weight."""
         return self._nodes[-1][1]
 
     def is_accepting(self) -> bool:
@@ -71,28 +73,30 @@ class ScoreMatcher(WalkHistory[tuple[N, float]]):
         return not self._terminated and self.automaton.end_score(self._nodes[-1][0]) > -np.inf
 
     def scores(self) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """The score of each token, -inf where it is forbidden: a new array. Behind an end token, end tokens have 0."""
+        """The score of each token, -inf if it is forbidden: a new array. After an end token, end tokens have
+        score 0.
+        """
         return self.row().full()
 
     @checked
     def scores_into(self, logits: Any, weight: float = 1.0, index: int | None = None) -> None:
-        """Add ``weight`` times the scores to logits in place; the logits of forbidden tokens become -inf, whatever the
-        weight is, and so do those beyond the vocabulary.
+        """Add ``weight`` times the scores to logits in place.
 
-        ``logits``: ``(V,)``, or ``(batch, V)`` with ``index``, the row to add to; a numpy array of float32 or
-        float16, or a torch tensor, also of bfloat16, on any device. Raises ``LogitsError`` for NaN,
-        ``MaskBufferError`` where the logits do not fit.
+        The logits of forbidden tokens, and those beyond the vocabulary, become -inf, whatever the weight is.
+        ``logits``: ``(V,)``, or ``(batch, V)`` with ``index``, the row to add to; a numpy array of float32 or float16,
+        or a torch tensor, also of bfloat16, on any device. Raises ``LogitsError`` for NaN, ``MaskBufferError`` if the
+        logits do not fit.
         """
         if not abs(weight) < np.inf:
             refuse("scores_into", "weight", weight, "finite", ArgumentValueError)
         add_row(self.row(), logits, weight, index)
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the tokens with a score into row ``index`` of an int32 bitmask; True."""
+        """Write the tokens with a finite score into row ``index`` of an int32 bitmask; returns True."""
         return write_mask(self.row().allowed, bitmask, index)
 
     def row(self) -> ScoreRow:
-        """The scores of what may come next. Behind an end token, end tokens have 0."""
+        """The scores of the next tokens. After an end token, end tokens have score 0."""
         if not self._terminated:
             return self.automaton.row(self._nodes[-1][0])
         scores = np.full(len(self.automaton.vocabulary), -np.inf, np.float32)
@@ -118,17 +122,19 @@ class ScoreMatcher(WalkHistory[tuple[N, float]]):
 
 
 class ScoreSource(ABC):
-    """What ``compile`` makes of a weighted language or a model, and a look-ahead: scores of a vocabulary's tokens."""
+    """Base class of everything that scores a vocabulary's tokens: compiled weighted languages, models and
+    look-aheads.
+    """
 
     vocabulary: Vocabulary
 
     @abstractmethod
     def matcher(self) -> ScoreMatcher[Any]:
-        """A walk from the start."""
+        """A matcher at the start."""
 
 
 def add_row(row: ScoreRow, logits: Any, weight: float, index: int | None) -> None:
-    """What ``scores_into`` does with a row of scores."""
+    """The implementation of ``scores_into`` for a given row of scores."""
     shape = tuple(getattr(logits, "shape", ()))
     if not shape or len(shape) > 2 or (len(shape) == 2 and shape[0] != 1 and index is None):
         raise MaskBufferError(

@@ -1,12 +1,12 @@
 """Shallow fusion with transformers: a logits processor that adds the scores of a weighted language.
 
-``model.generate(..., logits_processor=[ScoresLogitsProcessor(compile(model, vocabulary), weight=0.3)])``, in every mode
-in which a ``ConstraintLogitsProcessor`` works, and beside one: what either forbids is forbidden, and their order does
-not matter. Two that forbid may leave nothing: a weighted language that is multiplied by the constraint before it is
-compiled (``weighted & language``) cannot lead there.
+``model.generate(..., logits_processor=[ScoresLogitsProcessor(compile(model, vocabulary), weight=0.3)])`` works in every
+mode in which a ``ConstraintLogitsProcessor`` works, and together with one, in any order: a token is forbidden if either
+forbids it. Together they may leave no token. To exclude that, multiply the weighted language by the constraint before
+compiling it (``weighted & language``).
 
-Rows are followed as that processor follows them, so a row whose beginning has no weight, or that is finished, may only
-take the end token. Cost per step: as there, and an addition a row.
+Rows are tracked as in ``ConstraintLogitsProcessor``, so a finished row, or a row whose prefix has no weight, may only
+take the end token. Cost per step: that of ``ConstraintLogitsProcessor`` and one addition for each row.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tokenfst.errors import ArgumentValueError, VocabularyMismatchError
 class ScoresLogitsProcessor(ConstraintLogitsProcessor):
     """Adds ``weight`` times the scores of a compiled weighted language or n-gram model to the logits of generated text.
 
-    ``scores``: one for all rows, or one per prompt of the batch, in order; all over one vocabulary, the model's.
-    ``check_nan``: raise ``LogitsError`` where the logit of an allowed token is NaN.
+    ``scores``: one for all rows, or one for each prompt of the batch, in order; all over the model's vocabulary.
+    ``check_nan``: raise ``LogitsError`` if the logit of an allowed token is NaN.
     """
 
     @checked

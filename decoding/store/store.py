@@ -1,4 +1,4 @@
-"""``Store``: artifacts that many processes share, by what they are of."""
+"""``Store``: a store of compiled artifacts that many processes share."""
 
 from __future__ import annotations
 
@@ -46,22 +46,23 @@ from tokenfst.errors import (
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _READS = 3
-"""How often what arrives damaged is asked for: a connection may have been cut."""
+"""Number of attempts to read an entry that arrives damaged: a connection may have been interrupted."""
 
 Automaton = TokenAutomaton | CanonicalAutomaton
 
 
 class Store:
-    """Artifacts by what they are of, in a folder or under a URL that fsspec knows (``s3://...``, ``gcs://...``,
+    """Artifacts under content-derived keys, in a folder or at a URL that fsspec supports (``s3://...``, ``gcs://...``,
     ``memory://...``; the extra ``store``).
 
-    ``cache``: a folder of this machine whose files processes map into memory and share (``/dev/shm/tokenfst``), of
-    ``cache_bytes`` at most. ``storage_options`` go to fsspec. ``sign_with``: a private key of Ed25519 that signs what
-    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. ``note_use=False``: do not note
-    what was used today, which ``prune`` goes by; on other storages than folders that saves a request. ``learned``:
-    whether automata that are not expanded take up what others have put by ``learn``, at most ``learned_bytes`` for one.
+    ``cache``: a local folder of at most ``cache_bytes`` whose files processes map into memory and share
+    (``/dev/shm/tokenfst``). ``storage_options`` are passed to fsspec. ``sign_with``: an Ed25519 private key that signs
+    new entries. ``trusted_keys``: public keys; an entry without a signature by one of them is rejected.
+    ``note_use=False``: do not record the last day of use, which ``prune`` needs; this saves a request on storages other
+    than folders. ``learned``: whether lazy automata load what other processes have saved with ``learn``, at most
+    ``learned_bytes`` for one.
 
-    Safe to share by threads and processes. Raises ``StoreError`` where the storage fails.
+    Safe to share by threads and processes. Raises ``StoreError`` if the storage fails.
     """
 
     @checked
@@ -109,7 +110,7 @@ class Store:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The location of the store."""
         return self._place.url
 
     # --- keys -----------------------------------------------------------------------------------------------------
@@ -124,8 +125,10 @@ class Store:
         tokenization: Literal["all", "canonical"] = "all",
         token_classes: Mapping[str, Iterable[int]] | None = None,
     ) -> Key:
-        """The key of what ``compile`` with these arguments puts. The same for constraints that differ only in the
-        order in which they were put together."""
+        """The key under which ``compile`` with these arguments stores its result.
+
+        Constraints that differ only in the order in which they were composed have the same key.
+        """
         if isinstance(constraint, SymbolAutomaton):
             constraint = over_symbols(constraint, vocabulary, None)
         return make_key(
@@ -145,13 +148,13 @@ class Store:
         tokenization: Literal["all", "canonical"] = "all",
         token_classes: Mapping[str, Iterable[int]] | None = None,
     ) -> Automaton:
-        """The automaton that ``tokenfst.compile`` makes of these, out of the store; compiled and put where it is not
-        there. Of several who put one at the same time the first wins, and the others take its artifact.
+        """The result of ``tokenfst.compile`` with these arguments, loaded from the store; compiled and stored if it is
+        missing. If several processes store the same entry at once, the first one wins and the others load its artifact.
 
-        ``expand``: with all states, masks and distances, if there are tables of it at all; else, and of what needs
-        more than one stack, only the program is put, and states and masks are made when they are first asked for.
-        Raises what ``compile`` and ``expand`` raise. An entry that is damaged is compiled again and replaced, and a
-        store that cannot be written to is done without, both with a ``StoreWarning``.
+        ``expand``: store all states, masks and distances, if the automaton has finite tables. Otherwise, and for a
+        grammar that needs more than one stack, only the program is stored, and states and masks are computed on demand.
+        Raises the errors of ``compile`` and ``expand``. A damaged entry is compiled again and replaced, and a read-only
+        store is tolerated, both with a ``StoreWarning``.
         """
         if isinstance(constraint, SymbolAutomaton):
             constraint = over_symbols(constraint, vocabulary, budget)
@@ -183,9 +186,11 @@ class Store:
 
     @checked
     def get(self, key: Key | str, vocabulary: Vocabulary, budget: Budget | None = None) -> Automaton:
-        """The automaton under a key. Raises ``NotInStoreError`` where there is none, ``ArtifactCorruptError`` where
-        it is damaged, ``ArtifactVocabularyError`` where it is of another vocabulary. Nothing is compiled, and no
-        constraint is needed."""
+        """The automaton under a key. Nothing is compiled, and no constraint is needed.
+
+        Raises ``NotInStoreError`` if there is none, ``ArtifactCorruptError`` if it is damaged,
+        ``ArtifactVocabularyError`` if it was compiled for another vocabulary.
+        """
         found = self._find(name_of(key), vocabulary, budget)
         if found is None:
             raise NotInStoreError(f"{self.url} has no entry {name_of(key)}")
@@ -193,8 +198,10 @@ class Store:
 
     @checked
     def artifact(self, key: Key | str) -> memoryview:
-        """The artifact under a key, checked in full, as the bytes that ``save`` writes. Raises as ``get`` does; no
-        vocabulary is needed."""
+        """The artifact under a key, fully verified, as the bytes that ``save`` writes.
+
+        Raises the errors of ``get``; no vocabulary is needed.
+        """
         name = name_of(key)
         data: bytes | memoryview | None = None
         if self._cache is not None and self._cached(name) is not None:
@@ -208,19 +215,22 @@ class Store:
 
     @checked
     def put(self, key: Key, automaton: TokenAutomaton | CanonicalAutomaton) -> bool:
-        """Put an automaton under the key of what it was compiled from: its tables if it is expanded, else its program.
-        When this returns, the entry is there to stay. False: there was one already, which stays."""
+        """Store an automaton under the key of its constraint: its tables if it is expanded, else its program.
+
+        When this returns, the entry is durable. Returns False if there was an entry already; that one is kept.
+        """
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
         return self._create(path_of(key.name), self._packed(key, automaton))
 
     @checked
     def learn(self, key: Key, automaton: TokenAutomaton) -> bool:
-        """Put what an automaton has found out while it was walked, together with what others have put; the automaton
-        takes that up, too. ``Store(url, learned=True)`` gives it to those who get the entry.
+        """Store what an automaton has learned while it was walked, merged with what others have stored; the automaton
+        also loads their part. ``Store(url, learned=True)`` passes it on to those who load the entry.
 
-        ``key``: that of what it was compiled from. Several workers may do this at once, and nothing is lost. False:
-        the store knew all of it, or the automaton is expanded, or all of it is more than ``learned_bytes``.
+        ``key``: the key of the automaton's constraint. Several workers may do this at once without losing data. Returns
+        False if the store had all of it already, if the automaton is expanded, or if the total exceeds
+        ``learned_bytes``.
         """
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
@@ -239,7 +249,7 @@ class Store:
 
     @checked
     def remove(self, key: Key | str) -> None:
-        """Remove an entry and what was learned of it, if it is there; here and in this machine's cache."""
+        """Remove an entry and its learned data, if present, from the store and from the local cache."""
         self._place.remove(path_of(name_of(key)))
         self._learned.remove(name_of(key))
         if self._cache is not None:
@@ -256,9 +266,12 @@ class Store:
         *,
         expand: bool = True,
     ) -> Automaton:
-        """``compile`` of a constraint that is written as data: ``{"json_schema": ...}``, ``{"regex": "a+"}``, or with
-        ``lark``, ``gbnf``, ``ebnf`` or ``structural_tag``, and options of the front end as further members
-        (docs/serving/store.md). The store remembers which key it led to: where it is known, no front end runs."""
+        """``compile`` for a constraint that is given as data.
+
+        For example ``{"json_schema": ...}`` or ``{"regex": "a+"}``, or with ``lark``, ``gbnf``, ``ebnf`` or
+        ``structural_tag``; further members are options of the front end (docs/serving/store.md). The store remembers
+        the key of each document; if it is known, no front end runs.
+        """
         read = Document.of(document)
         name = path_of_document(read.digest(vocabulary, {"expand": expand}))
         try:
@@ -285,8 +298,10 @@ class Store:
         *,
         expand: bool = True,
     ) -> tuple[str, bool]:
-        """See that the store has what ``compile_document`` would give, and read nothing of it. Its key, and whether it
-        was put now. Raises ``StoreError`` where it cannot be put."""
+        """Ensure that the store has the result of ``compile_document``, without loading it.
+
+        Returns its key, and whether it was stored now. Raises ``StoreError`` if it cannot be stored.
+        """
         read = Document.of(document)
         name = path_of_document(read.digest(vocabulary, {"expand": expand}))
         known = self._known(name)
@@ -339,15 +354,18 @@ class Store:
     # --- all entries ------------------------------------------------------------------------------------------------
 
     def list(self) -> Iterator[Stored]:
-        """All entries, by their keys."""
+        """All entries, with their keys."""
         for name, size, used in self._place.list(ENTRIES):
             if (key := key_at(name)) is not None:
                 yield Stored(key, size, used)
 
     @checked
     def verify(self, remove: bool = False) -> Sequence[Damage]:
-        """Read every entry of the store itself, and check it in full; those that are damaged, which are removed if so
-        asked. A file that is no entry by its name is told, and stays. O(the size of the store)."""
+        """Read and fully verify every entry of the store itself; returns the damaged ones, which are removed if
+        ``remove`` is set.
+
+        A file whose name is not that of an entry is reported and kept. O(the size of the store).
+        """
         found = []
         for name, _, _ in self._place.list(ENTRIES):
             key = key_at(name)
@@ -366,10 +384,13 @@ class Store:
 
     @checked
     def prune(self, *, max_bytes: int | None = None, unused_days: float | None = None) -> Pruned:
-        """Remove what was used longest ago, until the rest has at most ``max_bytes``; and what was not used for so many
-        days. What was learned goes with its entry, and is not counted. Files that are no entries by their names are
-        neither counted nor removed. Ages go by the storage's own clock. What a machine's cache holds counts as used
-        when it was last read from the store itself."""
+        """Remove the least recently used entries until the rest has at most ``max_bytes``, and entries not used for
+        ``unused_days``.
+
+        Learned data is removed with its entry, and is not counted. Files whose names are not those of entries are
+        neither counted nor removed. Ages are measured by the storage's own clock. An entry in a local cache counts as
+        used when it was last read from the store itself.
+        """
         if max_bytes is not None:
             whole("prune", "max_bytes", max_bytes, 0)
         if unused_days is not None and not unused_days >= 0:
@@ -457,7 +478,7 @@ def _again(made_of: Mapping[str, Any]) -> Store:
 def automaton_of(
     found: Artifact, where: str, vocabulary: Vocabulary, budget: Budget | None = None
 ) -> Automaton:
-    """The automaton of an artifact, over all token sequences or over canonical ones alone."""
+    """The automaton of an artifact, over all token sequences or over canonical ones only."""
     kind = TokenAutomaton if found.split_pattern is None else CanonicalAutomaton
     return kind.of_artifact(found, where, vocabulary, budget)
 

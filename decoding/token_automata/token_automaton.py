@@ -1,12 +1,12 @@
 """Token automata: a language composed with a vocabulary's detokenizing transducer, and determinized.
 
-``compose(program, vocabulary, budget)`` is delayed composition, as OpenFst's ``ComposeFst`` is: a state and its mask
-are made when first visited and then kept. ``expand()`` makes them all ahead of time; the result walks finished tables,
-can be saved, and needs no part of the construction. Both kinds share one step function, one trie walk and one
-``Matcher``, in the native core; no token arc is stored except in the export ``to_fst()``.
+``compose(program, vocabulary, budget)`` is delayed composition, like OpenFst's ``ComposeFst``: a state and its mask are
+computed on the first visit and then kept. ``expand()`` computes all of them ahead of time; the result walks finished
+tables, can be saved, and does not need the construction any more. Both kinds share one step function, one trie walk and
+one ``Matcher``, in the native core. Token arcs are stored only in the export ``to_fst()``.
 
-Invariants: state 0 is DEAD, every other reached state leads to acceptance, and so does every token of every mask
-(conventions 3 and 7). The end tokens are allowed exactly in accepting states (convention 4).
+Invariants: state 0 is DEAD; from every other reachable state acceptance can be reached, and so it can after every token
+of every mask (conventions 3 and 7). The end tokens are allowed exactly in accepting states (convention 4).
 
 Source: Koo, Liu, He, "Automata-based constraints for language model decoding" (2024), sections 2.3 and 2.4.
 """
@@ -59,11 +59,11 @@ UNREACHABLE = 0xFFFFFFFF
 """The distance of a state from which no token sequence leads to acceptance."""
 
 ASK = 1 << 31
-"""Marks numbers of look-ups in the array ``mask`` of push-down automata (docs/serving/format.md)."""
+"""The flag of look-up numbers in the array ``mask`` of push-down automata (docs/serving/format.md)."""
 
 
 class Memory(NamedTuple):
-    """Bytes held by an automaton, and by its vocabulary (shared by all automata over it)."""
+    """Bytes held by an automaton, and by its vocabulary (which all automata over it share)."""
 
     automaton: int
     vocabulary: int
@@ -71,16 +71,16 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Sizes of a token automaton; of a lazy one, so far.
+    """Sizes of a token automaton; for a lazy automaton, the sizes so far.
 
-    ``states``: byte-level states made. ``masks_made``: states whose mask is known. ``distinct_masks``: different
-    masks among them. ``dense_rows``: how many of those are stored in full (ceil(V / 32) words each).
-    ``fragments``: parts of the constraint whose masks are shared across contexts. ``expanded``: whether all is made.
+    ``states``: byte-level states. ``masks_made``: states whose mask is known. ``distinct_masks``: different masks among
+    them. ``dense_rows``: distinct masks that are stored in full (ceil(V / 32) words each). ``fragments``: parts of the
+    constraint whose masks are shared by several contexts. ``expanded``: whether all states and masks are computed.
 
-    Of push-down automata: ``frames``, the stack's symbols; ``leaves``, the masks by what was looked at of the stack;
-    ``deepest_look``, the most symbols that one of them looks at.
+    For push-down automata: ``frames``, the number of stack symbols; ``leaves``, the number of masks that are selected
+    by the inspected part of the stack; ``deepest_look``, the largest number of symbols that one of them inspects.
 
-    ``masks_composed``: masks that were made here. ``masks_recalled``: those that were looked up in what others learned.
+    ``masks_composed``: masks computed by this automaton. ``masks_recalled``: masks taken from learned data.
     """
 
     states: int
@@ -97,9 +97,10 @@ class Stats:
 
 
 class TokenAutomaton:
-    """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads.
+    """A deterministic automaton over token ids. Created by ``compile``, ``expand`` or ``load``; may be shared by
+    threads.
 
-    ``kept``: what others have found out about it and keep with it, by keys of their own.
+    ``kept``: a cache for results that other modules compute from this automaton, each under its own key.
     """
 
     __slots__ = (
@@ -166,36 +167,38 @@ class TokenAutomaton:
 
     @property
     def native(self) -> _native.TokenAutomaton:
-        """The native core's automaton."""
+        """The automaton object of the native core."""
         return self._native
 
     @property
     def is_expanded(self) -> bool:
-        """Whether all states, masks and distances are made."""
+        """Whether all states, masks and distances are computed."""
         return self._arrays is not None
 
     @property
     def is_pushdown(self) -> bool:
-        """Whether there are stacks: distances are upper bounds then, and states are not all."""
+        """Whether the automaton has a stack. Distances are then upper bounds, and a state is only a part of a
+        configuration.
+        """
         return self._native.is_pushdown
 
     @renamed(max_tokens="max_new_tokens")
     @checked
     def matcher(self, max_new_tokens: int | None = None) -> Matcher:
-        """A walk from the start.
+        """A matcher at the start state.
 
-        With ``max_new_tokens``, masks admit only tokens after which the text can still be completed in the tokens left
-        (the end token counts as one, but is not needed to complete the text). Raises ``TokenBudgetError`` where no
-        accepted text is that short, ``EmptyLanguageError`` where no token sequence spells any.
+        With ``max_new_tokens``, masks allow only tokens after which the text can still be completed with the remaining
+        tokens (the end token counts as one, but is not needed to complete the text). Raises ``TokenBudgetError`` if no
+        accepted text is that short, ``EmptyLanguageError`` if no token sequence spells an accepted text.
         """
         return Matcher(self._native, max_new_tokens)
 
     def expand(self) -> TokenAutomaton:
-        """Make every state, mask and distance, ahead of time. Raises ``BudgetExceeded``.
+        """Compute all states, masks and distances ahead of time. Raises ``BudgetExceeded``.
 
-        Time and memory grow with the number of states; wide masks are shared between states and found once per
-        fragment and vocabulary. A grammar must be deterministic (``NondeterministicError``), and each byte be a token
-        (``ConstraintError``); its masks are made for every top of the stack that a token can look at.
+        Time and memory grow with the number of states. Large masks are shared by states and computed once for each
+        fragment and vocabulary. A grammar must be deterministic (``NondeterministicError``), and each byte must be a
+        token (``ConstraintError``). The masks of a grammar are computed for every stack top that a token can inspect.
         """
         if self._arrays is not None:
             return self
@@ -217,19 +220,21 @@ class TokenAutomaton:
         return cls(_from_arrays(arrays, vocabulary), vocabulary, source, budget, arrays)
 
     def arrays(self) -> dict[str, Any]:
-        """The tables of the expanded automaton by name, as docs/serving/format.md describes them. Read only."""
+        """The tables of the expanded automaton by name, as defined in docs/serving/format.md. Read-only."""
         expanded = self.expand()
         assert expanded._arrays is not None  # noqa: SLF001  # another of this class
         return expanded._arrays  # noqa: SLF001  # another of this class
 
     @checked_but("path")
     def save(self, path: str | PathLike[str], *, expand: bool = True, learned: bool = False) -> None:
-        """Write an artifact (docs/serving/format.md): the expanded automaton, or, without ``expand``, the automaton as
-        it is. Of a lazy one that is its program, which ``load`` composes with the vocabulary again: every automaton has
-        one, and tables only those that ``expand()`` makes. With ``learned``, the automaton as it is and what it has
-        found out by now: ``load`` takes that up, and masks that are known are not composed again.
+        """Write an artifact (docs/serving/format.md): the expanded automaton, or with ``expand=False`` the automaton as
+        it is.
 
-        The file appears under its name only when it is whole. The same automaton gives the same bytes.
+        For a lazy automaton the latter is its program, which ``load`` composes with the vocabulary again. Every
+        automaton has a program; only ``expand()`` creates tables. With ``learned``, write the automaton as it is and
+        the facts that it has learned so far: ``load`` restores them, so that known masks are not computed again.
+
+        The file appears under its name only when it is complete. The same automaton gives the same bytes.
         """
         artifact.write_bytes(path, self.serialize(expand=expand, learned=learned))
 
@@ -237,7 +242,7 @@ class TokenAutomaton:
     def serialize(
         self, *, expand: bool = True, split_pattern: str | None = None, learned: bool = False
     ) -> bytes:
-        """The bytes that ``save`` writes. ``split_pattern``: where only canonical tokenizations are meant."""
+        """The bytes that ``save`` writes. ``split_pattern``: given if only canonical tokenizations are accepted."""
         size, names, release = len(self.vocabulary), None, None
         if self._arrays is not None or (expand and not learned):
             arrays = self.arrays()
@@ -254,11 +259,11 @@ class TokenAutomaton:
 
     @checked_but("other")
     def learn(self, other: TokenAutomaton | str | PathLike[str]) -> None:
-        """Take up what another automaton of the same constraint and vocabulary has found out, or what a file of one
-        holds. Masks that it knows are not composed here.
+        """Add what another automaton of the same constraint and vocabulary, or a file of one, has learned. Its masks
+        are then not computed again.
 
-        Raises ``ArtifactError`` where it is of another constraint, ``ArtifactVocabularyError`` of another vocabulary,
-        and what ``load`` raises. O(what both know).
+        Raises ``ArtifactError`` for another constraint, ``ArtifactVocabularyError`` for another vocabulary, and the
+        errors of ``load``. Linear in the learned data of both.
         """
         if isinstance(other, TokenAutomaton):
             self.learn_from(artifact.parse(other, other.serialize(expand=False, learned=True)), other)
@@ -266,7 +271,7 @@ class TokenAutomaton:
             self.learn_from(artifact.read(other), other)
 
     def learn_from(self, found: artifact.Artifact, name: object) -> None:
-        """``learn`` of an artifact that was read; ``name``: what errors call it."""
+        """``learn`` from an artifact that was already read; ``name``: its name in errors."""
         self._check_vocabulary(found, name, self.vocabulary)
         learning.same_program(found, name, self._program, self._classes)
         learning.take_up(self._native, found, name)
@@ -274,11 +279,11 @@ class TokenAutomaton:
 
     @checked_but("path")
     def update(self, path: str | PathLike[str]) -> None:
-        """Bring a file of ``save(path, learned=True)`` and this automaton to what either knows; the file is written
-        where there is none. Several processes may do this at once: each waits for the others, and nothing is lost. (Not
-        on Windows, which has no such locks: there the last one wins.)
+        """Merge what this automaton and a file of ``save(path, learned=True)`` have learned, into both; the file is
+        created if missing.
 
-        Raises what ``learn`` and ``save`` raise; the file is then as it was.
+        Several processes may do this at once: a file lock serializes them, and no data is lost. (Windows has no such
+        locks: there the last writer wins.) Raises the errors of ``learn`` and ``save``; the file is then unchanged.
         """
         with learning.alone(path):
             if os.path.lexists(path):
@@ -290,9 +295,12 @@ class TokenAutomaton:
     def load(
         cls, path: str | PathLike[str], vocabulary: Vocabulary, budget: Budget | None = None
     ) -> TokenAutomaton:
-        """Read an artifact. Raises a subclass of ``ArtifactError`` for any file that is not one, and
-        ``ArtifactVocabularyError`` where it was compiled for another vocabulary. ``budget`` bounds what is made later,
-        of a program: states and masks."""
+        """Read an artifact.
+
+        Raises a subclass of ``ArtifactError`` if the file is not a valid artifact, and ``ArtifactVocabularyError`` if
+        it was compiled for another vocabulary. ``budget`` bounds states and masks that are computed later from a
+        program.
+        """
         found = artifact.read(path)
         if found.split_pattern is not None:
             raise ArtifactError(
@@ -310,7 +318,7 @@ class TokenAutomaton:
         vocabulary: Vocabulary,
         budget: Budget | None = None,
     ) -> TokenAutomaton:
-        """The automaton of an artifact's tables or program, over all token sequences. Raises as ``load`` does."""
+        """The automaton of an artifact's tables or program, over all token sequences. Raises the errors of ``load``."""
         cls._check_vocabulary(found, path, vocabulary)
         budget = budget or Budget()
         if found.is_program:
@@ -343,18 +351,19 @@ class TokenAutomaton:
         return cls(native, vocabulary, found.source, budget, program=program, classes=classes)
 
     def distance(self) -> int:
-        """The least number of tokens, the end token not counted, that spell a string of the language. With stacks, or
-        where strings must differ, an upper bound."""
+        """The least number of tokens, not counting the end token, that spell a string of the language. An upper bound
+        if there is a stack or if strings must differ.
+        """
         if self._native.has_marks:
             return self.matcher().distance()
         return int(self._native.distance(self._native.start))
 
     @checked
     def nearer_mask(self, matcher: Matcher) -> npt.NDArray[np.int32]:
-        """The mask of the tokens after which a matcher of this automaton is nearer to acceptance; end tokens apart.
+        """The mask of the tokens that reduce the matcher's distance to acceptance, without end tokens.
 
-        Read only, shape (ceil(V / 32),). Kept by state where that is all there is; the first time, and else each time,
-        a walk of the vocabulary (of stacks see ``Reach.nearer``). Nothing reduces a distance of 0.
+        Read-only, shape (ceil(V / 32),). Cached by state if the state determines it; otherwise each call walks the
+        vocabulary (for stacks see ``Reach.nearer``). At distance 0 the mask is empty.
         """
         state, stacked = matcher.state, matcher.state >> 32 != 0
         known = None if stacked else self._nearer.get(state)
@@ -380,9 +389,9 @@ class TokenAutomaton:
     def draw(
         self, path: str | PathLike[str] | None = None, format: str | None = None, max_states: int = 100
     ) -> Drawing:
-        """A picture with some of the tokens on each edge; with ``path`` also written there. Makes all states.
+        """A picture with some of the tokens on each edge; also written to ``path`` if given. Computes all states.
 
-        Arguments and errors as in ``Language.draw``. End tokens are not drawn: doubled states accept.
+        Arguments and errors as in ``Language.draw``. End tokens are not drawn: doubled circles accept.
         """
         check_size(self.expand().stats().states - 1, max_states)
         source, token, target, _, start, final = self.arcs()
@@ -394,26 +403,29 @@ class TokenAutomaton:
 
     @checked
     def trace(self, tokens: Iterable[int], max_new_tokens: int | None = None) -> Trace:
-        """What the masks are along a token sequence: how many tokens each allows, what is forced, how far the end is.
-        ``trace.draw()`` is a heat map. The sequence is followed up to the first token that is not allowed."""
+        """The masks along a token sequence: how many tokens each allows, which are forced, and the distance to
+        acceptance.
+
+        ``trace.draw()`` is a heat map. The sequence is followed up to the first token that is not allowed.
+        """
         return trace(self.matcher(max_new_tokens), tokens, self.vocabulary)
 
     def stats(self) -> Stats:
-        """How many states, masks and fragments there are (so far)."""
+        """The numbers of states, masks and fragments (so far)."""
         return Stats(**self._native.stats, expanded=self.is_expanded)
 
     def memory(self) -> Memory:
-        """Bytes in memory, the tables of artifacts counted."""
+        """Bytes in memory, including the tables of artifacts."""
         own = self._native.memory
         if self._arrays is not None:
             own += sum(a.nbytes for a in self._arrays.values() if isinstance(a, np.ndarray))
         return Memory(automaton=own, vocabulary=self.vocabulary.native.memory)
 
     def to_fst(self) -> pynini.Fst:
-        """The explicit acceptor over token labels (token t is label t + 1, convention 2).
+        """The explicit acceptor over token labels (token t has label t + 1, convention 2).
 
-        End tokens are not on its arcs: acceptance stands for them. One arc per state and allowed token, so large;
-        raises ``BudgetExceeded`` beyond ``budget.bytes``.
+        End tokens have no arcs: final states take their place. It is large, because it has one arc for each state and
+        allowed token. Raises ``BudgetExceeded`` beyond ``budget.bytes``.
         """
         from tokenfst.automata.openfst import fst
 
@@ -436,8 +448,11 @@ class TokenAutomaton:
     ) -> tuple[
         npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], int, int, npt.NDArray[np.int64]
     ]:
-        """All token arcs as arrays: source, token, target; then the number of states, the start and the final
-        states. States that token sequences do not reach are left out and the others renumbered from 0."""
+        """All token arcs as arrays: source, token, target; then the number of states, the start state and the final
+        states.
+
+        Only states that token sequences reach are included, renumbered from 0.
+        """
         expanded = self.expand()
         native, arrays = expanded._native, expanded.arrays()  # noqa: SLF001  # another of this class
         live = np.flatnonzero((arrays["distance"] != UNREACHABLE) & (arrays["mask"] != 0))
@@ -463,7 +478,9 @@ class TokenAutomaton:
 def compose(
     program: Program, vocabulary: Vocabulary, budget: Budget, classes: TokenClasses | None = None
 ) -> _native.TokenAutomaton:
-    """The core's lazy automaton of a program over a vocabulary; ``classes``: the tokens that the program names."""
+    """The core's lazy automaton of a program over a vocabulary; ``classes``: the token classes that the program
+    names.
+    """
     bounds = budget.states, budget.bytes, budget.seconds
     if classes is None:
         native = _native.TokenAutomaton.compose(program.native(), vocabulary.native, *bounds)
