@@ -1,20 +1,28 @@
-"""The driver: ``python -m tests.fuzz [NAME] [--seconds S] [--blind]``. Without a name, all targets share the time.
+"""The driver: ``python -m tests.fuzz [NAME] [--seconds S] [--blind] [--tally FILE]``.
+
+Without a name, all targets share the time.
 
 It ends with a line that says how many inputs ran in what time. An input that breaks the target's promise is written
-to ``build/fuzz/NAME`` and ends the run with exit status 1.
+to ``build/fuzz/NAME`` and ends the run with exit status 1. The corpus that libFuzzer collects stays in
+``build/fuzz/NAME/corpus``, so that a later run continues from it. ``--tally`` adds the run to a file (``tally``).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import random
-import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from support.link_tree import link_tree  # noqa: E402
+
+from fuzz import tally  # noqa: E402
 
 
 def blind(name: str, inputs: list[bytes], seconds: float, kept: Path, seed: int) -> int:
@@ -64,8 +72,15 @@ def guided(name: str, inputs: list[bytes], seconds: float, kept: Path) -> None:
     """Let libFuzzer choose the mutations, by the coverage of the Python code. Does not return."""
     import atheris
 
+    import_from_files()
     with atheris.instrument_imports(include=["tokenfst"]):
-        from fuzz.targets import TARGETS
+        from fuzz.targets import TARGETS, seeds
+
+        inputs = inputs + seeds(name)
+        for (
+            data
+        ) in inputs:  # the package imports its modules on first use: they are instrumented here or never
+            TARGETS[name](data)
     corpus = kept / "corpus"
     corpus.mkdir(exist_ok=True)
     for k, data in enumerate(inputs):
@@ -78,15 +93,34 @@ def guided(name: str, inputs: list[bytes], seconds: float, kept: Path) -> None:
     atheris.Fuzz()
 
 
-def every_target(seconds: float, blindly: bool) -> int:
-    """All targets, each in a process of its own, since a crash ends it. The number of those that found something."""
-    from fuzz.targets import TARGETS
+def import_from_files() -> None:
+    """Import the package by Python's own loader from now on: atheris does not instrument what others load.
 
+    An editable install has a loader of its own, so a tree of links takes its place.
+    """
+    tree, core = ROOT / "build" / "fuzz" / "package", importlib.util.find_spec("tokenfst._native")
+    assert core is not None
+    assert core.origin is not None
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tokenfst"]:
+        del sys.modules[name]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if "ScikitBuild" not in type(finder).__name__]
+    link_tree(tree)
+    link = tree / "tokenfst" / Path(core.origin).name
+    link.unlink(missing_ok=True)
+    link.symlink_to(core.origin)
+    sys.path.insert(0, str(tree))
+
+
+def in_processes(names: Collection[str], seconds: float, options: list[str], kept: Path | None) -> int:
+    """Run targets, each in a process of its own, since a crash ends it. 1 if any of them found something, else 0."""
     found = 0
-    for name in TARGETS:
-        command = [sys.executable, "-m", "tests.fuzz", name, "--seconds", str(seconds / len(TARGETS))]
-        found += subprocess.run([*command, *["--blind"] * blindly], cwd=ROOT, check=False).returncode != 0
-    print(f"{len(TARGETS)} targets, {found} of which found something")
+    for name in names:
+        command = [sys.executable, "-m", "tests.fuzz", name, "--seconds", str(seconds / len(names)), *options]
+        status, messages, took = tally.run(command, ROOT)
+        found += status != 0
+        if kept:
+            tally.add(kept, name, messages, took)
+    print(f"{len(names)} targets, {found} of which found something")
     return min(found, 1)
 
 
@@ -96,9 +130,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="in all")
     parser.add_argument("--blind", action="store_true", help="do without atheris")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the blind mutations")
+    parser.add_argument("--tally", type=Path, help="add what ran to this file")
     chosen = parser.parse_args()
-    if not chosen.name:
-        return every_target(chosen.seconds, chosen.blind)
+    if not chosen.name or chosen.tally:
+        from fuzz.targets import TARGETS
+
+        names = [chosen.name] if chosen.name else TARGETS
+        return in_processes(names, chosen.seconds, ["--blind"] * chosen.blind, chosen.tally)
     kept = ROOT / "build" / "fuzz" / chosen.name
     kept.mkdir(parents=True, exist_ok=True)
     if not chosen.blind:

@@ -10,8 +10,10 @@ import contextlib
 import functools
 import json
 import tempfile
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -189,7 +191,7 @@ TARGETS: dict[str, Target] = {
 
 
 def seeds(name: str) -> list[bytes]:
-    """A few inputs to begin with, so that the fuzzer need not find out what the text looks like."""
+    """Inputs to begin with, so that the fuzzer need not find out what the text looks like."""
     grammar = b'start: "a" start? | WORD\nWORD: /[a-c]+/i\n%ignore " "\n'
     made: dict[str, list[bytes]] = {
         "regex": [rb"(?:a|b)*?\d{2,3}[^x-z]|(?P<n>x)(?=y)\bq", rb"(?i)\w+@[a-z]{1,9}\.(com|org)$"],
@@ -208,4 +210,21 @@ def seeds(name: str) -> list[bytes]:
             b"\1YQ== 0\nYg== 1\n",
         ],
     }
-    return made.get(name, [b"\0"])
+    return made.get(name, [b"\0"]) + [data for data in from_corpora(name) if len(data) < 4000]
+
+
+def from_corpora(name: str) -> list[bytes]:
+    """The examples of the target's notation that the data-driven tests and the package have."""
+    corpus = Path(__file__).resolve().parents[1] / "corpus"
+    match name:
+        case "regex":
+            patterns = tomllib.loads((corpus / "regex.toml").read_text())["pattern"]
+            return [entry["regex"].encode() for entry in patterns]
+        case "json_schema":
+            cases = tomllib.loads((corpus / "json_schema.toml").read_text())["case"]
+            return [entry["schema"].encode() for entry in cases]
+        case "lark":
+            bundled = resources.files("tokenfst.automata.notations") / "bundled_grammars"
+            return [file.read_bytes() for file in bundled.iterdir() if file.name.endswith(".lark")]
+        case _:
+            return []

@@ -10,28 +10,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.link_tree import ROOT, link_tree
 
 
 def main() -> int:
     """Build the tree, run mypy, count."""
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["wheel"]["packages"]
     tree = ROOT / "build" / "typing"
-    sources: list[Path] = []
-    for package, folder in sorted(table.items()):
-        target = tree / package
-        target.mkdir(parents=True, exist_ok=True)
-        for stale in target.iterdir():
-            if stale.is_symlink():
-                stale.unlink()
-        for source in sorted((ROOT / folder).iterdir()):
-            if source.suffix in {".py", ".pyi", ".typed"} or (source.is_dir() and any(source.glob("*.py"))):
-                (target / source.name).symlink_to(source)
-        sources += (ROOT / folder).rglob("*.py*")
-    wanted = sum(source.suffix in {".py", ".pyi"} for source in sources)
+    wanted = len(link_tree(tree))
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "-p", "tokenfst"],
         cwd=tree,
