@@ -3,6 +3,6 @@
 ``tables`` packs automata, ``kernels`` computes the loop; the modules here are the public interface.
 
 Read in this order: ``automaton``, ``masks``, ``operators`` (for ``torch.compile``), ``matchers`` (masks paged in),
-``pushdown`` (stacks of bounded depth), ``composing`` (masks computed on the device, none stored), ``sampling`` (tokens
-drawn), ``graphs`` (CUDA graphs), ``generate`` (transformers), ``scores`` (weighted languages).
+``pushdown`` (stacks of bounded depth), ``composing`` (no stored masks), ``sampling`` (random tokens), ``verification``
+(draft trees), ``graphs`` (CUDA graphs), ``generate`` (transformers), ``scores`` (weighted languages).
 """

@@ -196,7 +196,7 @@ class DeviceAutomaton(DeviceMasks):
         self._check_states(states)
         self._check_tensor("parents", parents)
         self._check_tensor("tokens", tokens)
-        depth = whole(f"{type(self).__name__}.advance_tree", "depth", depth)
+        depth = whole(f"{type(self).__name__}.advance_tree", "depth", depth, 1)
         if (
             parents.dtype is not torch.int64
             or parents.shape != tokens.shape
@@ -210,12 +210,20 @@ class DeviceAutomaton(DeviceMasks):
             raise StateError(
                 f"parents must name rows, from -1 to -{len(states)}, or nodes before: {parents.tolist()}"
             )
+        if (triton := self._triton(states)) is not None:
+            return self._tree_by_triton(triton, states, parents, tokens, depth)
         roots = states[torch.where(parents < 0, -1 - parents, 0)]
         first, above = (parents < 0).view(-1, *(1 for _ in self._row)), parents.clamp_min(0)
         reached = self.advance(torch.where(first, roots, DEAD), tokens)
         for _ in range(depth - 1):
             reached = self.advance(torch.where(first, roots, reached[above]), tokens)
         return reached
+
+    def _tree_by_triton(
+        self, triton: Any, states: Tensor, parents: Tensor, tokens: Tensor, depth: int
+    ) -> Tensor:
+        found: Tensor = triton.advance_tree(self._tables, states, parents, tokens, depth)
+        return found
 
     @renamed(budget="max_new_tokens")
     def step(

@@ -15,6 +15,7 @@ again: rows would need an allocator, and copies would share memory that one of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import tokenfst._native as _native
 from tokenfst.arguments import checked, checked_but
@@ -121,6 +122,12 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         if (triton := self._triton(states)) is not None:
             return triton.advance_stacks(self._tables, states, tokens)
         return plain.advance(self._tables, states, tokens, self._longest, self._reach)
+
+    def _tree_by_triton(
+        self, triton: Any, states: Tensor, parents: Tensor, tokens: Tensor, depth: int
+    ) -> Tensor:
+        found: Tensor = triton.advance_tree_of_stacks(self._tables, states, parents, tokens, depth)
+        return found
 
     def compose(self, states: Tensor) -> Tensor:
         """Not supported with stacks: whether a token is allowed may depend on the whole stack."""

@@ -23,6 +23,7 @@ from tokenfst.decoding.device.automaton import DeviceAutomaton
 from tokenfst.decoding.device.kernels import plain_sampling as plain
 from tokenfst.decoding.device.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.decoding.device.verification import Tree, Verified, accept, left_at, seen_at
 from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, TokenIdError
 
 _MOST_ROWS = 1 << 20
@@ -128,6 +129,45 @@ class DeviceSampler:
         """``step``, and the log-probabilities of the tokens."""
         return Drawn(*self._drawn(logits, states, max_new_tokens, walks=True, logs=True))
 
+    def verify(
+        self,
+        logits: Tensor,
+        states: Tensor,
+        parents: Tensor,
+        tokens: Tensor,
+        depth: int,
+        max_new_tokens: Left = None,
+    ) -> Verified:
+        """Verify a tree of draft tokens for each row, and draw the token behind the accepted ones. The result is what
+        calls of ``step`` would draw one by one, whatever the drafts are.
+
+        ``parents``, ``tokens``, ``depth``: as ``DeviceAutomaton.advance_tree`` takes them; N nodes for all rows.
+        ``logits``: (B + N, width), the model's behind each text, then behind each node. ``states``, ``max_new_tokens``:
+        of the B texts. A row stops at its end token. Raises what ``step`` and ``advance_tree`` raise.
+        """
+        walker, rows = self.automaton, len(self)
+        if not isinstance(walker, DeviceAutomaton):
+            raise ConstraintError(
+                f"a {type(walker).__name__} advances on the host: verify drafts there by speculative_generate"
+            )
+        limit = walker._check_limit(max_new_tokens, states)  # noqa: SLF001  # of this room
+        reached = walker.advance_tree(states, parents, tokens, depth)
+        if len(states) != rows:
+            raise StateError(f"this sampler draws for {rows} rows, not for {len(states)}: see select()")
+        tree = Tree.of(parents, rows, depth)
+        left = left_at(tree, limit)
+        seen = None if self.seen is None else seen_at(tree, parents, tokens, self.seen, depth)
+        positions = self._of(tree.rows, seen)
+        positions.draws += tree.levels
+        positions.forced.zero_()
+        behind = torch.cat([states, reached])
+        drawn = positions.choose(logits, behind, left)
+        verified, visited = accept(walker, tree, tokens, drawn, behind, left, depth)
+        self.draws += verified.counts
+        self.forced += (visited & (positions.forced > 0)).sum(1)
+        self.see(verified.tokens)
+        return verified
+
     def see(self, tokens: Tensor) -> None:
         """Mark tokens as seen, such as those of a prompt: int64 (B, n). Numbers that are not token ids, such as
         padding, are ignored. No effect without penalties.
@@ -162,13 +202,16 @@ class DeviceSampler:
             raise StateError(
                 f"DeviceSampler.select: rows must be from 0 to {len(self) - 1}, not {int(rows[wrong])} (place {wrong})"
             )
+        return self._of(rows, None if self.seen is None else self.seen[rows].contiguous())
+
+    def _of(self, rows: Tensor, seen: Tensor | None) -> DeviceSampler:
+        """A sampler of copies of these rows, which have seen the tokens ``seen``."""
         other = object.__new__(DeviceSampler)
         other.automaton, other._is_filtered = self.automaton, self._is_filtered
         other._numbers, other.seeds, other.draws, other.forced = (
             part[rows].contiguous() for part in (self._numbers, self.seeds, self.draws, self.forced)
         )
-        other.seen = None if self.seen is None else self.seen[rows].contiguous()
-        other._workspaces = {}
+        other.seen, other._workspaces = seen, {}
         return other
 
     def _drawn(

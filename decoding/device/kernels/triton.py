@@ -71,6 +71,16 @@ def advance(t: Tables, states: Tensor, tokens: Tensor) -> Tensor:
     return reached
 
 
+def advance_tree(t: Tables, states: Tensor, parents: Tensor, tokens: Tensor, depth: int) -> Tensor:
+    """``DeviceAutomaton.advance_tree``, in one launch."""
+    reached = states.new_zeros(len(parents))
+    if len(parents) and len(states):
+        arguments = (states, parents, tokens, len(parents), len(states), depth, *_walk(t), reached)
+        grid = (cdiv(len(parents), ADVANCED),)
+        launch(kernels.advance_tree_kernel, grid, arguments, {"block": ADVANCED}, 1)
+    return reached
+
+
 def greedy(
     t: Tables, logits: Tensor, states: Tensor, left: Tensor | int | None, steps: int
 ) -> tuple[Tensor, Tensor]:
@@ -113,12 +123,21 @@ def advance_stacks(t: Tables, rows: Tensor, tokens: Tensor) -> Tensor:
     """``PushDownDeviceAutomaton.advance``."""
     reached, capacity = torch.empty_like(rows), rows.shape[1] - SYMBOLS
     if len(rows):
-        arguments = (
-            rows, tokens, t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb, _with_stacks(t),
-            len(t.tokens), len(t.comb), capacity, reached,
-        )  # fmt: skip
+        arguments = (rows, tokens, *_stack_walk(t), capacity, reached)
         padded = next_power_of_2(capacity)
         launch(stack_kernels.advance_stacks_kernel, (len(rows),), arguments, {"padded": padded}, 1)
+    return reached
+
+
+def advance_tree_of_stacks(t: Tables, rows: Tensor, parents: Tensor, tokens: Tensor, depth: int) -> Tensor:
+    """``PushDownDeviceAutomaton.advance_tree``, in one launch."""
+    reached, capacity = rows.new_zeros((len(parents), rows.shape[1])), rows.shape[1] - SYMBOLS
+    if len(parents) and len(rows):
+        arguments = (
+            rows, parents, tokens, len(parents), len(rows), depth, *_stack_walk(t), capacity, reached,
+        )  # fmt: skip
+        padded = next_power_of_2(capacity)
+        launch(stack_kernels.advance_tree_of_stacks_kernel, (len(parents),), arguments, {"padded": padded}, 1)
     return reached
 
 
@@ -135,6 +154,13 @@ def resting(t: Tables, rows: Tensor, has_left: bool) -> tuple[Tensor, Tensor | N
         constants = {"has_left": has_left, "padded": next_power_of_2(capacity)}
         launch(stack_kernels.resting_kernel, (len(rows),), arguments, constants, 1)
     return found, lengths
+
+
+def _stack_walk(t: Tables) -> tuple[Any, ...]:
+    return (
+        t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb, _with_stacks(t), len(t.tokens),
+        len(t.comb),
+    )  # fmt: skip
 
 
 def _with_stacks(t: Tables) -> int:

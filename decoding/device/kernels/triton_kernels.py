@@ -196,6 +196,51 @@ def advance_kernel(
 
 
 @triton.jit
+def path_of(node, parents, count, num_rows, depth):
+    """How many nodes lead from a row of the batch to a node, itself included, and that row. The number is 0 where there
+    are more than ``depth``, or where parents name no node and no row."""
+    length = (node < count).to(tl.int32)
+    at = tl.where(length > 0, node, 0).to(tl.int64)
+    before = tl.load(parents + at)
+    for _ in range(depth - 1):
+        above = (before >= 0) & (before < count)
+        length = tl.where((length > 0) & above, length + 1, length)
+        at = tl.where(above, before, at)
+        before = tl.load(parents + at)
+    row = -1 - before
+    rooted = (length > 0) & (before < 0) & (row < num_rows)
+    return tl.where(rooted, length, 0), tl.where(rooted, row, 0)
+
+
+@triton.jit
+def node_above(node, steps, parents, most):
+    """The node that is so many steps above another one on its path; ``most``: the greatest number of steps."""
+    at = node.to(tl.int64)
+    for k in range(most):
+        at = tl.where(k < steps, tl.load(parents + at), at)
+    return at
+
+
+@triton.jit
+def advance_tree_kernel(
+    batch, parents, taken, count, num_rows, depth, states, table, classes, text, tokens, num_states, vocab_size,
+    reached, block: tl.constexpr,
+):  # fmt: skip
+    """The states behind a block of nodes of a tree of tokens. Each node walks its own path from the root, a few tokens,
+    so no node waits for another."""
+    node = tl.program_id(0) * block + tl.arange(0, block)
+    length, row = path_of(node, parents, count, num_rows, depth)
+    state = tl.where(length > 0, tl.load(batch + row), 0)
+    own = tl.where(length > 0, node, 0)
+    for level in range(depth):
+        at = node_above(own, length - 1 - level, parents, depth - 1 - level)
+        token = tl.load(taken + at)
+        behind = walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+        state = tl.where(level < length, behind, state)
+    tl.store(reached + node, state, mask=node < count)
+
+
+@triton.jit
 def compose_kernel(
     batch, states, table, classes, text, tokens, num_states, vocab_size, words, bitmask, block: tl.constexpr
 ):  # fmt: skip

@@ -143,7 +143,7 @@ def _tile(chunk, count, is_list, listed, at, seen, row_words, vocab_size, number
     column = tl.where(is_list, entry, entry * 32 + slot % 32)
     inside = (slot < count) & (column < vocab_size)
     word = tl.load(row_words + column // 32, mask=inside, other=0)
-    allowed = inside & (is_list | (((word >> (column % 32)) & 1) != 0))
+    allowed = inside & tl.where(is_list, True, ((word >> (column % 32)) & 1) != 0)
     score = _score(at, seen, column, allowed, allowed, numbers, penalized)
     return column, score, _key(score, shift), _weight(score, top, scale).to(tl.int64)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tokenfst.decoding.device.kernels.triton_kernels import state_behind, text_of
+from tokenfst.decoding.device.kernels.triton_kernels import node_above, path_of, state_behind, text_of
 
 FAR = tl.constexpr(2**31 - 1)
 
@@ -69,20 +69,14 @@ def _acted(row, stack, depth, place, capacity, actions, pushes, comb, num_slots)
 
 
 @triton.jit
-def advance_stacks_kernel(
-    batch, taken, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots,
-    capacity, reached, padded: tl.constexpr,
+def _walked(
+    state, given, stack, token, place, states, table, classes, text, tokens, actions, pushes, comb, num_states,
+    vocab_size, num_slots, capacity,
 ):  # fmt: skip
-    """The row behind a token: ``plain_stacks.advance``. ``padded``: a power of 2, at least ``capacity``."""
-    begin_row = tl.program_id(0).to(tl.int64) * (capacity + 2)
-    state = tl.load(batch + begin_row)
-    given = tl.load(batch + begin_row + 1)
-    token = tl.load(taken + tl.program_id(0))
+    """The state, the depth and the stack behind a token: ``plain_stacks.advance``."""
     known = _is_known(state, given, num_states, capacity) & (token >= 0) & (token < vocab_size)
     depth = tl.where(known, given, 0)
-    place = tl.arange(0, padded)
-    stack = tl.load(batch + begin_row + 2 + place, mask=place < depth, other=0)
-
+    stack = tl.where(place < depth, stack, 0)
     at = states + tl.where(known, state, 0).to(tl.int64) * 8
     begin, length, inside = text_of(state, token, known, states, tokens)
     of_byte = classes + tl.load(at + 1)
@@ -98,9 +92,53 @@ def advance_stacks_kernel(
     over = (given == -1) | (depth == -1)
     number = tl.where(over, 0, number)
     depth = tl.where(number > 1, depth, 0)
-    tl.store(reached + begin_row, number)
-    tl.store(reached + begin_row + 1, tl.where(over, -1, depth))
-    tl.store(reached + begin_row + 2 + place, tl.where(place < depth, stack, 0), mask=place < capacity)
+    return number, tl.where(over, -1, depth), tl.where(place < depth, stack, 0)
+
+
+@triton.jit
+def _store(reached, row, number, depth, stack, place, capacity):
+    begin = row.to(tl.int64) * (capacity + 2)
+    tl.store(reached + begin, number)
+    tl.store(reached + begin + 1, depth)
+    tl.store(reached + begin + 2 + place, stack, mask=place < capacity)
+
+
+@triton.jit
+def advance_stacks_kernel(
+    batch, taken, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots,
+    capacity, reached, padded: tl.constexpr,
+):  # fmt: skip
+    """The row behind a token. ``padded``: a power of 2, at least ``capacity``."""
+    begin = tl.program_id(0).to(tl.int64) * (capacity + 2)
+    place = tl.arange(0, padded)
+    number, depth, stack = _walked(
+        tl.load(batch + begin), tl.load(batch + begin + 1),
+        tl.load(batch + begin + 2 + place, mask=place < capacity, other=0), tl.load(taken + tl.program_id(0)), place,
+        states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots, capacity,
+    )  # fmt: skip
+    _store(reached, tl.program_id(0), number, depth, stack, place, capacity)
+
+
+@triton.jit
+def advance_tree_of_stacks_kernel(
+    batch, parents, taken, count, num_rows, levels, states, table, classes, text, tokens, actions, pushes, comb,
+    num_states, vocab_size, num_slots, capacity, reached, padded: tl.constexpr,
+):  # fmt: skip
+    """The row behind a node of a tree of tokens: its path from the root, with the stack in registers throughout."""
+    node = tl.program_id(0)
+    length, row = path_of(node, parents, count, num_rows, levels)
+    begin = row * (capacity + 2)
+    place = tl.arange(0, padded)
+    number = tl.where(length > 0, tl.load(batch + begin), 0)
+    depth = tl.where(length > 0, tl.load(batch + begin + 1), 0)
+    stack = tl.load(batch + begin + 2 + place, mask=place < capacity, other=0)
+    for level in range(length):
+        at = node_above(node, length - 1 - level, parents, length - 1 - level)
+        number, depth, stack = _walked(
+            number, depth, stack, tl.load(taken + at), place, states, table, classes, text, tokens, actions, pushes,
+            comb, num_states, vocab_size, num_slots, capacity,
+        )  # fmt: skip
+    _store(reached, node, number, depth, stack, place, capacity)
 
 
 @triton.jit

@@ -99,6 +99,43 @@ def test_as_the_native_kernels_on_a_real_vocabulary() -> None:
     )
 
 
+TREES = """
+import numpy as np
+from tests.support.worlds import drafted_worlds, sampled_worlds
+from tests.decoding.device.test_device_verification import PATTERNS, VOCABULARY
+from tokenfst import compile, gbnf, regex
+
+automata = [compile(regex(pattern), VOCABULARY) for pattern in PATTERNS]
+nested = compile(gbnf('root ::= "(" root ")" | [a-b]'), VOCABULARY)
+pairs = [
+    (Interpreted(automata), DeviceAutomaton(automata)),
+    (WithStacks([nested, *automata], depth=2), stacks.PushDownDeviceAutomaton([nested, *automata], depth=2)),
+]
+rng = np.random.default_rng(0)
+for ours, native in pairs:
+    for depth in (1, 2, 5):
+        for _ in range(6):
+            states = native.start_states(rng.integers(0, 3, 4).tolist())
+            count = int(rng.integers(0, 70))
+            parents = torch.tensor([int(rng.integers(-4, n)) for n in range(count)], dtype=torch.int64)
+            tokens = torch.from_numpy(rng.choice([*b"ab()0123456789-", 256, 257, -1], count))
+            found = ours.advance_tree(states, parents, tokens, depth)
+            assert torch.equal(found, native.advance_tree(states, parents, tokens, depth))
+    # Parents that name no node and no row lead to DEAD; so do parents in a circle.
+    wrong = torch.tensor([7, -5, 2, 4, 3])
+    assert ours.is_dead(ours.advance_tree(states, wrong, torch.full((5,), 97), 3)).all()
+sampled_worlds.numpys_exp2()
+for seed, (ours, _) in enumerate(pairs):
+    options = {"temperature": 0.7, "top_k": 3, "presence_penalty": 0.5, "seeds": seed}
+    assert drafted_worlds.check(random.Random(seed), ours, ours.start_states([0, 1]), options, 2)
+"""
+
+
+def test_trees_of_drafts() -> None:
+    """One launch for all nodes gives the states of a launch for each level; drafts do not change what is drawn."""
+    interpreted(STACKS + TREES)
+
+
 def test_stacks_as_matchers() -> None:
     """Masks, budgets and advances of grammars, with stacks that outgrow their room."""
     interpreted(

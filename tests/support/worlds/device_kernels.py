@@ -25,11 +25,11 @@ from typing import Any
 TARGETS = ("cuda:90", "cuda:100", "hip:gfx942")
 _INTS = """states table tokens layers masks rows flips batch each keys columns reached bitmask controls actions pushes
 comb frames found lengths seen listed kinds slots"""
-_LONGS = "chosen taken seeds draws forced masses model_masses"
+_LONGS = "chosen taken parents seeds draws forced masses model_masses"
 _FLOATS = "numbers tops model_tops log_probabilities model_log_probabilities scored weights finals"
 _NUMBERS = (
-    "num_states vocab_size words left stride width count blocks num_slots num_frames capacity list_size "
-    "num_classes start absorbs"
+    "num_states num_rows vocab_size words left stride width count depth levels blocks num_slots num_frames capacity "
+    "list_size num_classes start absorbs"
 )
 TYPES = {
     **dict.fromkeys(_INTS.split(), "*i32"),
@@ -58,9 +58,12 @@ KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("greatest_kernel", {"bits": "*i16"}, READ | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
     ("choose_kernel", {}, {"padded": 64}),
     ("advance_kernel", {}, {"block": 32}),
+    ("advance_tree_kernel", {}, {"block": 32}),
+    ("advance_tree_kernel", {}, {"block": 32, "depth": 1}),
     ("compose_kernel", {}, {"block": 1024}),
     ("advance_stacks_kernel", {}, {"padded": 64}),
     ("advance_stacks_kernel", {}, {"padded": 1, "capacity": 1, "num_slots": 1}),
+    ("advance_tree_of_stacks_kernel", {}, {"padded": 64}),
     ("resting_kernel", {}, {"has_left": True, "padded": 64}),
     ("resting_kernel", {}, {"has_left": False, "padded": 64}),
     ("resting_kernel", {}, {"has_left": True, "padded": 1, "capacity": 1, "num_slots": 1, "num_frames": 1}),
@@ -79,6 +82,10 @@ WARPS = {
     "greatest_kernel": 8,
     "choose_kernel": 1,
     "advance_kernel": 1,
+    "advance_stacks_kernel": 1,
+    "advance_tree_kernel": 1,
+    "advance_tree_of_stacks_kernel": 1,
+    "resting_kernel": 1,
     "advance_scores_kernel": 1,
 }
 
