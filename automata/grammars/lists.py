@@ -1,8 +1,8 @@
-"""The named groups of Koo, Liu and He (2024), table 1, as functions: pieces of text that patterns describe badly.
+"""The named groups of Koo, Liu and He (2024), table 1, as functions: pieces of text that are hard to write as patterns.
 
-Each is an exact language over bytes that composes with all others. Where a part is asked for, a str is that text
-itself and a ``Language`` or ``Grammar`` its words; with a grammar among the parts of a list, the list is a grammar.
-Inside of a pattern the same pieces are written ``(?P<QUOTED_TEXT>)`` and so on (``named_groups``).
+Each is an exact language over bytes that composes with all others. Where a part is an argument, a str stands for that
+text itself, and a ``Language`` or ``Grammar`` for its words; if a part of a list is a grammar, the list is a grammar.
+Inside a pattern the same pieces are written ``(?P<QUOTED_TEXT>)`` and so on (``named_groups``).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SHOWN = 60
 def quoted_text(quotes: str = '"') -> Language:
     r"""A quoted string with backslash escapes, on one line.
 
-    A quotation mark, characters, the same mark. A mark or a backslash among the characters stands after a backslash,
-    which any character but a line break may follow. ``quotes`` lists the marks to choose from (``"'\""``).
+    It is a quotation mark, characters, and the same mark. A mark or a backslash among the characters must be escaped by
+    a backslash; a backslash may precede any character but a line break. ``quotes`` lists the allowed marks (``"'\""``).
     """
     if not quotes or any(mark in "\\\n\r" or "\ud800" <= mark <= "\udfff" for mark in quotes):
         raise ConstraintError(
@@ -48,20 +48,20 @@ def quoted_text(quotes: str = '"') -> Language:
 
 
 def unquoted_text() -> Language:
-    """A YAML-style string without quotes: a plain scalar of YAML 1.2.2 on one line, outside of ``[]`` and ``{}``.
+    """A YAML-style string without quotes: a plain scalar of YAML 1.2.2 on one line, outside ``[]`` and ``{}``.
 
-    It neither begins nor ends with white space, begins with no indicator (``- ? :`` may, before a visible character),
-    and holds neither ``": "`` nor ``" #"``.
+    It neither starts nor ends with white space, does not start with an indicator (but ``- ? :`` may precede a visible
+    character), and contains neither ``": "`` nor ``" #"``.
     """
     return Language(text_groups.unquoted(), "unquoted_text()")
 
 
 @checked
 def text_until(stop: str | Language, *, budget: Budget | None = None) -> Language:
-    """Text that ends where ``stop`` appears for the first time; ``stop`` is its end.
+    """Text up to and including the first occurrence of ``stop``.
 
-    Of a text of n bytes, a deterministic automaton of a few states a byte. Raises ConstraintError if ``stop`` is the
-    empty text.
+    For a text of n bytes, a deterministic automaton with a few states for each byte. Raises ConstraintError if ``stop``
+    is the empty text.
     """
     part = stop if isinstance(stop, Language) else Language.literal(stop)
     if stop in ("", b""):
@@ -78,7 +78,7 @@ def delimited_list(
 ) -> Language | Grammar:
     """``low`` to ``high`` words of ``item`` (``None``: any number), with ``separator`` between each two.
 
-    A Grammar if ``item`` or ``separator`` is one, else a Language. O(1).
+    Returns a Grammar if ``item`` or ``separator`` is one, else a Language. O(1).
     """
     if low < 0 or (high is not None and high < low):
         raise ConstraintError(f"a list cannot have {low} to {high} items")
@@ -94,10 +94,10 @@ def delimited_list(
 def delimited_subsequence_of(
     items: Iterable[str | Constraint], separator: str | Constraint
 ) -> Language | Grammar:
-    """Some of ``items``, at least one, each at most once and in their order, with ``separator`` between each two.
+    """A non-empty subsequence of ``items``, each at most once and in their order, with ``separator`` between each two.
 
-    A Grammar if any part is one, else a Language. Linear in the items; a state looks at all items that may come next.
-    Raises ConstraintError without items.
+    Returns a Grammar if any part is one, else a Language. Linear in the items; a state considers all items that may
+    come next. Raises ConstraintError if there are no items.
     """
     given = list(items)
     if not given:

@@ -1,17 +1,17 @@
-"""``repair``: the text of a constraint that is nearest to one that is broken; of grammars by a search like Earley's.
+"""``repair``: the text of a constraint that is nearest to a given text, by an Earley-style search for grammars.
 
-The idea: a grammar is a network for each rule (``network``), whose edges are calls and automata over letters. An item
-says that a rule was begun at place i of the text and stands in a state of its network at place j; what the edits since
-i cost is its *inside* cost. Items are made as by Earley (1970): a call predicts the rule at j, a rule that is complete
-from i to j lets every item go on that waited at i for it. Edits are moves of the letters' automata, as in
-``images/repair`` (Aho and Peterson 1972 add rules to the grammar instead). Items are taken in the order of their
-*prefix* cost, what all edits from the beginning of the text cost on the best way to them (Nederhof, "Weighted deductive
-parsing and Knuth's algorithm", 2003). That order is the order of inside costs among items of one rule at one place, so
-the first way to an item is its best one, left recursion and empty words do no harm, and a text that is nearly right
-costs little more than its parse.
+A grammar is a network for each rule (``network``), whose edges are calls and automata over letters. An item says that a
+rule was started at position i of the text and is in a state of its network at position j; the cost of the edits since i
+is its *inside* cost. Items are created as by Earley (1970): a call predicts the rule at j, and a rule that is complete
+from i to j advances every item that waited at i for it. Edits are transitions of the letters' automata, as in
+``images/repair`` (Aho and Peterson 1972 add rules to the grammar instead). Items are processed in the order of their
+*prefix* cost, the least cost of all edits from the beginning of the text (Nederhof, "Weighted deductive parsing and
+Knuth's algorithm", 2003). Among items of one rule at one position that is the order of inside costs. So the first path
+to an item is its best one, left recursion and empty words are handled, and a text that is nearly correct costs little
+more than its parse.
 
-Cost: at worst (length of the text)² x (states of all networks and their automata) items, and that many times the length
-again for the completions; a heap. ``BudgetExceeded`` bounds items and seconds.
+Cost: in the worst case (length of the text)² x (states of all networks and their automata) items, and the length times
+as many completions; a heap. ``BudgetExceeded`` bounds items and seconds.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, DrawingError, EmptyLanguageError
 
 _Cost = tuple[float, int]
-"""What edits cost, and how many letters they change."""
+"""The cost of the edits, and the number of letters they change."""
 _Item = tuple[int, int, int]
-"""The number of a frame, a state, and a place in the text."""
+"""The number of a frame, a state, and a position in the text."""
 _NETWORK_STATES = 5_000
 
 
@@ -59,15 +59,15 @@ def repair(
     *,
     budget: Budget | None = None,
 ) -> Repair:
-    """The text of ``constraint`` that the least costly edits of single characters make of ``text``.
+    """The text of ``constraint`` that is reached from ``text`` by the cheapest edits of single characters.
 
-    ``costs``: of "insert", "delete" and "replace", numbers that are not negative, 1 if not given; infinity forbids an
-    edit. Of several ways at the same cost one that changes the fewest letters is found, always the same. Makes all
-    states of a regular constraint; of a grammar that needs a stack, those of its terminals.
+    ``costs``: non-negative costs of "insert", "delete" and "replace", 1 by default; infinity forbids an edit. Among
+    equally cheap results one that changes the fewest letters is chosen, deterministically. Computes all states of a
+    regular constraint; for a grammar that needs a stack, those of its terminals.
 
-    Raises ``ConstraintError`` for other costs, where no edits that are allowed make a text of the constraint, and for
-    grammars with strings that must differ, with parts that speak of tokens or that cut a character apart;
-    ``EmptyLanguageError`` where it has no text; ``BudgetExceeded``.
+    Raises ``ConstraintError`` for invalid costs, if no allowed edits lead to a text of the constraint, and for grammars
+    with strings that must differ or with parts that constrain tokens or split characters; ``EmptyLanguageError`` if it
+    has no text; ``BudgetExceeded``.
     """
     if not isinstance(constraint, Grammar):
         return repair_language(text, constraint, costs, budget)
@@ -170,8 +170,9 @@ class _Frame:
 
 
 _Came = tuple[_Item, _Item | None, Kind | None, int]
-"""The item before; for a call that is done, the item that completed it; for a letter its edit and what it writes, or
--2: nothing was read."""
+"""The previous item; for a completed call, the item that completed it; for a letter its edit and its output, or -2 if
+nothing was read.
+"""
 
 
 class _Search:

@@ -1,21 +1,22 @@
-"""The texts equivalent to some text of a language: equal once each character is mapped, and marks are put in order.
+"""Closure under Unicode equivalence: the texts with the same normal form, or the same full case folding, as a text of a
+language.
 
-The idea: let h map each character to its full decomposition, and let ~ reorder combining marks as canonical ordering
-does (Unicode Standard, section 3.11, D109). A normal form is h, then that order; so the texts wanted are
-h⁻¹([h(L)]~). [ ]~ is the closure under commuting neighbours (Mazurkiewicz traces): two marks commute if their combining
-classes differ. It is not regular for every language ((ab)* becomes "as many a as
-b"), so what needs unbounded counting is refused.
+Let h map each character to its full decomposition, and let ~ reorder combining marks as canonical ordering does
+(Unicode Standard, section 3.11, D109). A normal form is h followed by that order, so the result is h⁻¹([h(L)]~). [ ]~
+is the closure under a partial commutation (Mazurkiewicz traces): two marks commute if their combining classes differ.
+The closure is not regular for every language ((ab)* becomes "as many a as b"), so languages that need unbounded
+counting are rejected.
 
-Data. A configuration is a place in h(L), and the marks *owed*: passed there, and not yet read. Reading a mark pays the
-first that is owed of its class; or, if none is, passes marks of other classes until it is met. A letter of class 0
-needs all debts paid. Passing is only tried where marks do not commute already (``_Marks.passable``), which is what
-keeps ``.*`` and counted repetitions of any character free of debts.
+Data. A configuration is a position in h(L) and the marks *owed*: marks of h(L) that were passed there but not yet read.
+Reading a mark pays the first owed mark of its class; if there is none, it passes marks of other classes until it finds
+one. A letter of class 0 can be read only if no marks are owed. Marks are passed only where marks do not commute already
+(``_Marks.passable``), so ``.*`` and counted repetitions of any character never owe marks.
 
-A decomposition that leads where its character leads is no path of its own. Letters that no such path names are one
-class with those that the language does not tell apart. Full case folding is the same without an order.
+A decomposition that leads to the same state as its character is not a separate path. Letters that occur in no such path
+are one class with those that the language does not distinguish. Full case folding is the same without an order.
 
-Cost: one pass over all code points for each map and process; for each state of the language one over the characters
-with a decomposition; states at worst exponential, within the budget.
+Cost: one pass over all code points for each map and process; for each state of the language one pass over the
+characters with a decomposition; the number of states is exponential in the worst case, within the budget.
 """
 
 from __future__ import annotations
@@ -47,18 +48,21 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 _Place = tuple[int, tuple[int, ...]]
-"""A state of the language, behind the letters that are still to be read on the way to it."""
+"""A state of the language, after the letters that are still to be read on the way to it."""
 _Config = tuple[_Place, tuple[int, ...]]
-"""A place, and the marks owed there: of one combining class in order, classes ascending."""
+"""A position, and the marks owed there: of one combining class in order, classes ascending."""
 _State = frozenset[_Config]
 _PAIR_BYTES = 200
-"""What a state with a detour holds in memory, about."""
+"""Approximate memory of a state with a detour."""
 
 
 @dataclass(frozen=True, eq=False)
 class LetterMap:
-    """A map of characters to words. ``images``: those of characters that are not mapped to themselves; the letters in
-    them are. ``marks``: the combining classes other than 0 of letters."""
+    """A map of characters to words.
+
+    ``images``: the images of characters that are not mapped to themselves; the letters in images are mapped to
+    themselves. ``marks``: the letters with a combining class other than 0, and their classes.
+    """
 
     images: Mapping[int, tuple[int, ...]]
     marks: Mapping[int, int]
@@ -96,14 +100,12 @@ def normalization_insensitive(
 ) -> Language:
     """The texts whose normal form is that of some text of ``language`` (Unicode Standard Annex 15).
 
-    NFC and NFD give the same language, that of all canonically equivalent texts; so do NFKC and NFKD, of all
-    compatibility equivalent ones. Unicode data are those of the running Python. Words that are not valid UTF-8 are no
-    texts, and count for nothing.
+    NFC and NFD give the same language, all canonically equivalent texts; so do NFKC and NFKD, all compatibility
+    equivalent texts. Unicode data are those of the running Python. Words that are not valid UTF-8 are ignored.
 
-    Raises ``ConstraintError`` where marks of different combining classes can repeat without a bound between letters in
-    an order that matters, as in ``(?:\\u0301\\u0323)*``: the equivalent texts may then be no regular language; for
-    another form and for a grammar. ``BudgetExceeded`` where it outgrows ``budget`` (that of the language, if none is
-    given).
+    Raises ``ConstraintError`` if marks of different combining classes can repeat without bound between letters in an
+    order that matters, as in ``(?:\\u0301\\u0323)*``, because the equivalent texts may then not be regular; also for an
+    unknown form and for a grammar. ``BudgetExceeded`` if it exceeds ``budget`` (by default that of the language).
     """
     source = require_language(language, "normalization_insensitive")
     if form not in get_args(Form):
@@ -115,7 +117,7 @@ def normalization_insensitive(
 def equivalent_texts(
     source: Language, letter_map: LetterMap, name: str, budget: Budget | None = None
 ) -> Language:
-    """The texts that ``letter_map``, and the order of its marks, make equal to some text of ``source``."""
+    """The texts that ``letter_map`` and the reordering of marks make equal to some text of ``source``."""
     deadline = Deadline(budget or source.budget, name)
     read = read_letters(source, "characters", deadline)
     if read.start == 0:

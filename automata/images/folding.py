@@ -1,11 +1,11 @@
-"""The texts that differ from some text of a language in case alone.
+"""Case-insensitive closure: the texts that differ from some text of a language only in case.
 
-The idea: two characters are equal but for case if Unicode's simple case folding maps both to one; a class of such
-characters takes the place of each of them. This relation works character by character, so the image of a language
-under it commutes with union, concatenation and repetition, and the expression stays as it is, by the code of
-``spellings`` with classes for characters: counted repetitions stay counted, nothing is determinized. It does not
-commute with intersection and complement (``A`` is in the images of ``a`` and of everything but ``a``): those, and
-look-around, are made automata first.
+Two characters are equal up to case if Unicode's simple case folding maps both to the same character. Each character is
+replaced by the class of characters equal to it. This relation works character by character, so the image of a language
+commutes with union, concatenation and repetition, and the expression keeps its form. The implementation is that of
+``spellings``, with classes for characters: counted repetitions stay counted, nothing is determinized. The image does
+not commute with intersection and complement (``A`` is in the images of ``a`` and of everything but ``a``), so these,
+and look-around, are converted to automata first.
 
 Cost: linear in the expression; an automaton for each determinized part.
 """
@@ -33,14 +33,14 @@ from tokenfst.budget import Budget
 def case_insensitive(language: Language, *, full: bool = False, budget: Budget | None = None) -> Language:
     """The texts that Unicode's simple case folding makes equal to some text of ``language``.
 
-    Simple folding maps a character to one character, whose UTF-8 may have another length: ``k`` stands for ``K`` and
-    the Kelvin sign U+212A, ``ß`` for ``ẞ``, but not for ``ss``; ``full`` folding, ``str.casefold``, makes those equal
-    too. Mappings are those of the running Python's Unicode version. Words that are not valid UTF-8 are no texts, and
-    count for nothing.
+    Simple folding maps a character to one character, whose UTF-8 may have another length: ``k`` matches ``K`` and the
+    Kelvin sign U+212A, ``ß`` matches ``ẞ``, but not ``ss``. With ``full``, full case folding (``str.casefold``) is
+    used, which makes those equal too. The mappings are those of the running Python's Unicode version. Words that are
+    not valid UTF-8 are ignored.
 
-    Linear in the expression; intersections, complements and look-around in it are determinized, and with ``full`` all
-    of it, within ``budget`` (that of the language, if none is given: ``BudgetExceeded``). ``ConstraintError`` for a
-    grammar.
+    Linear in the expression. Intersections, complements and look-around in it, and with ``full`` all of it, are
+    determinized within ``budget`` (by default that of the language: ``BudgetExceeded``). Raises ``ConstraintError`` for
+    a grammar.
     """
     source = require_language(language, "case_insensitive")
     limits = budget or source.budget

@@ -1,10 +1,10 @@
 """The image of a language under a rational relation that is given as a transducer.
 
-The idea: output(L ∘ T), determinized: what a transducer T writes while it reads a word of L (Mohri, "Finite-state
-transducers in language and speech processing", CL 1997). The composition is made here on arrays, pairs of states level
-by level, so that the budget bounds it while it grows; OpenFst determinizes.
+The result is output(L ∘ T), determinized: the words that the transducer T writes while it reads words of L (Mohri,
+"Finite-state transducers in language and speech processing", CL 1997). The composition is computed here on arrays,
+pairs of states level by level, so that the budget bounds it while it grows; OpenFst determinizes.
 
-Cost: the reachable pairs and their arcs, then a determinization, exponential in the pairs at worst.
+Cost: the reachable pairs and their arcs, then a determinization, exponential in the pairs in the worst case.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def rewrite(
 ) -> Language:
     """The words that ``transducer`` writes while it reads words of ``language``.
 
-    Its input side reads and its output side writes bytes or characters. What its labels are its symbol tables say, or
-    ``token_type`` and ``byte_zero`` as in ``Language.from_fst``: ``token_type="byte"`` for what pynini makes of
-    strings; label 0 is ε. For the other direction give ``pynini.invert(transducer)``. Words that it does not read have
-    no image.
+    Its input and output labels are bytes or characters, as its symbol tables say, or as ``token_type`` and
+    ``byte_zero`` say, like in ``Language.from_fst``: ``token_type="byte"`` for machines that pynini makes of strings;
+    label 0 is ε. For the inverse direction pass ``pynini.invert(transducer)``. Words that the transducer does not
+    accept have no image.
 
-    Raises ``FstError`` where nothing says what labels are, for weights and for labels that are no bytes or characters,
-    ``ConstraintError`` for a grammar, ``BudgetExceeded`` where the composition or the result outgrows ``budget`` (that
-    of the language, if none is given), ``MissingDependencyError`` without pynini.
+    Raises ``FstError`` if the meaning of labels is not defined, for weights and for labels that are not bytes or
+    characters, ``ConstraintError`` for a grammar, ``BudgetExceeded`` if the composition or the result exceeds
+    ``budget`` (by default that of the language), ``MissingDependencyError`` without pynini.
     """
     source = require_language(language, "rewrite")
     limits = budget or source.budget

@@ -1,11 +1,11 @@
-"""What changed between two versions of a schema: which places allow fewer values, which more, with a value for each.
+"""``schema_changes``: the differences between two versions of a schema, place by place, with a witness for each.
 
-The idea: the two documents are gone through side by side. Where both have a sub-schema at one place, the two are
-compared as sets of values, both ways (``comparing``); a place is told if its values changed and that is not all in
-places below it. So a changed type of one member is told where it stands, and a new required name at the object.
+The two documents are traversed in parallel. If both have a sub-schema at one place, the two are compared as sets of
+values, in both directions (``comparing``). A place is reported if its values changed and the change is not explained by
+places below it. So a changed type of a member is reported at that member, and a new required name at the object.
 
-Invariant: the whole is compared exactly, whatever is found at places. A place that cannot be compared says why. Cost:
-two differences for each pair of sub-schemas that are not the same text.
+Invariant: the complete schemas are compared exactly, whatever is found at single places. A place that cannot be
+compared is reported with the reason. Cost: two differences for each pair of sub-schemas with different texts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A place whose values changed: ``pointer``. ``keywords``: those that differ there. ``lost``: whether the new
-    version allows all that the old one did, else with a shortest value that it refuses; ``gained``: the same the other
-    way round. ``unknown``: why that could not be found out."""
+    """A place whose values changed: ``pointer``.
+
+    ``keywords``: the keywords that differ there. ``lost``: whether the new version allows all values of the old one,
+    and if not, a shortest rejected value; ``gained``: the same in the other direction. ``unknown``: why this could not
+    be decided.
+    """
 
     pointer: str
     keywords: tuple[str, ...]
@@ -43,7 +46,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChanges:
-    """How a new version of a schema lies to the old one. ``lost`` and ``gained`` as of ``Change``, of the whole."""
+    """The relation of a new version of a schema to the old one. ``lost`` and ``gained`` as in ``Change``, for the whole
+    schemas.
+    """
 
     lost: SchemaAnswer
     gained: SchemaAnswer
@@ -90,9 +95,9 @@ _KINDS = {
 
 @checked
 def schema_changes(old: ComparedSchema, new: ComparedSchema) -> SchemaChanges:
-    """What changed from one version of a schema to another, both as ``json_schema`` gives them.
+    """The differences between two versions of a schema, both results of ``json_schema``.
 
-    Raises UnsupportedSchemaError where the negation of the whole has no exact automaton, BudgetExceeded.
+    Raises UnsupportedSchemaError if the negation of a whole schema has no exact automaton, BudgetExceeded.
     """
     lost, gained = compare(old.document, new.document)
     found: list[Change] = []

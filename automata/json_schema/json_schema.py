@@ -1,17 +1,19 @@
-"""JSON Schema: the texts of the JSON values that a schema allows.
+"""``json_schema``: the language of the JSON texts whose values a schema allows.
 
-The idea: a schema is read where it is needed (``reading.source``), becomes a set of values split by type and closed
-under and, or, not (``reading.meaning``, ``sets.shape``), and each set that has parts becomes a rule of a grammar
-(``writing.writer``). Nothing is approximated: what no automaton of sensible size says exactly is refused, with the JSON
-pointer of the keyword.
+A schema is read on demand (``reading.source``) and becomes a set of values that is divided by type and closed under
+intersection, union and complement (``reading.meaning``, ``sets.shape``). Each set whose values have parts becomes a
+rule of a grammar (``writing.writer``). Nothing is approximated: a keyword without an exact automaton of reasonable size
+is rejected with its JSON pointer.
 
-Members come in the order of the schema's own ``properties``, then in that of the schemas that it applies in place, then
-those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
-No name comes twice: listed ones by the rules, others and unique strings since a sequence remembers them
-(``writing.fresh``). With ``repeated_names="allow"`` others may; each of the members must be valid then, and all count
-towards ``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
+The order of members is that of the schema's own ``properties``, then that of the schemas that it applies in place; then
+come members that are only required, and all others, in any order. ``property_order="any"`` allows any order.
 
-A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
+No name occurs twice. For listed names the rules ensure this; for others, and for unique strings, each sequence
+remembers the names that it has used (``writing.distinct``). With ``repeated_names="allow"`` unlisted names may repeat;
+each of the members must be valid then, and all count towards ``maxProperties``. A ``minProperties`` that repeated names
+would help to satisfy is rejected.
+
+A Python type is converted to its schema (``python_types``), and the constraint's ``parse`` returns instances of it.
 """
 
 from __future__ import annotations
@@ -62,12 +64,12 @@ __all__ = [
 
 
 _TRIAL = Budget(states=20_000, bytes=64 << 20, positions=1_000_000)
-"""What one part of the question may cost which keywords leave no value."""
+"""The budget of each trial in the search for the keywords that leave no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a schema's constraint knows beyond its texts."""
+    """Data of a schema's constraint beyond its texts."""
 
     source: str
     document: Document
@@ -76,7 +78,7 @@ class About:
 
 
 class SchemaLanguage(ComparedSchema, Language):
-    """A schema whose values have no parts; ``relaxed`` lists the keywords that were left out."""
+    """The language of a schema whose values have no parts; ``relaxed`` lists the keywords that were omitted."""
 
     __slots__ = ("_reader", "document", "relaxed")
 
@@ -85,13 +87,16 @@ class SchemaLanguage(ComparedSchema, Language):
         self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
 
     def parse(self, text: str | bytes) -> Any:
-        """The value of a generated text: an instance of the Python type that the schema was made from, the bound
-        arguments of a function, or what ``json.loads`` makes. Raises what pydantic or ``json`` raises."""
+        """The value of a generated text.
+
+        It is an instance of the Python type that the schema was made from, the bound arguments of a function, or else
+        the result of ``json.loads``. Raises the errors of pydantic or ``json``.
+        """
         return self._reader(text)
 
 
 class SchemaGrammar(ComparedSchema, WrittenGrammar):
-    """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
+    """The grammar of a schema, with rules named by JSON pointers; ``relaxed`` lists the keywords that were omitted."""
 
     __slots__ = ("_reader", "document", "relaxed")
 
@@ -144,25 +149,25 @@ def json_schema(  # one option after the other
 
     ``schema``: a dict, a boolean or JSON text (whose numbers stay exact); or a pydantic model, a dataclass, a
     TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
-    of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
-    without, ``$schema`` says it, or it is 2020-12. ``spelling``: ``"plain"``, strings, names and numbers as
-    ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript does, and with zeros at the end of
-    fractions); ``"ascii"``, the same with ``ensure_ascii=True``; or ``"any"``, every spelling of JSON
+    of the result returns instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``; by
+    default the one that ``$schema`` names, or 2020-12. ``spelling``: ``"plain"``: strings, names and numbers as
+    ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript does, and with trailing zeros in
+    fractions); ``"ascii"``: the same with ``ensure_ascii=True``; ``"any"``: every spelling of JSON
     (docs/constraints/json-spelling.md). ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern; or
-    instead of it ``separators`` and ``indent``, as ``json.dumps`` has them. ``surrounding="flexible"``: white space
-    before and after the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory
-    for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
-    those that their schema names, unless it says something of others (``reading.closing``). ``repeated_names="allow"``:
-    a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
-    name comes twice. ``formats``: whether ``format``
-    constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
-    names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
-    be refused, and lists it as ``relaxed`` of the result. ``strict``: a provider whose structured outputs are to take
-    the schema, too (``provider_findings``). ``source``: what the constraint is called in messages.
+    use ``separators`` and ``indent``, as in ``json.dumps``. ``surrounding="flexible"``: allow white space before and
+    after the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; memory is used only for
+    the sets of names that texts visit. ``additional_properties="forbid"``: objects have only members that their schema
+    names, unless it constrains other members explicitly (``reading.closing``). ``repeated_names="allow"``: a text may
+    repeat names that its schema does not list, so that finite automata suffice; by default no name occurs twice.
+    ``formats``: whether ``format`` constrains values; unknown format names never do. ``resolver``: returns the
+    documents that ``$ref`` names and that are not part of the schema; nothing is ever fetched.
+    ``on_unsupported="relax"``: omit keywords that would be rejected, and list them as ``relaxed`` of the result.
+    ``strict``: a provider whose structured outputs must also accept the schema (``provider_findings``). ``source``: the
+    name of the constraint in messages.
 
-    Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
-    no exact automaton, ProviderSchemaError for what the provider does not take, all with the keyword's ``pointer``;
-    EmptyLanguageError if no value is allowed, with the ``pointers`` of keywords that contradict each other;
+    Raises SchemaError for an invalid schema and unresolved references, UnsupportedSchemaError for keywords without an
+    exact automaton, ProviderSchemaError for keywords that the provider does not accept, all with the keyword's
+    ``pointer``; EmptyLanguageError if no value is allowed, with the ``pointers`` of contradictory keywords;
     BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
     ``not``, whose cases multiply.
     """
@@ -259,8 +264,10 @@ def json_value(
     indent: int | None = None,
     surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
-    """Any JSON value; with ``max_depth``, arrays and objects at most so deep inside of each other (0: none). The other
-    parameters as of ``json_schema``."""
+    """Any JSON value.
+
+    ``max_depth``: maximum nesting of arrays and objects (0: none). The other parameters are those of ``json_schema``.
+    """
     return json_schema(
         True if max_depth is None else _nested(max_depth),
         spelling=spelling,
@@ -281,7 +288,7 @@ def json_object(
     indent: int | None = None,
     surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
-    """Any JSON object; ``max_depth`` (at least 1) as in ``json_value``, the object itself counted."""
+    """Any JSON object; ``max_depth`` (at least 1) as in ``json_value``, counting the object itself."""
     if max_depth is not None and max_depth < 1:
         raise ConstraintError(f"max_depth={max_depth} leaves no room for the object itself")
     return json_schema(
@@ -316,7 +323,7 @@ def _layout(
 
 
 _LEVEL = 64
-"""Positions that a level of nesting takes at least."""
+"""The least number of positions that one nesting level takes."""
 
 
 def _nested(depth: int) -> dict[str, Any]:

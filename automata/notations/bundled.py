@@ -1,7 +1,7 @@
-"""The grammars that come with the package: files in ``automata/notations/bundled_grammars/``, in Lark's notation.
+"""The bundled grammars: files in ``automata/notations/bundled_grammars/``, in Lark's notation.
 
-Each file begins with a comment that says what it describes and what it leaves out. Two loads of one grammar
-give the same object.
+Each file starts with a comment that says what it describes and what it omits. Loading a grammar twice returns the same
+object.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FOLDER = importlib.resources.files("tokenfst.automata.notations").joinpath("bun
 
 
 def bundled_grammars() -> list[str]:
-    """The names of the grammars that come with the package."""
+    """The names of the bundled grammars."""
     return sorted(
         file.name.removesuffix(".lark") for file in _FOLDER.iterdir() if file.name.endswith(".lark")
     )

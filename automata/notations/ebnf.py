@@ -1,7 +1,7 @@
 """EBNF with ``::=``, as xgrammar reads it.
 
-See ``docs/constraints/grammars.md`` for the table of what each form means; ``bnf`` reads it. What only the W3C's
-notation has (``#x41``, ``A - B``, ``/* */``) is refused where it would mean something else here.
+``docs/constraints/grammars.md`` has a table of the meaning of each form; ``bnf`` is the parser. Forms that only the
+W3C's notation has (``#x41``, ``A - B``, ``/* */``) are rejected if they would mean something else here.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _EBNF = Dialect(
 def ebnf(text: str, start: str = "root", budget: Budget | None = None) -> Grammar:
     """The grammar of a text in xgrammar's notation; its words are those of the rule ``start``.
 
-    ``TagDispatch``, ``Regex``, ``Substring``, ``Token``, ``ExcludeToken`` and ``TokenTagDispatch`` are read; token ids
-    are looked up by ``compile``. ``rule[lazy] ::= ...``, ``[max_chars=20]`` and ``[capture]`` are read, the latter as
-    in ``lark_grammar``. Raises PatternSyntaxError (with position and caret) for a malformed text, undefined rules and
-    rules defined twice; UnsupportedPatternError for look-ahead ``(=...)``, other options of rules and W3C's ``#x41`` in
-    a class; EmptyLanguageError if ``start`` has no word; BudgetExceeded("positions"); MissingDependencyError without
-    lark.
+    ``TagDispatch``, ``Regex``, ``Substring``, ``Token``, ``ExcludeToken`` and ``TokenTagDispatch`` are supported; token
+    ids are looked up by ``compile``. ``rule[lazy] ::= ...``, ``[max_chars=20]`` and ``[capture]`` are supported, the
+    latter as in ``lark_grammar``. Raises PatternSyntaxError (with position and caret) for a malformed text, undefined
+    rules and rules defined twice; UnsupportedPatternError for look-ahead ``(=...)``, other options of rules and W3C's
+    ``#x41`` in a class; EmptyLanguageError if ``start`` has no words; BudgetExceeded("positions");
+    MissingDependencyError without lark.
     """
     return read(_EBNF, text, start, budget)

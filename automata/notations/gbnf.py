@@ -1,7 +1,7 @@
 """GBNF, the grammar notation of llama.cpp.
 
-A grammar is rules ``name ::= alternatives``; the words of ``root`` are its words. See ``docs/constraints/grammars.md``
-for the table of what each form means; ``bnf`` reads it.
+A grammar is a list of rules ``name ::= alternatives``; its words are those of ``root``.
+``docs/constraints/grammars.md`` has a table of the meaning of each form; ``bnf`` is the parser.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ GBNF = Dialect(
 def gbnf(text: str, budget: Budget | None = None, *, start: str = "root") -> Grammar:
     """The grammar of a text in llama.cpp's notation; its words are those of the rule ``start``.
 
-    ``<name>`` is the special token of that name, ``<[id]>`` the token with that id, ``!`` before them any other;
-    ``compile`` looks them up. Lenient in two points: a rule ends where the next begins, wherever its lines are
-    broken, and ``\\-`` is a dash in a class. Raises PatternSyntaxError (with position and caret) for a malformed
-    text, undefined rules and rules defined twice; EmptyLanguageError if ``root`` has no word;
+    ``<name>`` is the special token of that name, ``<[id]>`` the token with that id, ``!`` before them any other token;
+    ``compile`` looks them up. Two things are more lenient than in llama.cpp: a rule ends where the next one begins,
+    wherever its lines are broken, and ``\\-`` is a dash in a class. Raises PatternSyntaxError (with position and caret)
+    for a malformed text, undefined rules and rules defined twice; EmptyLanguageError if ``root`` has no words;
     BudgetExceeded("positions"); MissingDependencyError without lark.
     """
     return read(GBNF, text, start, budget)

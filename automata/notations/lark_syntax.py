@@ -1,17 +1,18 @@
 """Grammars in the notation of Lark, the parsing library.
 
-The idea: rules become expressions as they stand, ``*`` a repetition and not a rule; a template becomes a rule
-for each list of arguments; a named terminal is a rule without calls. The meaning is Lark's *scannerless* one
-(its Earley parser with the dynamic lexer): a text belongs to the language if it can be cut into terminals in
-any way at all. So priorities, which choose among ways, and ``?``, ``!``, ``_`` and aliases, which shape
-trees, have no effect. ``docs/constraints/grammars.md`` has the table.
+Rules become expressions directly: ``*`` is a repetition, not a rule; a template becomes a rule for each list of
+arguments; a named terminal is a rule without calls. The meaning is Lark's *scannerless* one (its Earley parser with the
+dynamic lexer): a text belongs to the language if it can be split into terminals in any way at all. So priorities, which
+choose among parses, and ``?``, ``!``, ``_`` and aliases, which shape trees, have no effect.
+``docs/constraints/grammars.md`` has the table.
 
-``%ignore``: what is ignored may stand at the beginning of the text and behind every terminal of a rule; behind and not
-before, so that a rule's first byte tells that the rule has begun. Where it ends, and what only some terminals or the
-end of the text may follow, is in ``lark_ignored``, which has to know all terminals: then the rules are made twice.
+``%ignore``: ignored text may stand at the beginning of the text and after every terminal of a rule; after and not
+before, so that the first byte of a rule shows that the rule has started. ``lark_ignored`` decides where ignored text
+ends if only some terminals or the end of the text may follow. It needs all terminals, so the rules are then built
+twice.
 
-Linear in the text, apart from templates, whose instances are counted, and terminals, which are written into
-those that name them (``BudgetExceeded``).
+Linear in the text, apart from templates, whose instances are counted, and terminals, which are inlined into those that
+name them (``BudgetExceeded``).
 """
 
 from __future__ import annotations
@@ -57,15 +58,15 @@ if TYPE_CHECKING:
 
 _MAX_INSTANCES = 10_000
 _LISTED = re.compile(r"<(\[\^?(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*|\*)\])>")
-"""Tokens by their ids, as llguidance writes them: ``<[5]>``, ``<[5-7,9]>``, ``<[^5]>``, ``<[*]>``."""
+"""Tokens by id, as in llguidance: ``<[5]>``, ``<[5-7,9]>``, ``<[^5]>``, ``<[*]>``."""
 _IGNORED, _START = "%ignore", "%start"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _JSON: Ranges = tuple((ord(each), ord(each)) for each in '"-0123456789[fnt{')
-"""What a JSON text begins with."""
+"""The characters with which a JSON text can start."""
 
 _Value = tuple[Expr, str]
-"""An expression and, for what can be an argument of a template, a name for it."""
+"""An expression and a name for it, which is needed if it is an argument of a template."""
 
 
 @checked_but("text")
@@ -79,14 +80,14 @@ def lark_grammar(
 ) -> Grammar:
     """The grammar of a text in Lark's notation; its words are those of the rule ``start``.
 
-    ``%import`` finds the grammars that lark ships (``common``, ``python``, ``unicode``). ``grammars``: what ``@name``
-    stands for. ``allow_initial_skip``: what ``%ignore`` names may stand at the beginning of the text, as in lark, not
-    in llguidance; an option of that name in the text goes before. ``rule[capture]: ...`` and named groups of terminals
-    are captured (``Constraint.captures``).
+    ``%import`` finds the grammars that lark ships (``common``, ``python``, ``unicode``). ``grammars``: the constraints
+    that ``@name`` refers to. ``allow_initial_skip``: whether ignored text may stand at the beginning of the text, as in
+    lark but not in llguidance; an option of that name in the text takes precedence. ``rule[capture]: ...`` and named
+    groups of terminals are captured (``Constraint.captures``).
 
     Raises PatternSyntaxError (with line, column and caret) for a malformed text or regular expression, undefined names
     and names defined twice; UnsupportedPatternError for ``%declare``, relative imports, back-references, and terminals
-    that are lazy and greedy at once; EmptyLanguageError if ``start`` has no word; BudgetExceeded("positions");
+    that are both lazy and greedy; EmptyLanguageError if ``start`` has no words; BudgetExceeded("positions");
     MissingDependencyError without lark.
     """
     if not isinstance(text, str):

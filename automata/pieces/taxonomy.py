@@ -1,19 +1,20 @@
-"""Taxonomies: one label of a set, several different ones, or a path through a hierarchy.
+"""Taxonomies: one label of a set, several different labels, or a path through a hierarchy.
 
-The idea: labels become a minimal acyclic automaton (native/words/acyclic.hpp; Daciuk et al. 2000) that the engine walks
-as it is: a sparse table that is never determinized, copied or expanded, however many labels there are. Each of its
-states knows how many words end below it, so a path names a range of labels in byte order. That is what ``multi_choice``
-needs: its states are (state, place, labels used), made when they are first reached, and one binary search says whether
-a path still leads to a label that is not used. So "no label twice" is exact, and costs what is walked.
+The labels become a minimal acyclic automaton (native/words/acyclic.hpp; Daciuk et al. 2000) that the engine walks
+directly: a sparse table that is never determinized, copied or expanded, however many labels there are. Each state has
+the number of words below it, so a path identifies a range of labels in byte order. ``multi_choice`` uses this: its
+states are (state, position, labels used), created when they are first reached, and one binary search decides whether a
+path still leads to an unused label. So "no label twice" is exact, and the cost is proportional to the states visited.
 
-Invariant: the text before a separator is one label. A label in which the separator occurs, or begins so that it ends
-behind the label, is refused; then ``text.split(separator)`` gives the labels back.
+Invariant: the text before a separator is one label. A label is rejected if it contains the separator, or ends with a
+prefix of the separator such that a separator could start inside it. So ``text.split(separator)`` recovers the labels.
 
 Rejected: a union of literals (a derivative of 100,000 of them is sorted at every step); dense tables of a minimal
-automaton (states times byte classes); for ``unique``, an automaton of sets (2^n states) and masks that forbid the first
-token of a used label (a label that shares it is lost, and one that is spelled otherwise comes back).
+automaton (states times byte classes); for ``unique``, an automaton of sets (2^n states), or masks that forbid the first
+token of a used label (a label that shares the token is lost, and the used label with another tokenization is allowed).
 
-Cost: sorting, then linear in the total length of the labels; 9 bytes an arc and 13 a state of the minimal automaton.
+Cost: sorting, then linear in the total length of the labels; 9 bytes for each arc and 13 for each state of the minimal
+automaton.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
 Label: TypeAlias = str | bytes
 LeadingSpace: TypeAlias = Literal["none", "optional", "required"]
 Tree: TypeAlias = "Mapping[str, Tree] | Iterable[str | Mapping[str, Tree]] | None"
-"""A hierarchy: names with what is below them, or the names (and smaller trees) of one level; None: nothing."""
+"""A hierarchy: a mapping from names to the trees below them, or the names (and smaller trees) of one level; None:
+empty.
+"""
 
 
 @checked_but("labels")
@@ -44,9 +47,9 @@ def choices(
 ) -> Language:
     """Exactly one of ``labels`` (text in UTF-8).
 
-    ``leading_space``: whether one space stands before it, as where a text goes on after a word. Linear in the total
+    ``leading_space``: whether one space precedes the label, as where a text continues after a word. Linear in the total
     length, after sorting. Raises LabelError for an empty or repeated label and one with a lone surrogate,
-    ConstraintError without labels, BudgetExceeded.
+    ConstraintError if there are no labels, BudgetExceeded.
     """
     lexicon = _lexicon(labels, Deadline(budget or Budget(), "the labels"))
     source = f"choices of {len(lexicon):,} labels"
@@ -64,13 +67,13 @@ def multi_choice(
     leading_space: LeadingSpace = "none",
     budget: Budget | None = None,
 ) -> Language:
-    """``min`` to ``max`` of ``labels`` with ``separator`` between two, and none behind the last.
+    """``min`` to ``max`` of ``labels``, separated by ``separator``.
 
-    ``max=None``: as many as there are; without ``unique``, any number. With ``unique`` no label occurs twice. States
-    are made when they are reached: what was used counts, so ``expand()``, and questions that go through all states, are
-    for small sets. Raises what ``choices`` does; LabelError for a label that holds the separator, or ends in the
-    beginning of one so that the text could be cut in two ways; ConstraintError for an empty separator and bounds that
-    no selection meets.
+    ``max=None``: no more than there are labels; without ``unique``, any number. With ``unique`` no label occurs twice.
+    States are created when they are reached. They contain the set of used labels, so ``expand()``, and queries that
+    visit all states, are practical for small sets only. Raises the errors of ``choices``; LabelError for a label that
+    contains the separator, or ends with a prefix of it such that the text could be split in two ways; ConstraintError
+    for an empty separator and for bounds that no selection satisfies.
     """
     deadline = Deadline(budget or Budget(), "the labels")
     lexicon = _lexicon(labels, deadline)
@@ -114,11 +117,11 @@ def hierarchy(
     leading_space: LeadingSpace = "none",
     budget: Budget | None = None,
 ) -> Language:
-    """A path from the top of ``tree``: its names with ``separator`` in between, down to any node, or with ``leaf_only``
-    to a leaf.
+    """A path from the top of ``tree``: names joined by ``separator``, down to any node, or with ``leaf_only`` to a
+    leaf.
 
-    ``hierarchy({"animal": {"dog": ["poodle"]}, "plant": None})`` has ``animal``, ``animal > dog``, ``animal > dog >
-    poodle`` and ``plant``. Raises what ``hierarchy_labels`` and ``choices`` do.
+    ``hierarchy({"animal": {"dog": ["poodle"]}, "plant": None})`` contains ``animal``, ``animal > dog``, ``animal > dog
+    > poodle`` and ``plant``. Raises the errors of ``hierarchy_labels`` and ``choices``.
     """
     deadline = Deadline(budget or Budget(), "a hierarchy")
     paths = _paths(tree, separator, leaf_only, deadline)
@@ -131,11 +134,12 @@ def hierarchy(
 def hierarchy_labels(
     tree: Tree, separator: str = " > ", *, leaf_only: bool = False, budget: Budget | None = None
 ) -> list[str]:
-    """The paths of ``hierarchy``, for ``multi_choice`` and for reading results. Parents come before their children.
+    """The paths of ``hierarchy`` as a list, for ``multi_choice`` and for reading results. Parents precede their
+    children.
 
-    Linear in the output. Raises LabelError for an empty name, one that occurs twice on one level below one parent, and
-    one that holds the separator; ConstraintError for an empty separator, for a tree of other types and for one that
-    holds itself; BudgetExceeded where there are more names than ``budget.positions``, or paths of more than
+    Linear in the output. Raises LabelError for an empty name, a name that occurs twice below one parent, and a name
+    that contains the separator; ConstraintError for an empty separator, for a tree of other types and for a tree that
+    contains itself; BudgetExceeded if there are more names than ``budget.positions``, or if the paths exceed
     ``budget.bytes``.
     """
     return _paths(tree, separator, leaf_only, Deadline(budget or Budget(), "a hierarchy"))

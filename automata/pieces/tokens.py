@@ -1,16 +1,15 @@
-"""Languages that speak of tokens: one token of text, one token of a class, one special token.
+"""Languages that constrain tokens: one text token, one token of a class, one special token.
 
-The idea: the words of all other languages are texts, however they are cut into tokens. Here a boundary between two
-tokens is something that an expression can ask for, as it can ask for a byte. ``one_token(x)`` begins at a boundary,
-ends at the next, and what stands in between is a word of x; and a special token, which has no bytes, is a letter of
-its own. So a token sequence is in such a language exactly if there is a way to read it, through bytes and through
-classes of tokens at once: no edge has precedence over another (Koo, Liu and He, 2024, section 2.5.1, prefer ordinary
-edges to terminal labels and order the labels among each other, and so lose sequences). ``&``, ``|``, ``+`` and
-repetition are those of languages:
-``one_token().repeat(1, 20) & regex(".*")`` is text of at most 20 tokens.
+The words of all other languages are texts, whatever their tokenization. Here an expression can also require a boundary
+between two tokens, as it can require a byte. ``one_token(x)`` starts at a boundary, ends at the next one, and has a
+word of x between them; a special token, which has no bytes, is a separate letter. So a token sequence is in such a
+language if and only if some path through bytes and token classes matches it. No edge has precedence over another. (Koo,
+Liu and He, 2024, section 2.5.1, prefer ordinary edges to terminal labels and order the labels, and so lose sequences.)
+``&``, ``|``, ``+`` and repetition are those of languages: ``one_token().repeat(1, 20) & regex(".*")`` is text of at
+most 20 tokens.
 
-Front ends know bytes and no vocabulary: names are looked up by ``compile``. What only a vocabulary knows (whether there
-is a word, what the shortest is) cannot be asked of such a language; ask the token automaton.
+Front ends know bytes but no vocabulary: ``compile`` looks the names up. Queries that depend on the vocabulary (whether
+there is a word, what the shortest is) are not supported for such a language; ask the token automaton.
 """
 
 from __future__ import annotations
@@ -25,20 +24,21 @@ from tokenfst.errors import ConstraintError, EmptyLanguageError
 __all__ = ["one_token", "special_token", "token_class"]
 
 TEXT_TOKEN: Expr = expression.one_token(expression.repeat(expression.ANY_BYTE, 1))
-"""Any token of text: it has at least one byte, and any bytes."""
+"""Any text token: at least one byte, any bytes."""
 
 PARAGRAPH_TOKEN: Expr = expression.one_token(
     expression.repeat(expression.byte_set(ALL_BYTES & ~(1 << ord("\n"))), 1)
 )
-"""Any token of text without a line feed."""
+"""Any text token without a line feed."""
 
 
 @checked
 def one_token(text: Language | None = None) -> Language:
-    """One token of text whose bytes are a word of ``text``; without, any token of text.
+    """One text token whose bytes are a word of ``text``; by default, any text token.
 
-    Parts of characters are bytes too: ``& Language.any_text()`` asks for whole ones. Raises EmptyLanguageError if no
-    token could be a word of ``text``, ConstraintError if ``text`` itself speaks of tokens. O(1) but for that check.
+    The bytes may be parts of characters; ``& Language.any_text()`` requires complete ones. Raises EmptyLanguageError if
+    no token could be a word of ``text``, ConstraintError if ``text`` itself constrains tokens. O(1) apart from that
+    check.
     """
     if text is None:
         return Language(TEXT_TOKEN, "one_token()")
@@ -51,7 +51,7 @@ def one_token(text: Language | None = None) -> Language:
 
 @checked
 def special_token(name: str) -> Language:
-    """The one special token of this name (``"<|tool|>"``), as a token: never as the text that spells it.
+    """The special token of this name (``"<|tool|>"``), as a token: never as the text that spells it.
 
     ``compile`` looks it up in ``Vocabulary.special_tokens``.
     """
@@ -60,7 +60,7 @@ def special_token(name: str) -> Language:
 
 @checked
 def token_class(name: str) -> Language:
-    """One token of the class that ``compile(..., token_classes={name: ids})`` gives."""
+    """One token of the class whose ids are given by ``compile(..., token_classes={name: ids})``."""
     return Language(expression.tokens(_named(name, special=False)), f"token_class({name!r})")
 
 

@@ -1,12 +1,11 @@
 """Python objects as text: constructor calls of dataclasses, calls of functions, and values of any annotation.
 
-The idea: annotations are read into a model (``annotations``); here it becomes a grammar with a rule for each
-class and function, and that a language wherever no class contains itself. ``parse`` reads text back by the same model
-(``values``), so text and value cannot come apart.
+Annotations are read into a model (``annotations``). Here the model becomes a grammar with a rule for each class and
+function; it is a language if no class contains itself. ``parse`` reads text back by the same model (``values``), so
+text and value always agree.
 
-The layout is that of ``repr``, and fixed: ``, `` between items, ``: `` in dicts, no other white space;
-``name=value``; ``(x,)`` for a tuple of one; ``set()`` and ``frozenset()`` for empty ones. Arguments stand in the order
-of the signature.
+The layout is that of ``repr``, and fixed: ``, `` between items, ``: `` in dicts, no other white space; ``name=value``;
+``(x,)`` for a tuple of one; ``set()`` and ``frozenset()`` for empty ones. Arguments are in the order of the signature.
 
 Cost: linear in the classes, fields and annotations.
 """
@@ -49,7 +48,7 @@ _SHOWN = 40
 
 
 class PythonLanguage(Language):
-    """The text of Python values. ``parse`` reads it back."""
+    """The language of the text of Python values. ``parse`` reads it back."""
 
     __slots__ = ("_kind",)
 
@@ -58,16 +57,16 @@ class PythonLanguage(Language):
         self._kind = kind
 
     def parse(self, text: str | bytes) -> Any:
-        """The value that ``text`` says: instances are made by their constructors, calls are ``PythonCall`` values.
+        """The value of ``text``: instances are created by their constructors, calls are ``PythonCall`` values.
 
         Nothing is evaluated. Raises ConstraintError for text that is not in the language, or that Python's own parser
-        refuses; what a constructor raises goes through.
+        rejects; exceptions of a constructor propagate.
         """
         return _parse(self, self._kind, text)
 
 
 class PythonGrammar(Grammar):
-    """The text of Python values whose classes contain themselves. ``parse`` reads it back."""
+    """The grammar of the text of Python values whose classes contain themselves. ``parse`` reads it back."""
 
     __slots__ = ("_kind",)
 
@@ -88,15 +87,15 @@ def python_object(
     defaults: Defaults = "any",
     budget: Budget | None = None,
 ) -> PythonLanguage | PythonGrammar:
-    """The source text of the values of an annotation: of a dataclass, its constructor calls.
+    """The source text of the values of an annotation; for a dataclass, its constructor calls.
 
-    Known are int, float, bool, str, bytes, None, ``Literal``, enums, dataclasses, NamedTuples, list, tuple, set,
-    frozenset, dict, ``Optional``, ``Union``, ``NewType``, and ``Annotated[str, language]`` for a string with such
-    content. ``arguments``: by ``"keyword"``, as ``repr`` writes them; ``"positional"``; or ``"any"``: some by position,
-    the rest by keyword. ``defaults``: whether arguments that have a default may be left out (``"any"``), are always
-    written (``"write"``) or never (``"omit"``).
+    Supported are int, float, bool, str, bytes, None, ``Literal``, enums, dataclasses, NamedTuples, list, tuple, set,
+    frozenset, dict, ``Optional``, ``Union``, ``NewType``, and ``Annotated[str, language]`` for a string whose content
+    is in a language. ``arguments``: ``"keyword"``, as ``repr`` writes them; ``"positional"``; or ``"any"``: some by
+    position, the rest by keyword. ``defaults``: whether arguments that have a default may be omitted (``"any"``), are
+    always written (``"write"``) or never (``"omit"``).
 
-    A grammar if classes contain themselves, else a language. Raises AnnotationError naming ``class.field``,
+    Returns a grammar if classes contain themselves, else a language. Raises AnnotationError naming ``class.field``,
     EmptyLanguageError if every value would be infinite, BudgetExceeded.
     """
     reader = Reader()
@@ -114,7 +113,8 @@ def python_calls(
 ) -> PythonLanguage | PythonGrammar:
     """Calls of any of ``functions``, by their annotated signatures: a set of tools.
 
-    Of a function, ``parse`` gives a ``PythonCall``; of a class, an instance. Arguments and errors as ``python_object``.
+    ``parse`` returns a ``PythonCall`` for a function, an instance for a class. Arguments and errors as in
+    ``python_object``.
     """
     reader = Reader()
     targets = list(functions)

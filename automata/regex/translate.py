@@ -1,16 +1,14 @@
-"""Regular expressions in Python's ``re`` syntax as languages over bytes.
+"""Translation of Python's ``re`` patterns to languages over bytes.
 
-Description: the language of a pattern is the set of UTF-8 encodings of the texts that ``re.fullmatch``
-accepts (the bytes themselves, for a bytes pattern). ``re._parser`` parses it; this module turns what it
-parsed into an expression, one node for a node; ``lookaround`` does the same for the parts that hold ``^ $
-\\b (?=...) (?<=...)``.
+The language of a pattern is the set of UTF-8 encodings of the texts that ``re.fullmatch`` accepts (the bytes
+themselves, for a bytes pattern). ``re._parser`` parses it; this module translates the parse tree to an expression, node
+by node. ``lookaround`` does the same for the parts that contain ``^ $ \\b (?=...) (?<=...)``.
 
-Invariant: every leaf matches whole characters of valid UTF-8, so no word of the language is anything else,
-and a complement below it may well hold invalid words: it only ever restricts valid ones.
+Invariant: every leaf matches complete characters of valid UTF-8, so every word of the language is valid UTF-8. A
+complement inside may contain invalid words, because it is only ever intersected with valid ones.
 
-Complexity: linear in the pattern; counted repetitions stay counted. The determinization happens on demand,
-in the native core. Rejected: Thompson's construction in Python, which costs more than the derivatives that
-it saves.
+Complexity: linear in the pattern; counted repetitions stay counted. The native core determinizes on demand. Rejected:
+Thompson's construction in Python, which costs more than the derivatives that it saves.
 """
 
 from __future__ import annotations
@@ -47,25 +45,24 @@ from tokenfst.errors import UnsupportedPatternError
 _IGNORECASE = int(re.IGNORECASE)
 _DEFAULT = Budget()
 _LABELLED = 8
-"""A repetition with a bound above this carries its source, so that an error can say which one grew."""
+"""A repetition with a bound above this carries its source, so that an error can name it."""
 
 
 @checked_but("pattern")
 def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) -> Language:
     r"""The language of the texts that ``re.fullmatch(pattern, text, flags)`` accepts, in UTF-8.
 
-    A str pattern is about Unicode text (``\d``, ``\w``, ranges and ignoring case as in ``re``); a bytes
-    pattern about bytes. ``flags`` are those of ``re``. Look-around and anchors are exact; greedy and lazy
-    quantifiers mean the same. Of the budget ``positions`` and ``seconds`` are spent here; the
-    rest bounds what is asked of the language.
+    A str pattern matches Unicode text (``\d``, ``\w``, ranges and ignoring case as in ``re``); a bytes pattern matches
+    bytes. ``flags`` are those of ``re``. Look-around and anchors are exact; greedy and lazy quantifiers mean the same.
+    The translation uses ``positions`` and ``seconds`` of the budget; the rest bounds queries about the language.
 
-    Raises PatternSyntaxError where ``re.compile`` fails; UnsupportedPatternError for back-references,
-    conditionals, atomic groups, possessive quantifiers, LOCALE, and look-ahead that leaves the look-behind
-    around it (position and caret in the message); BudgetExceeded("positions" or "seconds") when counted repetitions
-    multiply beyond the budget, or its translation takes too long.
+    Raises PatternSyntaxError if ``re.compile`` fails; UnsupportedPatternError for back-references, conditionals, atomic
+    groups, possessive quantifiers, LOCALE, and look-ahead that extends beyond an enclosing look-behind (position and
+    caret in the message); BudgetExceeded("positions" or "seconds") if counted repetitions multiply beyond the budget,
+    or if the translation takes too long.
 
     Groups with the names in ``named_groups.NAMES`` stand for languages: ``(?P<QUOTED_TEXT>)``,
-    ``(?P<SUBSTRING_OF>abc)``. All other named groups are captured (``Constraint.captures``), as ``re`` does.
+    ``(?P<SUBSTRING_OF>abc)``. All other named groups are captured (``Constraint.captures``), as in ``re``.
     """
     expr = expression(pattern, flags, budget, named_groups=True)
     shown = f", {re.RegexFlag(flags)!r}" if flags else ""
@@ -73,7 +70,7 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
 
 
 def reading(pattern: str | bytes | Pattern, flags: int = 0, budget: Budget | None = None) -> Reading | None:
-    """How a pattern that has an expression reads its texts; None if it names no group."""
+    """The capture reading of a pattern that has an expression; None if it has no named groups."""
     text = pattern.text if isinstance(pattern, Pattern) else pattern
     if (b"(?P<" if isinstance(text, bytes) else "(?P<") not in text:  # type: ignore[operator]
         return None
@@ -91,11 +88,10 @@ def expression(
     any_width: bool = False,
     named_groups: bool = False,
 ) -> Expr:
-    """The expression of ``regex(pattern, flags, budget)``, or of a pattern that is parsed already.
+    """The expression of ``regex(pattern, flags, budget)``, or of a parsed pattern.
 
-    With ``any_width``, look-behind need not have a fixed width, as in ECMA-262; only what stands between a condition
-    inside of it and its end must have one. ``named_groups``: whether names in ``named_groups.NAMES`` mean what they
-    mean there.
+    With ``any_width``, look-behind need not have a fixed width, as in ECMA-262; only the part between a condition
+    inside it and its end must have one. ``named_groups``: whether names in ``named_groups.NAMES`` stand for languages.
     """
     text = pattern.text if isinstance(pattern, Pattern) else pattern
     limits = budget or _DEFAULT

@@ -1,17 +1,17 @@
-"""Linear temporal logic on finite traces to automata over symbols.
+"""Translation of linear temporal logic on finite traces (LTLf) to automata over symbols.
 
-Description. ``ltlf(formula, symbols)`` is the least automaton of the traces that satisfy a formula. A trace is a
-sequence of symbols: exactly one symbol stands at each place, a named one or *anything else*. Formulas mean what De
-Giacomo and Vardi say ("Linear temporal logic and linear dynamic logic on finite traces", IJCAI 2013), and on the
-empty trace, which they leave out, what ltlf2dfa and MONA say: ``a``, ``X f``, ``F f`` and ``f U g`` are false there
-and ``!a``, ``WX f``, ``G f`` and ``f R g`` true. So ``ltlf("!(f)")`` is always the complement of ``ltlf("f")``.
+``ltlf(formula, symbols)`` is the minimal automaton of the traces that satisfy a formula. A trace is a sequence of
+symbols: exactly one symbol, a named one or *anything else*, stands at each position. The semantics is that of De
+Giacomo and Vardi ("Linear temporal logic and linear dynamic logic on finite traces", IJCAI 2013), and on the empty
+trace, which they leave out, that of ltlf2dfa and MONA: ``a``, ``X f``, ``F f`` and ``f U g`` are false there and
+``!a``, ``WX f``, ``G f`` and ``f R g`` true. So ``ltlf("!(f)")`` is always the complement of ``ltlf("f")``.
 
 Usage. ``ltlf("G(order -> F delivery)", ["order", "delivery", "refund"])``; docs/research/temporal-logic.md.
 
-Complexity. Two exponents at worst, as for every translation to deterministic automata; conjunctions of Declare
-patterns cost one state for each combination of open obligations. Symbols that no formula names cost nothing.
+Complexity. Doubly exponential in the worst case, like every translation to deterministic automata; conjunctions of
+Declare patterns have one state for each combination of open obligations. Symbols that no formula names cost nothing.
 
-Caveats. Symbols exclude each other, so ``a & b`` is unsatisfiable: this is no logic over sets of propositions.
+Limitation. Symbols exclude each other, so ``a & b`` is unsatisfiable: this is not a logic over sets of propositions.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ from tokenfst.errors import BudgetExceeded, ConflictError, ConstraintError, Unkn
 
 _WHERE = "the automaton of a temporal formula"
 _SUBSETS = 2_000
-"""How many sets of conjuncts are tried, the small ones first, before one that cannot be made smaller must do."""
+"""The number of sets of conjuncts that are tried, small ones first, before a set that may not be minimal is
+accepted.
+"""
 
 
 @checked_but("symbols")
 def ltlf(
     formula: str | Iterable[str], symbols: Sequence[str] | None = None, budget: Budget | None = None
 ) -> SymbolAutomaton:
-    """The automaton of the traces that satisfy a formula, or all of several.
+    """The automaton of the traces that satisfy a formula, or all of several formulas.
 
-    ``symbols``: those that formulas may name, in the order that the automaton has them; without, those that they do
-    name. All others are "anything else". The syntax is in docs/research/temporal-logic.md.
+    ``symbols``: the symbols that formulas may name, in the order of the automaton's columns; by default, those that
+    they do name. All others are "anything else". docs/research/temporal-logic.md defines the syntax.
 
-    Raises ``PatternSyntaxError`` (with position and caret), ``UnknownSymbolError`` (likewise), ``ConflictError`` for
-    formulas that no trace satisfies, with the smallest set of conjuncts that contradict each other, ``BudgetExceeded``
-    and, without lark, ``MissingDependencyError``.
+    Raises ``PatternSyntaxError`` and ``UnknownSymbolError`` (with position and caret), ``ConflictError`` for formulas
+    that no trace satisfies, with the smallest contradictory set of conjuncts, ``BudgetExceeded`` and, without lark,
+    ``MissingDependencyError``.
     """
     texts = [formula] if isinstance(formula, str) else list(formula)
     if not texts:

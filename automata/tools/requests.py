@@ -1,7 +1,7 @@
-"""Requests as OpenAI's clients send them: tools, the choice among them, and the form of the answer.
+"""Requests in OpenAI's format: tools, the tool choice, and the response format.
 
-Chat Completions say the form of an answer in ``response_format``, the Responses API in ``text.format``. All other
-fields of a request say nothing of texts.
+Chat Completions have the response format in ``response_format``, the Responses API in ``text.format``. All other fields
+of a request are ignored: they do not constrain the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tokenfst.errors import ToolError
 __all__ = ["from_openai"]
 
 _PLAIN = CallFormat("", "", "", excludes=())
-"""Texts without calls and reasoning."""
+"""The format of texts without calls and reasoning."""
 
 
 @checked_but("reasoning", "special_tokens")
@@ -44,10 +44,11 @@ def from_openai(
 ) -> ToolConstraint:
     """The texts with which a model answers a request of OpenAI's Chat Completions or Responses API.
 
-    Read are ``tools``, ``tool_choice``, ``parallel_tool_calls``, and ``response_format`` or ``text.format``: ``text``,
-    ``json_object``, and ``json_schema``, with ``strict`` so that objects have no members but those that the schema
-    names. With a form and tools to choose from, a text has the form, or calls tools. ``format``: how the model writes
-    calls, as of ``tools``, needed where there are tools or reasoning; the other parameters as of ``tools``, too.
+    The fields ``tools``, ``tool_choice``, ``parallel_tool_calls``, and ``response_format`` or ``text.format`` are read.
+    Response formats are ``text``, ``json_object``, and ``json_schema``; with ``strict``, objects have only members that
+    the schema names. With both a response format and tools, a text either has the format or calls tools. ``format``:
+    the model's call format, as for ``tools``, required if there are tools or reasoning. The other parameters are also
+    those of ``tools``.
 
     Raises ToolError, SchemaError, UnsupportedSchemaError and EmptyLanguageError with JSON pointers in the request;
     BudgetExceeded.

@@ -1,16 +1,16 @@
-"""``WeightedGrammar``: texts that nest, with weights on the alternatives of rules.
+"""``WeightedGrammar``: a weighted context-free grammar, with weights on the alternatives of rules.
 
-The idea: a text weighs the sum over its derivations of the products of their weights, and a beginning x what all texts
-that begin with x weigh together (Jelinek and Lafferty, "Computation of the probability of initial substring generation
-by stochastic context-free grammars", 1991). Both come from a chart as Earley's, made byte by byte by the core
-(native/scores/weighted_rules), exactly: rules may be left-recursive, ambiguous, empty, and go round without a byte.
+The weight of a text is the sum, over its derivations, of the product of their weights. The weight of a prefix x is the
+total weight of all texts that start with x (Jelinek and Lafferty, "Computation of the probability of initial substring
+generation by stochastic context-free grammars", 1991). Both are computed exactly by an Earley-style chart, built byte
+by byte by the core (native/scores/weighted_rules); rules may be left-recursive, ambiguous, empty, and cyclic.
 
-So scores are those of the distribution in proportion to the weights: a grammar whose texts add up to no finite number
-has none, and is refused. Rejected: weights of beginnings that count derivations so far only, as a
-``WeightedLanguage`` has them; left-recursive rules whose weights are no probabilities have infinitely many.
+Scores are those of the distribution in proportion to the weights, so a grammar whose total weight is infinite is
+rejected. Rejected alternative: prefix weights that count only the derivations so far, as ``WeightedLanguage`` has them;
+with left-recursive rules there can be infinitely many.
 
-Cost of a byte: the items of its place and what waits for the rules that are complete there; where the next byte
-decides, a few; for ambiguous grammars at worst (length of the text) x (states).
+Cost of a byte: the chart items of its position, and the items that wait for the rules that are complete there. A few
+items if the next byte decides; in the worst case, for ambiguous grammars, (length of the text) x (states).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from tokenfst.errors import BudgetExceeded, EmptyLanguageError
 
 
 class WeightedGrammar:
-    """Texts with weights by rules that may call each other round.
+    """Weighted texts, defined by rules that may be recursive.
 
-    ``rules``: of each name a mapping from templates to weights (not logarithms), in which ``{name}`` is a word of that
-    rule and ``{{`` a brace, or what the words are: a ``WeightedLanguage``, a pattern (str) or another regular
-    constraint, whose texts weigh 1 each. Rules that ``start`` does not need are not looked at.
+    ``rules``: for each name, either a mapping from templates to weights (not logarithms), in which ``{name}`` is a word
+    of that rule and ``{{`` is a brace; or the rule's words: a ``WeightedLanguage``, a pattern (str) or another regular
+    constraint, whose texts have weight 1. Rules that ``start`` does not reach are ignored.
 
-    Raises ``ConstraintError`` for names that are not there and constraints that are not regular, ``TemplateError`` for
-    alternatives, ``ArgumentValueError`` for weights, ``DivergingGrammarError`` or ``DivergingSumError`` where weights
-    add up to no finite number, ``BudgetExceeded``.
+    Raises ``ConstraintError`` for undefined names and constraints that are not regular, ``TemplateError`` for
+    alternatives, ``ArgumentValueError`` for weights, ``DivergingGrammarError`` or ``DivergingSumError`` if the total
+    weight is infinite, ``BudgetExceeded``.
     """
 
     __slots__ = ("_core", "_nets", "_total", "budget", "source")
@@ -68,12 +68,12 @@ class WeightedGrammar:
         }
 
     def is_empty(self) -> bool:
-        """Whether no text has a weight."""
+        """Whether no text has a positive weight."""
         return self._total == -np.inf
 
     @property
     def core(self) -> _native.WeightedRules:
-        """The core's form. ``EmptyLanguageError`` where there is no text."""
+        """The grammar object of the native core. Raises ``EmptyLanguageError`` if there is no text."""
         if self._core is None:
             if self.is_empty():
                 raise EmptyLanguageError(f"{self!r} has no text with a weight")
@@ -83,30 +83,33 @@ class WeightedGrammar:
 
     @checked
     def log_mass(self) -> float:
-        """The log of what all texts weigh together."""
+        """The log of the total weight of all texts."""
         return self._total
 
     @checked
     def mass(self) -> float:
-        """What all texts weigh together."""
+        """The total weight of all texts."""
         return float(np.exp(self._total))
 
     @checked
     def log_weight(self, text: str | bytes) -> float:
-        """The log of a text's weight, summed over its derivations; -inf outside."""
+        """The log of a text's weight, summed over its derivations; -inf for a text outside the language."""
         found = self._read(text)
         return -np.inf if found is None else self._total + found[1] + found[0].end
 
     @checked
     def log_prefix_weight(self, prefix: str | bytes) -> float:
-        """The log of what all texts that begin so weigh together; -inf where none does."""
+        """The log of the total weight of all texts that start with ``prefix``; -inf if there are none."""
         found = self._read(prefix)
         return -np.inf if found is None else self._total + found[1]
 
     @checked
     def sample(self, count: int = 1, *, generator: np.random.Generator | None = None) -> list[bytes]:
-        """Texts drawn independently, each as probable as its share of the mass. ``generator``: a numpy ``Generator``, a
-        fresh one without. ``EmptyLanguageError``; ``BudgetExceeded("bytes")`` for texts that grow beyond it."""
+        """Independent samples, with probability in proportion to their weight.
+
+        ``generator``: a numpy ``Generator``; by default a new one. Raises ``EmptyLanguageError``, and
+        ``BudgetExceeded("bytes")`` for texts that exceed the budget.
+        """
         whole("WeightedGrammar.sample", "count", count, 0)
         if generator is None:
             generator = np.random.default_rng()

@@ -1,9 +1,8 @@
-"""``maximum_entropy``: of all distributions over a language's texts with a given expected length, that of
-highest entropy.
+"""``maximum_entropy``: the distribution over a language's texts with maximum entropy for a given expected length.
 
-It weighs a text of n bytes z^n for one z (a Gibbs distribution), and z is found by bisection: the expected
-length grows with z, from that of the shortest texts to that of all, or without bound up to where the sum diverges.
-Each step is an exact sum. Cost: about 60 sums.
+The probability of a text of n bytes is proportional to z^n for one z (a Gibbs distribution), found by bisection: the
+expected length grows with z, from that of the shortest texts to that of all, or without bound up to the z at which the
+sum diverges. Each step is an exact sum. Cost: about 60 sums.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from tokenfst.errors import ArgumentValueError, DivergingSumError
 
 _STEPS = 200
 _FAR = 300.0
-"""Logarithms of z beyond which the expected length moves no more."""
+"""The largest |log z|; beyond it the expected length no longer changes."""
 
 
 @checked
 def maximum_entropy(
     language: Constraint, mean_length: float, *, budget: Budget | None = None
 ) -> WeightedLanguage:
-    """The distribution over the texts of ``language`` of the highest entropy among those whose expected length is
-    ``mean_length`` bytes: normalized.
+    """The distribution of maximum entropy over the texts of ``language`` with an expected length of ``mean_length``
+    bytes.
 
-    ``ArgumentValueError`` where the language has no such distribution: the length must lie between those of its
-    shortest and its longest text.
+    Normalized. Raises ``ArgumentValueError`` if there is no such distribution: the mean must lie between the lengths of
+    the shortest and the longest text.
     """
     plain = WeightedLanguage.of(language, budget)
     if not 0 <= mean_length < math.inf:

@@ -1,15 +1,15 @@
-"""``WeightedLanguage``: texts with weights.
+"""``WeightedLanguage``: a regular language with weights.
 
-The idea: a text's weight is the sum over its paths of the products of their weights (log semiring), so it is exact on
-ambiguous machines. Weights are kept and given as natural logarithms; a text outside has -inf.
+The weight of a text is the sum, over its paths, of the product of their weights (log semiring), so ambiguous machines
+are exact. Weights are stored and given as natural logarithms; a text outside the language has -inf.
 
-Sums over all texts solve linear equations (``sums``): the total (``mass``), the entropy, the expected length, how often
-an arc is used. ``normalized()`` divides by them, which makes every state's weights add up to one: its scores
-while a text is written are then conditional probabilities, where those of the plain machine are what the paths so
-far weigh.
+Sums over all texts are solutions of linear equations (``sums``): the total (``mass``), the entropy, the expected
+length, the expected use of an arc. ``normalized()`` divides by them, which makes the weights of every state sum to one.
+Its scores during decoding are then conditional probabilities, where the scores of the plain machine are the weights of
+the paths so far.
 
-Rejected: weights on the words of a ``Language``. A sum over them needs a machine anyway, and what is not regular in its
-weights (a model) has none.
+Rejected: weights on the words of a ``Language``. A sum over them needs a machine anyway, and weights that are not
+rational (those of a neural model) have none.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ _SOURCE_LENGTH = 240
 
 
 class WeightedLanguage:
-    """Texts (byte strings) with weights; immutable. Make one with ``from_fst``, ``of``, ``alternatives``, ``prefer``,
-    ``boost`` or ``NGramModel.to_weighted``; combine with ``&`` (weights multiply), ``|`` (weights add up), ``+`` (one
-    text after the other).
+    """Weighted texts (byte strings); immutable.
 
-    ``special_weight``: the log weight of a special token, which has no bytes: -inf, they are forbidden, unless the
+    Created by ``from_fst``, ``of``, ``alternatives``, ``prefer``, ``boost`` or ``NGramModel.to_weighted``. Combine with
+    ``&`` (weights multiply), ``|`` (weights add), ``+`` (concatenation).
+
+    ``special_weight``: the log weight of a special token, which has no bytes. It is -inf (forbidden), unless the
     language forbids nothing (``prefer``, ``boost``).
     """
 
@@ -85,13 +86,12 @@ class WeightedLanguage:
         cls, fst: VectorFst, *, byte_zero: int | None = None, token_type: Any = None, source: str = "fst",
         budget: Budget | None = None,
     ) -> WeightedLanguage:  # fmt: skip
-        """An acceptor of ``tokenfst.fst`` over any semiring of numbers but min-max: weights of "standard" and "log" are
-        costs (negative logarithms), those of "real" probabilities. **Paths add up**, also those of a "standard"
-        machine.
+        """The language of an acceptor of ``tokenfst.fst`` over any numeric semiring except min-max.
 
-        What labels are is said as for ``Language.from_fst``: by symbol tables, ``byte_zero`` or ``token_type``.
-        Epsilons are removed exactly. ``FstError`` for transducers, labels that are no bytes, and epsilons whose sum
-        diverges.
+        Weights of "standard" and "log" are costs (negative logarithms), those of "real" are probabilities. **Paths are
+        summed**, also those of a "standard" machine. The meaning of labels is given as for ``Language.from_fst``: by
+        symbol tables, ``byte_zero`` or ``token_type``. Epsilons are removed exactly. Raises ``FstError`` for
+        transducers, labels that are not bytes, and epsilons whose sum diverges.
         """
         limit = budget or Budget()
         plain = convert(fst, "log64", budget=limit)
@@ -123,7 +123,9 @@ class WeightedLanguage:
     @classmethod
     @checked
     def of(cls, language: Constraint, budget: Budget | None = None) -> WeightedLanguage:
-        """Every text of a language with weight 1. Makes all its states. Grammars are taken where they are regular."""
+        """Every text of a language with weight 1. Computes all its states. Grammars are accepted if they are
+        regular.
+        """
         regular = as_language(language, "WeightedLanguage.of")
         fst = convert(regular.to_native_fst(), "log64")
         return cls.from_fst(fst, source=regular.source, budget=budget or regular.budget)
@@ -135,8 +137,11 @@ class WeightedLanguage:
         choices: Mapping[str, float] | Iterable[tuple[str | bytes | Constraint, float]],
         budget: Budget | None = None,
     ) -> WeightedLanguage:
-        """Texts or languages, each with a weight, a number that is not negative: a text weighs what the alternatives
-        that hold it weigh together. Not logarithms: ``{"yes": 3, "no": 1}``."""
+        """The weighted union of texts or languages: ``{"yes": 3, "no": 1}``.
+
+        Weights are non-negative numbers, not logarithms. The weight of a text is the sum of the weights of the
+        alternatives that contain it.
+        """
         found: WeightedLanguage | None = None
         pairs = list(choices.items() if isinstance(choices, Mapping) else choices)
         for at, pair in enumerate(pairs):
@@ -161,7 +166,7 @@ class WeightedLanguage:
     # --- what it is -----------------------------------------------------------------------------------
 
     def is_empty(self) -> bool:
-        """Whether no text has a weight."""
+        """Whether no text has a positive weight."""
         return self.machine.num_states == 0
 
     @property
@@ -171,7 +176,7 @@ class WeightedLanguage:
 
     @property
     def core(self) -> _native.WeightedBytes:
-        """The core's automaton; made once. ``EmptyLanguageError`` where there is no text."""
+        """The automaton object of the native core; created once. Raises ``EmptyLanguageError`` if there is no text."""
         if self._core is None:
             if self.is_empty():
                 raise EmptyLanguageError(f"{self!r} has no text with a weight")
@@ -180,14 +185,14 @@ class WeightedLanguage:
 
     @property
     def plain(self) -> Machine:
-        """The machine without failure arcs; made once."""
+        """The machine without failure arcs; computed once."""
         if self._plain is None:
             self._plain = without_failures(self.machine, self.budget)
         return self._plain
 
     @checked
     def log_weight(self, text: str | bytes) -> float:
-        """The log of a text's weight; -inf outside. O(length x paths side by side)."""
+        """The log of a text's weight; -inf for a text outside the language. O(length x active paths)."""
         data = encode(text)
         if data is None or self.is_empty():
             return -float("inf")
@@ -199,7 +204,7 @@ class WeightedLanguage:
 
     @checked
     def scaled(self, by: float) -> WeightedLanguage:
-        """Every text's log weight raised by ``by``."""
+        """The language in which ``by`` is added to every text's log weight."""
         if not abs(by) < np.inf:
             refuse("WeightedLanguage.scaled", "by", by, "finite", ArgumentValueError)
         machine = self.machine
@@ -237,21 +242,25 @@ class WeightedLanguage:
         return self._derived(made, f"({self.source}) + ({theirs.source})", initial)
 
     def star(self) -> WeightedLanguage:
-        """Any number of texts one after the other. ``FstOpError`` where the empty text weighs 1 or more."""
+        """Any number of texts in sequence. Raises ``FstOpError`` if the weight of the empty text is 1 or more."""
         return self._derived(self.to_fst().closure(), f"({self.source}).star()")
 
     @checked
     def determinize(self, budget: Budget | None = None) -> WeightedLanguage:
-        """The same weights with one path for each text. Not every machine has such a form: ``BudgetExceeded``."""
+        """The same weights with one path for each text. Not every machine can be determinized: raises
+        ``BudgetExceeded``.
+        """
         limit = budget or self.budget
         made = determinize(self._body(), budget=limit)
         return self._derived(made, self.source, self.machine.initial, self.special_weight)
 
     @checked
     def normalized(self, budget: Budget | None = None) -> WeightedLanguage:
-        """The probability distribution in proportion to the weights: divided by ``mass()``, and with weights
-        moved towards the start until those that leave each state add up to one. Its scores while a text is written
-        are conditional probabilities. ``DivergingSumError``; ``EmptyLanguageError``."""
+        """The probability distribution in proportion to the weights.
+
+        Weights are divided by ``mass()`` and pushed towards the start until the weights of each state sum to one. The
+        scores during decoding are then conditional probabilities. Raises ``DivergingSumError``, ``EmptyLanguageError``.
+        """
         machine = self._some()
         ahead = sums.onward_sums(machine, budget or self.budget)
         source, target = machine.sources(), machine.targets.astype(np.int64)
@@ -268,10 +277,12 @@ class WeightedLanguage:
 
     @checked
     def log_mass(self, within: Constraint | None = None, budget: Budget | None = None) -> float:
-        """The log of the sum of the weights of all texts, or of those of a language or grammar; -inf of none.
+        """The log of the total weight of all texts, or of those in a language or grammar ``within``; -inf if there are
+        none.
 
-        Exact though they are infinitely many. ``DivergingSumError``; ``BudgetExceeded``. Of a grammar that needs a
-        stack: ``DivergingGrammarError``, and ``ConstraintError`` unless the next byte always decides how it goes on.
+        Exact although they may be infinitely many. Raises ``DivergingSumError``, ``BudgetExceeded``. For a grammar that
+        needs a stack: ``DivergingGrammarError``, and ``ConstraintError`` unless the grammar is deterministic byte by
+        byte.
         """
         if isinstance(within, Grammar) and not within.is_regular():
             found = grammar_mass(within, self.plain, budget or self.budget)
@@ -285,18 +296,22 @@ class WeightedLanguage:
 
     @checked
     def mass(self, within: Constraint | None = None, budget: Budget | None = None) -> float:
-        """The sum of the weights of all texts, or of those of a language: for a model, how probable the language is."""
+        """The total weight of all texts, or of those in a language; for a probabilistic model, the probability of the
+        language.
+        """
         return float(np.exp(self.log_mass(within, budget)))
 
     @checked
     def expected_length(self, budget: Budget | None = None) -> float:
-        """The mean number of bytes of a text, each as probable as its share of the mass."""
+        """The mean number of bytes of a text under the distribution in proportion to the weights."""
         return float(self.marginals(budget)[0].sum())
 
     @checked
     def entropy(self, budget: Budget | None = None) -> float:
-        """The entropy of the distribution in proportion to the weights, in nats. ``ConstraintError`` unless
-        each text has one path: ``determinize()`` first."""
+        """The entropy of the distribution in proportion to the weights, in nats.
+
+        Raises ``ConstraintError`` unless each text has one path: call ``determinize()`` first.
+        """
         if not self.is_deterministic:
             raise ConstraintError(
                 f"the entropy of {self!r} needs one path for each text, and some have several: determinize() it first"
@@ -309,8 +324,9 @@ class WeightedLanguage:
 
     @checked
     def marginals(self, budget: Budget | None = None) -> tuple[Floats, Floats]:
-        """How often each arc of ``plain`` is used in a text, and how often a text ends in each state, on average over
-        the distribution in proportion to the weights."""
+        """The expected number of uses of each arc of ``plain``, and the probability that a text ends in each state,
+        under the distribution in proportion to the weights.
+        """
         machine, limit = self._some(), budget or self.budget
         ahead, behind = sums.onward_sums(machine, limit), sums.inward_sums(machine, limit)
         total = machine.initial + ahead[machine.start]
@@ -321,9 +337,12 @@ class WeightedLanguage:
     def sample(
         self, count: int = 1, *, length: int | None = None, generator: np.random.Generator | None = None
     ) -> list[bytes]:
-        """Texts drawn independently, each as probable as its share of the mass; with ``length``, among those of so many
-        bytes. ``generator``: a numpy ``Generator``, a fresh one without; the same state of it gives the same texts.
-        ``EmptyLanguageError`` where there is none."""
+        """Independent samples, with probability in proportion to their weight; with ``length``, among texts of that
+        many bytes.
+
+        ``generator``: a numpy ``Generator``; by default a new one. The same generator state gives the same texts.
+        Raises ``EmptyLanguageError`` if there is no text.
+        """
         whole("WeightedLanguage.sample", "count", count, 0)
         if generator is None:
             generator = np.random.default_rng()
@@ -338,8 +357,10 @@ class WeightedLanguage:
 
     @checked
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> VectorFst:
-        """An acceptor of ``tokenfst.fst`` over "log64" without failure arcs, with tables that say which byte a
-        label is; the start's weight stands on the final ones."""
+        """An acceptor of ``tokenfst.fst`` over "log64" without failure arcs, with symbol tables for its byte labels.
+
+        The weight of the start is moved to the final weights.
+        """
         if byte_zero not in (0, 1):
             raise FstError(
                 f"byte_zero is the label of byte 0: 1, or 0 as in pynini's strings; not {byte_zero!r}"
@@ -377,7 +398,7 @@ class WeightedLanguage:
 
 
 def as_language(constraint: Constraint, call: str) -> Language:
-    """A constraint as a regular language; ``ConstraintError`` where it is none."""
+    """A constraint as a regular language; raises ``ConstraintError`` if it is not regular."""
     if getattr(constraint, "is_regular", bool)():
         constraint = constraint.to_language()  # type: ignore[attr-defined]
     if not isinstance(constraint, Language):

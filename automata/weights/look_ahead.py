@@ -1,17 +1,17 @@
-"""``look_ahead``: what a model expects of the rest of a text, pushed to the front.
+"""``look_ahead``: the expected weight of the rest of a text under a model, as scores.
 
-The idea: a mask says which tokens can still lead to a text of the language, and nothing of how likely that is. For a
-tractable model, an n-gram model or any weighted language, the expectation is exact: e(x) is the weight that a text
-which begins with x has on average when the model writes the rest, 0 for texts outside of the language. The scores here
-are log e(x·t) - log e(x). Added to the logits of another model, they make of its probabilities what P-GCD makes of them
-by a hidden Markov model: p(t | x) · e(x·t), in proportion (docs/decoding/probabilistic.md).
+A mask says which tokens can still lead to a text of the language, but not how likely that is. For a tractable model (an
+n-gram model or any weighted language) the expectation is exact: e(x) is the average weight of a text that starts with x
+if the model writes the rest, where texts outside the language weigh 0. The scores are log e(x·t) - log e(x). Added to
+the logits of another model, they change its probabilities as P-GCD does with a hidden Markov model: in proportion to
+p(t | x) · e(x·t) (docs/decoding/probabilistic.md).
 
-Made of what is there: the product of model and language, normalized, gives what the model would write *and* end well,
-the posterior; divided by the model's own probabilities what remains is the look-ahead. Sums over all rests, infinitely
-many, solve linear equations (``sums``), so no length bounds them. Over a whole text scores add up to the text's weight
-in the language and a constant, -log e(the empty text).
+Construction: the normalized product of model and language is the posterior, the distribution of the model given that
+the text is in the language. Divided by the model's own probabilities it is the look-ahead. Sums over infinitely many
+continuations are solutions of linear equations (``sums``), so texts need no length bound. Over a whole text the scores
+add up to the text's weight in the language and a constant, -log e(the empty text).
 
-Cost: the product's states, and the sums' n³ for n of them on common cycles.
+Cost: the states of the product, and n³ for the sums over n of them on common cycles.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def look_ahead(
     """The exact expected weight of ``language`` under ``model`` as scores: for ``FusedModel``, a logits processor, or
     ``scores_into``.
 
-    ``language``: its texts weigh 1 where it has no weights. ``model``: an n-gram model over characters or words, or
+    ``language``: its texts have weight 1 if it has no weights. ``model``: an n-gram model over characters or words, or
     any weighted language, in proportion to its weights. Raises ``ConstraintError`` unless both have one path for each
-    text, ``EmptyLanguageError`` where the model gives no text of the language a weight, ``DivergingSumError`` and
+    text, ``EmptyLanguageError`` if the model gives no text of the language a positive weight, ``DivergingSumError`` and
     ``BudgetExceeded``.
     """
     own = model.to_weighted(budget) if isinstance(model, NGramModel) else model

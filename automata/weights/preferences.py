@@ -1,17 +1,17 @@
-"""Preferences: languages and phrases that are wanted, while nothing is forbidden.
+"""Preferences: weights that favour languages and phrases without forbidding anything.
 
-The idea: a weight that only a whole text or phrase earns is paid out while it is written and taken back where it breaks
-off, so that it guides every token. What a state has been paid so far is its *potential*; an arc weighs what it
-earns and the difference of the potentials, and the end pays the rest back. So the weights of whole texts are
-exactly those that are promised, whatever the potentials are.
+A weight that only a complete text or phrase earns is paid out in advance while it is being written, and taken back
+where the text departs from it. So it guides every token. The amount paid so far is the *potential* of a state. The
+weight of an arc is its earning plus the difference of the potentials, and the final weight pays back the rest. So the
+weights of complete texts are exactly the specified ones, whatever the potentials are.
 
-- ``prefer``: a text of the language weighs e^by, any other 1. The potential is ``by`` as long as the language can still
-  be met.
-- ``boost``: a text weighs e^by for each occurrence of a phrase in it, overlapping ones too. States are the beginnings
-  of phrases (Aho and Corasick 1975), potentials grow with the part of a phrase that is written, and a failure arc
+- ``prefer``: a text of the language has weight e^by, any other 1. The potential is ``by`` as long as the language can
+  still be reached.
+- ``boost``: a text has weight e^by for each occurrence of a phrase in it, including overlapping ones. States are the
+  prefixes of phrases (Aho and Corasick 1975), potentials grow with the matched part of a phrase, and a failure arc
   takes them back.
 
-Cost: the states of the language and one; a state and an arc for each byte of the phrases and 256 at the root.
+Cost: the states of the language plus one; for phrases, a state and an arc for each byte, and 256 arcs at the root.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from tokenfst.errors import ArgumentValueError, BudgetExceeded
 def prefer(language: Constraint, by: float = 1.0, *, budget: Budget | None = None) -> WeightedLanguage:
     """A soft constraint: a text of ``language`` has the log weight ``by``, any other 0. Nothing is forbidden.
 
-    A token that makes the language impossible has the score -by, once; all others 0. Negative: the language is avoided.
-    Makes all states of the language.
+    A token that makes the language unreachable has the score -by, once; all others have 0. With a negative ``by`` the
+    language is avoided. Computes all states of the language.
     """
     _finite("prefer", "by", by)
     regular = as_language(language, "prefer")
@@ -65,10 +65,11 @@ def prefer(language: Constraint, by: float = 1.0, *, budget: Budget | None = Non
 def boost(
     phrases: Iterable[str | bytes] | Mapping[str, float], by: float = 1.0, *, budget: Budget | None = None
 ) -> WeightedLanguage:
-    """Contextual biasing: each occurrence of a phrase raises a text's log weight by ``by``, or by its own number in a
-    mapping. Nothing is forbidden.
+    """Contextual biasing: each occurrence of a phrase adds ``by``, or its own number in a mapping, to a text's log
+    weight.
 
-    A phrase of n bytes earns ``by`` / n with each byte; where it breaks off, what it has earned is taken back.
+    Nothing is forbidden. A phrase of n bytes earns ``by`` / n with each byte; if the text departs from it, the earnings
+    are taken back.
     """
     _finite("boost", "by", by)
     if isinstance(phrases, str | bytes):

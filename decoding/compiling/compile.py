@@ -1,4 +1,4 @@
-"""``compile``: from a constraint and a vocabulary to an automaton over tokens."""
+"""``compile``: composition of a constraint with a vocabulary to an automaton over tokens."""
 
 from __future__ import annotations
 
@@ -84,18 +84,19 @@ def compile(
     tokenization: Literal["all", "canonical"] = "all",
     token_classes: Mapping[str, Iterable[int]] | None = None,
 ) -> TokenAutomaton | CanonicalAutomaton | ScoreAutomaton | GrammarScores | TokenNGrams:
-    """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
-    automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
-    ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
-    (``CanonicalAutomaton``, docs/research/canonical.md). ``token_classes``: the token ids of classes that the
-    constraint names (``token_class``, ``(?P<IMAGE>)``; docs/research/token-groups.md). Of a ``WeightedLanguage``,
-    ``WeightedGrammar`` or ``NGramModel`` comes an automaton whose matcher adds scores to logits
-    (docs/research/weights.md); it has no such options.
+    """Compose ``constraint`` lazily with the detokenizing transducer of ``vocabulary``.
 
-    The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
-    and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
-    for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
-    spell all of the constraint.
+    A language becomes a finite automaton over tokens, a grammar a push-down automaton. An automaton over symbols is
+    composed with a vocabulary of symbols. ``tokenization="canonical"``: accept only the token sequence that the
+    tokenizer itself produces for each text (``CanonicalAutomaton``, docs/research/canonical.md). ``token_classes``: the
+    token ids of the classes that the constraint names (``token_class``, ``(?P<IMAGE>)``;
+    docs/research/token-groups.md). A ``WeightedLanguage``, ``WeightedGrammar`` or ``NGramModel`` becomes an automaton
+    whose matcher adds scores to logits (docs/research/weights.md); these options do not apply to it.
+
+    The budget bounds this construction and later ones. Raises ``EmptyLanguageError`` for a constraint that no string
+    satisfies, and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that needs more
+    than one stack (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, if the vocabulary
+    cannot spell all texts of the constraint.
     """
     if isinstance(constraint, WeightedLanguage | WeightedGrammar | NGramModel):
         if deterministic or tokenization != "all" or token_classes is not None:

@@ -1,15 +1,15 @@
-"""Several labels: lists of them as texts of ``multi_choice`` have them, the next label's probability exact each time.
+"""Lists of labels with exact probabilities: the texts of ``multi_choice``, one label at a time.
 
-What may come next are the labels that are not used yet, and the end; their probabilities, normalised, are those of one
-pass over a trie (``trie_pass``). A label counts with what may follow it: the end, where there are enough labels then,
-and the first token of a separator and a label that is still left, where there may be more. So the product of them over
-a list is a distribution over all lists, and a set's probability is the sum over its orders. ``multi_label`` takes the
-most probable label each time; ``label_lists`` keeps the most probable beginnings of lists, as beams, and says what
-share of all it has found.
+The next item is an unused label or the end. Their normalized probabilities come from one pass over a trie
+(``trie_pass``). The probability of a label includes what may follow it: the end, if there are enough labels then, and
+the first token of a separator and a remaining label, if there may be more. So the product over a list is a distribution
+over all lists, and the probability of a set is the sum over its orders. ``multi_label`` takes the most probable label
+each time; ``label_lists`` keeps the most probable list prefixes, as beams, and reports the total probability of its
+results.
 
-Cost: ``multi_label`` a pass for each label chosen; ``label_lists`` a pass for each place in the list, over all beams in
-one batch, their prompts and labels read anew. Rejected for sets: summing over the orders of each set apart, which are
-n! passes where beams share them.
+Cost: ``multi_label`` takes a pass for each label chosen; ``label_lists`` a pass for each list position, over all beams
+in one batch, rereading their prompts and labels. Rejected for sets: summing over the orders of each set separately,
+which takes n! passes where beams share them.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ except ImportError as error:
 
 
 _Beginning: TypeAlias = tuple[tuple[str, ...], list[int], float]
-"""Labels, all tokens so far with the prompt's, and ln of the probability."""
+"""A list prefix: labels, all tokens so far including the prompt's, and ln of the probability."""
 
 _Stops: TypeAlias = tuple[tuple[int, ...], frozenset[int]]
-"""What may follow the next label, and which of these only one label that is left begins with: not after itself."""
+"""The tokens that may follow the next label, and those of them with which only one remaining label starts (these may
+not follow that label).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +56,18 @@ class LabelLists:
 
     @property
     def covered(self) -> float:
-        """The probability of all of them together: 1 where none was left out."""
+        """The total probability of the lists: 1 if none was omitted."""
         return sum(share for _, share in self.lists)
 
     def sets(self) -> list[tuple[frozenset[str], float]]:
-        """The sets of labels, in whatever order they are written; best first. As far as ``covered``."""
+        """The sets of labels, summed over their orders, best first. A lower bound unless ``covered`` is 1."""
         found: dict[frozenset[str], float] = {}
         for labels, share in self.lists:
             found[frozenset(labels)] = found.get(frozenset(labels), 0.0) + share
         return sorted(found.items(), key=lambda each: -each[1])
 
     def marginals(self) -> dict[str, float]:
-        """How probable it is that a label is in the list, wherever; best first. At least so, as far as ``covered``."""
+        """The probability that each label is in the list, best first. A lower bound unless ``covered`` is 1."""
         found: dict[str, float] = {}
         for labels, share in self.lists:
             for label in labels:
@@ -88,13 +90,13 @@ def multi_label(
     encode: Encode | None = None,
     width: int | None = None,
 ) -> list[tuple[str, float]]:
-    """Several different labels, as a text of ``multi_choice`` has them: each the most probable one after the prompt and
-    those before it, with its probability among what may come next: the labels not used yet, and the end.
+    """Several different labels, as in a text of ``multi_choice``, each with its probability.
 
-    Stops where that is less than ``threshold`` (but not before ``min`` labels), or after ``max``. A label's probability
-    includes that the end or a separator follows, whichever may: no end before ``min`` labels, and of separators the
-    first tokens that they have before a label that is left then. Raises what ``label_probabilities`` and
-    ``multi_choice`` do.
+    Each label is the most probable one after the prompt and the labels before it; its probability is relative to all
+    possible next items: the unused labels and the end. Stops if it is less than ``threshold`` (but not before ``min``
+    labels), or after ``max`` labels. A label's probability includes that an allowed end or separator follows: the end
+    only after at least ``min`` labels, and a separator by the first tokens that it has before a remaining label. Raises
+    the errors of ``label_probabilities`` and ``multi_choice``.
     """
     if not 0 <= threshold <= 1:
         raise DecodingError(f"threshold={threshold} is no probability")
@@ -131,10 +133,9 @@ def label_lists(
     encode: Encode | None = None,
     width: int | None = None,
 ) -> LabelLists:
-    """The most probable lists of different labels, at most ``beams`` of them; all there are, where ``beams`` is no
-    less than their number. Each label and the end have the probability that they have in ``multi_label``.
+    """The ``beams`` most probable lists of different labels, or all lists if there are no more than that.
 
-    Raises what ``multi_label`` does.
+    The probabilities of each label and of the end are those of ``multi_label``. Raises the errors of ``multi_label``.
     """
     if beams < 1:
         raise DecodingError(f"beams={beams} is out of range: it must be 1 or more")

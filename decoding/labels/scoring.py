@@ -1,19 +1,18 @@
-"""How probable each label is: exactly, by one pass of the model over all of them, their beginnings shared.
+"""Exact label probabilities, by one pass of the model over the token trie of all labels.
 
-A label's probability is that of its tokens after the prompt, times that of the end after them (so "sad" does not win by
-"sadness"), and over a set of labels it is normalised. The token sequences of all labels are a trie; one call of the
-model scores it, each node seeing the prompt and its own ancestors only (``trie_pass``).
+The probability of a label is that of its tokens after the prompt, times that of the end token after them (so "sad" gets
+no credit for "sadness"). It is normalized over the set of labels. The token sequences of all labels form a trie. One
+call of the model scores the trie; each node attends only to the prompt and to its own ancestors (``trie_pass``).
 
-Which sequences: the tokenizer's own of each label (``"canonical"``), or all that spell it (``"all"``), whose sum is the
-probability of the text itself. A model is no automaton: what it thinks depends on the tokens, not on the state they
-lead to. So all paths of the token automaton are summed, and their number, exponential in a label's length, is bounded.
+Token sequences: the tokenizer's own of each label (``"canonical"``), or all that spell it (``"all"``), whose sum is the
+probability of the text itself. A model's prediction depends on all tokens before, not on an automaton state. So all
+paths of the token automaton are summed, and their number, exponential in a label's length, is bounded. For several
+labels use ``label_lists``, for sets that are too large to score ``search``.
 
-Several labels are for ``label_lists``, sets too large to score for ``search``.
+Cost: nodes of the trie times the model's cost of a token, in calls of up to a thousand nodes. Rejected: one row for
+each label (the prompt's cache copied, shared prefixes scored again), and scores of the first tokens only.
 
-Cost: nodes of the trie times the model's cost of a token, in calls of up to a thousand nodes. Rejected: a row for each
-label (the prompt's cache copied, shared beginnings scored again), and scores of the first tokens alone.
-
-Source of the task: "Constrained decoding for taxonomies" (docs/decoding/label-scoring.md says which of its bugs are
+Source of the task: "Constrained decoding for taxonomies" (docs/decoding/label-scoring.md lists which of its bugs are
 tests here).
 """
 
@@ -43,8 +42,8 @@ except ImportError as error:
 class LabelScores:
     """``labels``, and float64 tensors of shape (prompts, labels).
 
-    ``log_probs``: ln p(label | prompt), normalised over the labels. ``joint``: ln of the probability that the model
-    goes on with the label, and ends where the end was asked for.
+    ``log_probs``: ln p(label | prompt), normalized over the labels. ``joint``: ln of the probability that the model
+    continues with the label, and ends after it if the end was requested.
     """
 
     labels: tuple[str, ...]
@@ -53,8 +52,9 @@ class LabelScores:
 
     @checked
     def best(self, count: int = 1) -> list[list[tuple[str, float]]]:
-        """The most probable labels of each prompt with their probabilities, best first. All of them, where there are
-        fewer than ``count``."""
+        """The ``count`` most probable labels of each prompt (or all, if there are fewer) with their probabilities, best
+        first.
+        """
         if count < 1:
             raise DecodingError(f"count must be at least 1, not {count}")
         found = self.log_probs.topk(min(count, len(self.labels)), dim=1)
@@ -80,13 +80,13 @@ def label_probabilities(
 ) -> LabelScores:
     """The probability of each label after each prompt.
 
-    ``leading_space="required"``: a space before every label, as after a prompt that ends in a word. ``end``: whether an
-    end token must follow; without it a label has the probability of all texts that begin with it. ``encode``: the
-    tokenizer, where the vocabulary does not know its own. ``width``: of the scores, where ``model`` is a function.
+    ``leading_space="required"``: a space before every label, as after a prompt that ends with a word. ``end``: whether
+    an end token must follow; without it a label has the probability of all texts that start with it. ``encode``: the
+    tokenizer, if the vocabulary does not have its own. ``width``: the number of scores, if ``model`` is a function.
 
-    Raises ``ConstraintError`` and ``LabelError`` for labels that are none, ``TokenizationError`` where the tokenizer is
-    not known or does not give a label back, ``BudgetExceeded`` beyond ``budget.positions`` nodes,
-    ``VocabularyMismatchError``, ``ModelError``; ``LogitsError`` where a prompt gives no label a probability.
+    Raises ``ConstraintError`` and ``LabelError`` for invalid labels, ``TokenizationError`` if the tokenizer is not
+    known or does not reproduce a label, ``BudgetExceeded`` beyond ``budget.positions`` nodes,
+    ``VocabularyMismatchError``, ``ModelError``; ``LogitsError`` if all labels have probability zero after a prompt.
     """
     language_model = model_over(model, vocabulary, width)
     begun = prompt_rows(prompts)
@@ -106,7 +106,9 @@ def classify(
 
 
 def normalised(joint: torch.Tensor) -> torch.Tensor:
-    """ln of probabilities that sum to one in each row. Raises ``LogitsError`` where a row has none."""
+    """ln of probabilities, normalized to sum to one in each row. Raises ``LogitsError`` for a row without any
+    probability.
+    """
     total = joint.logsumexp(dim=1, keepdim=True)
     if not bool(total.isfinite().all()):
         row = int((~total.isfinite()).nonzero()[0, 0])

@@ -1,12 +1,11 @@
-"""Token bitmasks: making them, filling them for a batch, and applying them to logits (convention 6).
+"""Token bitmasks: allocation, filling for a batch, and application to logits (convention 6).
 
-A bitmask is int32 of shape ``(batch, ceil(V / 32))``: bit ``t % 32`` of word ``t // 32`` is 1 where token
-``t`` is allowed. It is the layout that xgrammar, llguidance, vLLM and SGLang share, so a mask can be handed
-to their kernels and theirs to ours. Buffers are numpy arrays or torch tensors on the CPU; a kernel in the
-native core works on their memory in place. Logits on another torch device go to ``on_device``, which
-moves the mask there.
+A bitmask is int32 of shape ``(batch, ceil(V / 32))``: bit ``t % 32`` of word ``t // 32`` is 1 if token ``t`` is
+allowed. xgrammar, llguidance, vLLM and SGLang share this layout, so masks can be passed to their kernels and theirs to
+ours. Buffers are numpy arrays or torch tensors on the CPU; a kernel in the native core works on their memory in place.
+Logits on another torch device are handled by ``on_device``, which copies the mask there.
 
-This module never imports torch: a tensor is known by its class, which exists only once torch is imported.
+This module never imports torch: a tensor is recognized by its class, which exists only once torch is imported.
 
 Cost: checking two buffers takes 1-2 µs, masking one float32 row of 131,072 logits 5-7 µs (docs/decoding/masks.md).
 Rejected: DLPack for the exchange, which costs more per call than masking a row.
@@ -35,7 +34,7 @@ Buffer: TypeAlias = "npt.NDArray[Any] | torch.Tensor"
 _NUMPY_TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1}
 _INT32 = np.dtype(np.int32)
 _SIZES = (4, 2, 2)
-"""Bytes of an element of each type; those of a mask word go with type 0."""
+"""Bytes per element of each element type; mask words have those of type 0."""
 _TORCH_TYPES = {"torch.float32": 0, "torch.float16": 1, "torch.bfloat16": 2}
 _THREAD_BYTES = 4 << 20
 """Logits per thread below which starting another thread costs more than it saves."""
@@ -51,7 +50,7 @@ def allocate_token_bitmask(batch: int, vocab_size: int) -> npt.NDArray[np.int32]
 
 
 def bitmask_from_ids(ids: Iterable[int], vocab_size: int) -> npt.NDArray[np.int32]:
-    """The one row, of shape ``(ceil(vocab_size / 32),)``, that allows exactly these tokens.
+    """The bitmask row, of shape ``(ceil(vocab_size / 32),)``, that allows exactly these tokens.
 
     Raises ``TokenIdError`` for an id outside ``range(vocab_size)``.
     """
@@ -86,18 +85,17 @@ def apply_token_bitmask_inplace(
 ) -> None:
     """Set the logits of forbidden tokens to -inf; allowed logits keep their bits.
 
-    ``logits``: shape ``(batch, width)`` or ``(width,)``, rows contiguous; float32 or float16 (numpy), also
-    bfloat16 (torch). ``bitmask``: int32, shape ``(batch, words)`` or ``(words,)``. Both numpy or torch, in
-    any combination, on the CPU; torch logits on another device are masked there, after the mask is copied to
-    it.
+    ``logits``: shape ``(batch, width)`` or ``(width,)``, rows contiguous; float32 or float16 (numpy), also bfloat16
+    (torch). ``bitmask``: int32, shape ``(batch, words)`` or ``(words,)``. Both may be numpy arrays or torch tensors on
+    the CPU, in any combination. Torch logits on another device are masked there, after the mask is copied to it.
 
-    Row r of the mask goes to row r of the logits: for every row, where the batches must be equal, or for each
-    r in ``indices``, where other rows stay as they are and the batches may differ.
+    Row r of the mask is applied to row r of the logits: by default for every row, where the batch sizes must be equal;
+    or for each r in ``indices``, where other rows are unchanged and the batch sizes may differ.
 
     Logits beyond the mask's last word, or beyond ``vocab_size``, become -inf as well (convention 6).
 
-    Raises ``LogitsError`` where the logit of an allowed token is NaN, naming row and column, after masking
-    all rows (``check_nan=False`` leaves NaN as it is), and ``MaskBufferError`` where a buffer does not fit.
+    Raises ``LogitsError`` if the logit of an allowed token is NaN, naming row and column, after all rows are masked
+    (``check_nan=False`` leaves NaN unchanged), and ``MaskBufferError`` if a buffer does not fit.
     """
     _apply(logits, bitmask, vocab_size, indices, check_nan, False)
 
@@ -110,9 +108,10 @@ def apply_and_find_empty(
     indices: Sequence[int] | None = None,
     check_nan: bool = True,
 ) -> int | None:
-    """``apply_token_bitmask_inplace``, and then the first row masked in which every allowed logit is -inf.
+    """Like ``apply_token_bitmask_inplace``; returns the first masked row in which every allowed logit is -inf, or None.
 
-    A few logits are looked at, mostly; on another device than the CPU all are, which waits for the device.
+    Usually only a few logits are read. On a device other than the CPU all are, and the call synchronizes with the
+    device.
     """
     return _apply(logits, bitmask, vocab_size, indices, check_nan, True)
 
@@ -166,20 +165,20 @@ def _apply(
 
 
 class MaskSource(Protocol):
-    """A matcher that is written in Python."""
+    """The interface of a matcher that is written in Python."""
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the tokens that may come next into a row; whether any is forbidden."""
+        """Write the allowed next tokens into a row; returns whether any token is forbidden."""
 
 
 def fill_bitmasks(
     matchers: Sequence[_native.Matcher | MaskSource], bitmask: Buffer, threads: int | None = None
 ) -> None:
-    """Write the mask of the next token of ``matchers[i]`` into row ``i`` of ``bitmask``, for all of them.
+    """Write the next-token mask of ``matchers[i]`` into row ``i`` of ``bitmask``, for all matchers.
 
-    ``threads``: how many share the work (the GIL is released); by default one per 16 matchers, at most one
-    per CPU. A matcher must not stand in the list twice. Canonical matchers are Python's: they are served one by
-    one. Raises ``MaskBufferError`` where the buffer does not fit.
+    ``threads``: number of threads that share the work (the GIL is released); by default one for every 16 matchers, at
+    most one for each CPU. A matcher may occur only once in the list. Canonical matchers are implemented in Python and
+    are served one after another. Raises ``MaskBufferError`` if the buffer does not fit.
     """
     _, _, rows, _, _ = _bitmask_view(bitmask)
     if len(matchers) > rows:
@@ -203,7 +202,7 @@ def fill_bitmasks(
 
 
 def raise_nan(row: int, column: int) -> None:
-    """Report a NaN logit."""
+    """Raise ``LogitsError`` for a NaN logit."""
     raise LogitsError(
         f"the logit of token {column} in row {row} is NaN: no token can be chosen by it. Look for an "
         "overflow in the model (float16 activations are the usual cause); check_nan=False lets NaN pass"
@@ -269,7 +268,7 @@ def _bitmask_view(bitmask: Any) -> _View:
 
 
 def is_tensor(buffer: Any) -> bool:
-    """Whether ``buffer`` is a torch tensor, found out without importing torch."""
+    """Whether ``buffer`` is a torch tensor, determined without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(buffer, torch.Tensor)
 
@@ -309,7 +308,7 @@ def _wrong_shape(what: str, last: str, shape: Sequence[int]) -> MaskBufferError:
 
 
 def checked_vocab_size(vocab_size: int | None, width: int) -> int:
-    """How many tokens of a row are masked: ``vocab_size``, or all."""
+    """The number of tokens in a row that are masked: ``vocab_size``, or all."""
     if vocab_size is None:
         return width
     if type(vocab_size) is not int:
@@ -335,7 +334,7 @@ def checked_indices(indices: Any, rows: int) -> list[int]:
 
 
 def host_threads(rows: int, size: int) -> int:
-    """How many threads share the masking of ``size`` bytes of logits in so many rows."""
+    """The number of threads for masking ``size`` bytes of logits in ``rows`` rows."""
     return _threads(rows, size // _THREAD_BYTES)
 
 

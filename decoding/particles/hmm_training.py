@@ -1,16 +1,16 @@
-"""Hidden Markov models learned from token sequences, and distilled from language models by sampling.
+"""Training of hidden Markov models on token sequences, and distillation from language models by sampling.
 
 ``train_hmm`` is Baum-Welch: each pass runs forward and backward over batches of rows, adds up the expected counts of
-first states, transitions and emissions, and makes distributions of them. No pass lowers the likelihood (with
-``smoothing``, the likelihood times that of the imaginary observations). Where EM ends depends on where it begins:
-``first_hmm`` begins at a bigram model of classes of tokens, which on text is better than what ten passes make of random
-tables (docs/decoding/probabilistic.md).
+initial states, transitions and emissions, and normalizes them. No pass lowers the likelihood (with ``smoothing``, the
+likelihood times that of the pseudo-observations). The result of EM depends on its starting point. ``first_hmm`` starts
+from a bigram model of token classes, which on text is better than the result of ten passes from random tables
+(docs/decoding/probabilistic.md).
 
 Cost of a pass: two products of (tokens, H) with (H, H) and one of (H, tokens) with (tokens, H); memory rows · length ·
 H numbers for a batch, besides the counts, which are as large as the model.
 
-Rejected: gradient descent on the logarithms (a learning rate to choose, and no monotony); online EM with a decaying
-step (it pays when samples do not fit into memory; 2 million of 32 tokens are half a gigabyte).
+Rejected: gradient descent on the logarithms (a learning rate to choose, and no monotonicity); online EM with a decaying
+step (useful if samples do not fit into memory; 2 million of 32 tokens are half a gigabyte).
 
 Source: Rabiner, "A tutorial on hidden Markov models" (1989), section III.C; Zhang et al., Ctrl-G (2024), for the
 distillation.
@@ -33,12 +33,12 @@ from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _NOISE = 0.1
-"""Share of the first tables that is not the class bigrams': EM moves no probability away from zero."""
+"""The share of noise in the initial tables: EM never makes a zero probability positive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A trained model, and for each pass the mean log-likelihood per token (natural) before it."""
+    """A trained model, and the mean log-likelihood per token (natural) before each pass."""
 
     hmm: Hmm
     log_likelihoods: list[float]
@@ -46,7 +46,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Expected counts of one pass: of first states (H,), transitions (H, H) and emissions (V, H)."""
+    """Expected counts of one pass: of initial states (H,), transitions (H, H) and emissions (V, H)."""
 
     initial: torch.Tensor
     transition: torch.Tensor
@@ -64,12 +64,13 @@ def train_hmm(
     smoothing: float = 0.1,
     batch_rows: int = 64,
 ) -> Training:
-    """Improve ``hmm`` by expectation maximization, on its own device, on the rows of ``tokens`` (rows, T).
+    """Improve ``hmm`` by expectation maximization on the rows of ``tokens`` (rows, T), on its own device.
 
-    ``lengths``: how many tokens of each row count (default: all). Ends after ``passes``, or when a pass raised the mean
-    log-likelihood per token by less than ``tolerance``. ``smoothing``: imaginary observations per row of each table,
-    spread evenly; positive, it keeps every probability positive. ``batch_rows``: rows at a time, which bounds memory
-    and changes nothing else. Raises ``HmmError`` where there is nothing to learn from, or a row is impossible.
+    ``lengths``: the number of tokens of each row that are used (default: all). Stops after ``passes``, or when a pass
+    raised the mean log-likelihood per token by less than ``tolerance``. ``smoothing``: pseudo-observations per row of
+    each table, spread evenly; if positive, every probability stays positive. ``batch_rows``: rows processed together;
+    this bounds memory and does not change the result. Raises ``HmmError`` if there are no tokens, or if a row has
+    probability zero.
     """
     tokens, lengths = hmm.padded(tokens, lengths)
     total = int(lengths.sum())
@@ -146,12 +147,12 @@ def first_hmm(
     generator: torch.Generator | None = None,
     vocabulary: str | None = None,
 ) -> Hmm:
-    """A model to begin the training with, made from the same rows.
+    """An initial model for the training, made from the same rows.
 
-    Tokens that occur are dealt out to the hidden states by frequency (several to a state, or several states to a
-    token, as their numbers ask); a state emits its tokens as often as they occur, and follows another one as often as
-    its tokens do. A tenth of each table is spread evenly, and the transitions are blurred at random, so that equal
-    states can part. On the device of ``tokens``. Memory: two tables of (V, H).
+    Tokens that occur are assigned to hidden states by frequency (several tokens to one state, or several states to one
+    token, depending on the numbers). A state emits its tokens in proportion to their frequency, and follows another
+    state as often as its tokens follow the other's. A tenth of each table is spread evenly, and the transitions are
+    perturbed at random to break symmetries. On the device of ``tokens``. Memory: two tables of (V, H).
     """
     rough = Hmm.random(hidden_size, vocab_size, sharpness=0.0).to(tokens.device)
     tokens, lengths = rough.padded(tokens, lengths)
@@ -190,11 +191,11 @@ def draw_samples(
     vocabulary: Vocabulary,
     generator: torch.Generator | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """``count`` continuations of each prompt, drawn from the model token by token without a constraint.
+    """``count`` unconstrained continuations of each prompt, sampled from the model.
 
     Returns tokens (prompts · count, max_new_tokens) in order of the prompts, and lengths: a row ends after its first
-    end token of ``vocabulary``, and what stands behind is padding. Ids that the model scores beyond the vocabulary are
-    never drawn. ``generator``: of the model's device.
+    end token of ``vocabulary``, and the rest is padding. Ids that the model scores beyond the vocabulary are never
+    drawn. ``generator``: on the model's device.
     """
     language_model = as_language_model(model)
     if language_model.width < len(vocabulary):
@@ -240,10 +241,10 @@ def distil_hmm(
     batch_prompts: int = 16,
     **training: Any,
 ) -> Training:
-    """A hidden Markov model of what ``model`` writes after the prompts: ``count`` samples of each, then EM.
+    """A hidden Markov model of the text that ``model`` writes after the prompts: ``count`` samples of each, then EM.
 
-    Samples are drawn by ``draw_samples`` for ``batch_prompts`` prompts at a time; ``training``: options of
-    ``train_hmm``. The model knows its vocabulary, so that it cannot be used with another one by mistake.
+    Samples are drawn by ``draw_samples`` for ``batch_prompts`` prompts at a time. ``training``: options of
+    ``train_hmm``. The result stores its vocabulary, so that using it with another one raises an error.
     """
     every: Sequence[Sequence[int]] | torch.Tensor = prompts
     parts = [

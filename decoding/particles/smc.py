@@ -1,27 +1,28 @@
-"""Sequential Monte Carlo: weighted samples of what a language model would write, given that a constraint is met.
+"""Sequential Monte Carlo: weighted samples of a language model's texts, conditioned on a constraint.
 
 The target is the posterior p(x | x accepted) ∝ p_lm(x) · 1{x accepted}, over texts of n tokens, or of up to n with
-their end token. Masking alone samples something else: where the mask leaves little of the model's probability nothing
-makes up for it later. k particles do: each draws its next token from a *proposal* q (``proposals.py``) and multiplies
-its weight by p_lm(x) / q(x); when the weights have become too unequal, particles are resampled. For q ∝ p_lm · m the
-factor is Σ_x p_lm(x) m(x), whatever was drawn; for P-GCD it is Z / g(x), with g the look-ahead and Z = Σ_x p_lm(x)
-g(x). The mean of the weights estimates the evidence Σ p_lm(x) · 1{x accepted} without bias, for every proposal,
-resampling scheme and number of particles; the weighted particles approach the posterior as k grows.
+their end token. Masking alone samples from another distribution: if a mask leaves little of the model's probability,
+nothing compensates for it later. Here k particles are run. Each draws its next token from a *proposal* q
+(``proposals.py``) and multiplies its weight by p_lm(x) / q(x); when the weights have become too unequal, particles are
+resampled. For q ∝ p_lm · m the factor is Σ_x p_lm(x) m(x), whatever was drawn; for P-GCD it is Z / g(x), with g the
+look-ahead and Z = Σ_x p_lm(x) g(x). The mean of the weights is an unbiased estimate of the evidence Σ p_lm(x) · 1{x
+accepted}, for every proposal, resampling scheme and number of particles; the weighted particles converge to the
+posterior as k grows.
 
-With P-GCD a particle's weight falls exactly when it takes a token that leads to acceptance, and would be resampled
-away. So resampling looks at weight times *potential*, p_hmm(accepted | particle): with a perfect hidden Markov model
-all are equal then. What a particle is given in advance is divided out again, and no weight that is returned has it.
+With P-GCD the weight of a particle decreases exactly when it takes a token that leads to acceptance, so it would be
+resampled away. So resampling uses weight times *potential*, p_hmm(accepted | particle): with a perfect hidden Markov
+model all of these are equal. The potential is divided out again, and no returned weight contains it.
 
-A particle that took an end token is finished: it stays, with its weight, and is resampled with the others, but the
-model is not asked about it any more. A local mask (LCD) can leave a particle without any token, or incomplete after n
-of them: such a particle has the weight zero. Where all have, the evidence is estimated as zero.
+A particle that took an end token is finished: it keeps its weight and is resampled with the others, but the model is
+not called for it any more. A local mask (LCD) can leave a particle without any token, or incomplete after n of them;
+its weight is then zero. If all weights are zero, the evidence estimate is zero.
 
-Cost: one prompt run for each prompt, then one model call a step for all particles of all prompts that are not
-finished, and one gather of the cache in steps that resample. Rejected: resampling in every step (variance without
-need), particles as objects of their own (a model call each).
+Cost: one prompt run for each prompt, then one model call for each step for all unfinished particles of all prompts, and
+one gather of the cache in steps that resample. Rejected: resampling in every step (unnecessary variance), particles as
+separate objects (a model call each).
 
-Source: "Mitigating bias in locally constrained decoding via tractable proposals"; Naesseth, Lindsten, Schön,
-"Elements of sequential Monte Carlo" (2019), chapters 2 and 3.
+Source: "Mitigating bias in locally constrained decoding via tractable proposals"; Naesseth, Lindsten, Schön, "Elements
+of sequential Monte Carlo" (2019), chapters 2 and 3.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Particles(Generations):
         return self.log_weights.softmax(0)
 
     def distribution(self) -> dict[tuple[int, ...], float]:
-        """The estimated posterior: each different sequence of positive weight, and its share."""
+        """The estimated posterior: the probability of each distinct sequence with positive weight."""
         found: dict[tuple[int, ...], float] = {}
         for row, weight in zip(self.rows, self.weights.tolist(), strict=True):
             if weight > 0:
@@ -84,8 +85,10 @@ class Particles(Generations):
         return found
 
     def draw(self, count: int = 1, generator: torch.Generator | None = None) -> list[list[int]]:
-        """So many particles, drawn in proportion to their weights: approximate samples of the posterior. Raises
-        ``ParticleError`` where no particle was accepted."""
+        """``count`` particles, drawn in proportion to their weights: approximate samples of the posterior.
+
+        Raises ``ParticleError`` if no particle was accepted.
+        """
         if self.log_evidence == -math.inf:
             raise ParticleError(
                 "no particle was accepted, so there is none to draw: use more particles, or a proposal that knows the "
@@ -118,18 +121,18 @@ def smc(
 ) -> list[Particles]:
     """``particles`` weighted samples for each prompt, of at most, or exactly, ``max_new_tokens`` tokens.
 
-    ``model``: what ``as_language_model`` takes (``width`` for plain functions). ``automata``: one for all prompts, or
-    one for each; with stacks for "lcd" and "gcd", of canonical tokenizations too, but for "gcd" not of exact lengths.
-    ``proposal``: "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what
-    the model writes after its prompts; or finished products of the automata with it, to be used again and again.
-    ``corrected``, ``potentials``, ``defensive``: of P-GCD; see ``HmmProduct.log_weights``, above, and ``ProductRows``:
-    the share of tokens that are drawn as for GCD, against look-aheads that are wrong. ``ess_threshold``: particles of a
-    prompt are resampled after a step where their effective number is below this share of k; 0 never, 1 (nearly)
-    always. ``generator``: of the model's device.
+    ``model``: an argument of ``as_language_model`` (with ``width`` for plain functions). ``automata``: one for all
+    prompts, or one for each. "lcd" and "gcd" also accept push-down automata and canonical tokenizations, but "gcd" does
+    not accept exact lengths of the latter. ``proposal``: "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov
+    model of the model's output after its prompts, over the same vocabulary; or finished products of the automata with
+    it, for reuse. ``corrected``, ``potentials``, ``defensive``: options of P-GCD; see ``HmmProduct.log_weights``, the
+    module, and ``ProductRows``. ``defensive`` is the share of tokens that are drawn as in GCD, as a safeguard against
+    wrong look-aheads. ``ess_threshold``: particles of a prompt are resampled after a step if their effective sample
+    size is below this share of k; 0 never, 1 (nearly) always. ``generator``: on the model's device.
 
-    Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
-    works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
-    lacks its model. Later, ``LogitsError`` where the model's scores are no distribution.
+    Raises, before the model is called: ``TokenBudgetError`` if no text fits, with the least feasible number of tokens;
+    ``VocabularyMismatchError``; ``ParticleError`` for inconsistent options; ``HmmError`` if "p-gcd" has no ``hmm``.
+    Later: ``LogitsError`` if the model's scores are not a distribution.
     """
     if particles < 1 or max_new_tokens < 0 or not (0 <= ess_threshold <= 1 and 0 <= defensive <= 1):
         raise ParticleError(

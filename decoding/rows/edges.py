@@ -1,20 +1,21 @@
-"""Finite automata over tokens as edges and matrices: one edge for each pair of states, with its set of tokens.
+"""Finite automata over tokens as edges and incidence matrices: one edge for each pair of states, with its set of
+tokens.
 
-Globally constrained decoding works on an automaton as three incidence matrices ("Mitigating bias in locally constrained
-decoding via tractable proposals", definition 3.2): ``T_out`` (S, E) says which edges leave a state, ``T_in`` (E, S)
-where they arrive, and ``B_f`` (E, V) which tokens they bear. ``TokenEdges`` is that: of a token automaton
+Globally constrained decoding represents an automaton by three incidence matrices ("Mitigating bias in locally
+constrained decoding via tractable proposals", definition 3.2): ``T_out`` (S, E) for the source of each edge, ``T_in``
+(E, S) for its target, and ``B_f`` (E, V) for its tokens. ``TokenEdges`` is this representation, of a token automaton
 (``from_automaton``) or of arcs, deterministic or not (``from_arcs``).
 
-Data. Edges are sorted by source and target; ``source`` and ``target`` are T_out and T_in. Many edges bear the same
-tokens (all places within a string do), so each different token set is kept once, as a row of a CSR matrix, and
-``label`` says which one an edge bears: B_f = rows of ``token_sets`` taken by ``label``. Sums over the tokens of all
-edges are then made once a set, not once an edge.
+Data. Edges are sorted by source and target; ``source`` and ``target`` are T_out and T_in. Many edges have the same
+tokens (all positions within a string do), so each distinct token set is stored once, as a row of a CSR matrix, and
+``label`` is the number of each edge's set: B_f = rows of ``token_sets`` taken by ``label``. Sums over the tokens of all
+edges are then computed once for each set, not once for each edge.
 
-Invariants: no two edges have the same source and target; no set is empty; sets are different, their tokens ascending.
+Invariants: no two edges have the same source and target; no set is empty; sets are distinct, their tokens ascending.
 
-Cost. One walk of the vocabulary a state, and memory for the different sets, 8 bytes a token: of Tekken's 131,072 tokens
-and a JSON string of up to 30 characters 1.5 s, 243 states, 1,735 edges, 81 sets with 129,710 tokens in all. Rejected:
-arcs as they are, one a token, millions there.
+Cost. One walk of the vocabulary for each state, and 8 bytes for each token of the distinct sets. Example: Tekken's
+131,072 tokens and a JSON string of up to 30 characters take 1.5 s and give 243 states, 1,735 edges, 81 sets with
+129,710 tokens in all. Rejected: one arc for each token, which would be millions there.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TokenEdges:
-    """An automaton over the tokens 0..V-1, with one edge for each pair of states that has any. Read only.
+    """An automaton over the tokens 0..V-1, with one edge for each pair of connected states. Read-only.
 
     ``start``: bool (S,), the initial states. ``accepting``: bool (S,). ``source``, ``target``, ``label``: int64 (E,),
-    for each edge its states and the number of its token set. ``offsets``: int64 (D + 1,), ``tokens``: int64; set d is
+    the states of each edge and the number of its token set. ``offsets``: int64 (D + 1,), ``tokens``: int64; set d is
     ``tokens[offsets[d] : offsets[d + 1]]``. ``num_tokens``: V.
 
-    End tokens are on edges only after ``with_end``: acceptance stands for them, as in ``TokenAutomaton.arcs()``.
+    End tokens are on edges only after ``with_end``: acceptance takes their place, as in ``TokenAutomaton.arcs()``.
     """
 
     start: npt.NDArray[np.bool_]
@@ -76,8 +77,8 @@ class TokenEdges:
     def from_automaton(cls, automaton: TokenAutomaton) -> TokenEdges:
         """The edges of a token automaton's reachable states; state 0 is its start. Deterministic.
 
-        Within ``automaton.budget``. Raises ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` where
-        no token sequence is accepted, ``BudgetExceeded``.
+        Within ``automaton.budget``. Raises ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` if no
+        token sequence is accepted, ``BudgetExceeded``.
         """
         native, budget = automaton.native, automaton.budget
         if automaton.is_pushdown:
@@ -119,10 +120,11 @@ class TokenEdges:
         num_tokens: int,
         budget: Budget | None = None,
     ) -> TokenEdges:
-        """Of arcs (source, token, target), deterministic or not: triples, or three arrays. Repeated arcs count once.
+        """The edges of arcs (source, token, target), deterministic or not: triples, or three arrays. Repeated arcs
+        count once.
 
-        Raises ``ConstraintError`` for a state that is not one of ``num_states``, ``TokenIdError`` for a token outside
-        the vocabulary, ``BudgetExceeded``. O(arcs log arcs).
+        Raises ``ConstraintError`` for a state outside ``num_states``, ``TokenIdError`` for a token outside the
+        vocabulary, ``BudgetExceeded``. O(arcs log arcs).
         """
         try:
             if isinstance(arcs, tuple) and len(arcs) == 3 and not isinstance(arcs[0], tuple):
@@ -155,17 +157,17 @@ class TokenEdges:
 
     @property
     def num_states(self) -> int:
-        """S."""
+        """The number of states, S."""
         return len(self.accepting)
 
     @property
     def num_edges(self) -> int:
-        """E."""
+        """The number of edges, E."""
         return len(self.source)
 
     @property
     def num_sets(self) -> int:
-        """D, the number of different token sets."""
+        """The number of distinct token sets, D."""
         return len(self.offsets) - 1
 
     @checked
@@ -176,12 +178,13 @@ class TokenEdges:
 
     @checked
     def with_end(self, end_tokens: Sequence[int], *, needed: bool = False) -> TokenEdges:
-        """With the end tokens on edges: from accepting states to one more state, the last, which is accepting and goes
-        on with ``end_tokens[0]``, as padding.
+        """The automaton with end tokens on edges.
 
-        So the sequences of exactly n tokens are the texts of at most n tokens, padded: the exact-length machinery then
-        serves budgets (``at_most``). A text of n tokens needs no end token. With ``needed`` it does, and there is no
-        padding: the sequences of exactly n tokens are the texts of n - 1 tokens, each with its end token.
+        They lead from accepting states to one more state, the last one, which is accepting and has a loop of
+        ``end_tokens[0]`` as padding. So the sequences of exactly n tokens are the texts of at most n tokens, padded,
+        and the exact-length algorithms also implement budgets (``at_most``). A text of n tokens needs no end token.
+        With ``needed`` it does, and there is no padding: the sequences of exactly n tokens are the texts of n - 1
+        tokens, each with its end token.
         """
         for bad in [token for token in end_tokens if not 0 <= token < self.num_tokens]:
             raise TokenIdError(f"token id {bad} lies outside the vocabulary of {self.num_tokens} tokens")
@@ -199,7 +202,7 @@ class TokenEdges:
 
     @cached_property
     def is_deterministic(self) -> bool:
-        """Whether there is one initial state, and no state has a token on two edges."""
+        """Whether there is one initial state, and no state has two edges with the same token."""
         if np.count_nonzero(self.start) != 1:
             return False
         counts = np.bincount(self.source, self._lengths(), self.num_states)
@@ -211,9 +214,9 @@ class TokenEdges:
 
     @checked
     def is_unambiguous(self, budget: Budget | None = None) -> bool:
-        """Whether no token sequence is accepted along two different ways: then sums over ways are sums over sequences.
+        """Whether no token sequence has two accepting paths. Then sums over paths are sums over sequences.
 
-        Two ways at once are walked in the product of the automaton with itself, O(E²) at worst within ``budget``.
+        Decided on the product of the automaton with itself, O(E²) in the worst case, within ``budget``.
         """
         if self.is_deterministic:
             return True
@@ -251,8 +254,9 @@ class TokenEdges:
 
     @checked
     def reachability(self, length: int) -> npt.NDArray[np.bool_]:
-        """β of exact lengths: bool (length + 1, S); entry (r, s) says whether some sequence of exactly r tokens leads
-        from s to acceptance. O(length * E)."""
+        """β for exact lengths: bool (length + 1, S); entry (r, s) is True if some sequence of exactly r tokens leads
+        from s to acceptance. O(length * E).
+        """
         whole("TokenEdges.reachability", "length", length, 0)
         beta = np.zeros((length + 1, self.num_states), np.bool_)
         beta[0] = self.accepting
@@ -262,8 +266,11 @@ class TokenEdges:
 
     @checked
     def completing(self, tokens: int, *, exact: bool, name: str) -> npt.NDArray[np.bool_]:
-        """``reachability(tokens)``, where some text has ``tokens`` tokens. Raises ``TokenBudgetError``, naming the
-        numbers next to it that work, where none has. ``exact`` and ``name``, of the automaton, are for the message."""
+        """``reachability(tokens)``, after a check that some text has ``tokens`` tokens.
+
+        Otherwise raises ``TokenBudgetError``, which names the nearest feasible numbers. ``exact`` and ``name`` (of the
+        automaton) are used in the message.
+        """
         beta = self.reachability(tokens)
         if not (beta[tokens] & self.start).any():
             less = np.flatnonzero((beta & self.start).any(axis=1)).tolist()
@@ -300,7 +307,7 @@ class TokenEdges:
     def out_matrix(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        """T_out: sparse CSR of shape (S, E), 1 where an edge leaves a state."""
+        """T_out: sparse CSR of shape (S, E), 1 at the source state of each edge."""
         offsets = np.searchsorted(self.source, np.arange(self.num_states + 1))
         return _csr(offsets, np.arange(self.num_edges), (self.num_states, self.num_edges), device, dtype)
 
@@ -308,7 +315,7 @@ class TokenEdges:
     def in_matrix(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        """T_in: sparse CSR of shape (E, S), 1 where an edge arrives."""
+        """T_in: sparse CSR of shape (E, S), 1 at the target state of each edge."""
         return _csr(
             np.arange(self.num_edges + 1), self.target, (self.num_edges, self.num_states), device, dtype
         )
@@ -317,15 +324,18 @@ class TokenEdges:
     def token_sets(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        """The different token sets: sparse CSR of shape (D, V). Row ``label[e]`` is row e of B_f."""
+        """The distinct token sets: sparse CSR of shape (D, V). Row ``label[e]`` is row e of B_f."""
         return _csr(self.offsets, self.tokens, (self.num_sets, self.num_tokens), device, dtype)
 
     @checked
     def sets_by_token(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        """The transpose of ``token_sets``, by rows: sparse CSR of shape (V, D). Its product with a dense matrix is the
-        fast one: 2 ms where that of a dense matrix with ``token_sets`` takes 400 (4 rows, 1.2 million tokens)."""
+        """The transpose of ``token_sets``, by rows: sparse CSR of shape (V, D).
+
+        Its product with a dense matrix is the fast one: 2 ms, where the product of a dense matrix with ``token_sets``
+        takes 400 (4 rows, 1.2 million tokens).
+        """
         labels = np.repeat(np.arange(self.num_sets), np.diff(self.offsets))
         counts = np.bincount(self.tokens, minlength=self.num_tokens)
         offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -336,7 +346,7 @@ class TokenEdges:
     def label_matrix(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        """B_f: sparse CSR of shape (E, V), 1 where an edge bears a token. ``token_sets`` has less repetition."""
+        """B_f: sparse CSR of shape (E, V), 1 for each token of an edge. ``token_sets`` avoids the repetition."""
         lengths = self._lengths()
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         columns = [self.set_of(int(d)) for d in self.label]

@@ -1,31 +1,30 @@
-"""Automata-guided beam search (ABS): what a beam of k finds likeliest in a constraint, with a push towards its end.
+"""Automata-guided beam search (ABS): beam search within a constraint, with scores that favour progress to acceptance.
 
-A beam search whose candidates are masked by the constraint within the tokens that are left, so that no beam can die,
-and whose scores favour tokens that bring the text nearer to acceptance, the more so the fewer tokens are left. At step
-t of T, a row at distance d (in tokens, on the composed token automaton) scores
+The candidates are masked by the constraint within the remaining tokens, so that no beam can die. Scores favour tokens
+that reduce the distance to acceptance, and the more so the fewer tokens are left. At step t of T, a row at distance d
+(in tokens, on the composed token automaton) has the scores
 
     pushed(x) = alpha * max_y log p(y) + (1 - alpha) * log p(x)     where x reduces d,      log p(x)     elsewhere
     alpha     = alpha_min + (1 - alpha_min) * min(1, (d / (T - t)) ** gamma),               1 where T - t = 0 < d
 
-Sums of ``pushed`` decide which k rows go on; what comes back is ranked by the true log-probability, unless the pushed
-one is asked for. With ``alpha_min=0, gamma=inf`` nothing is pushed before the budget forces it.
+Sums of ``pushed`` select the k rows that continue. Results are ranked by the true log-probability, or by the pushed
+score on request. With ``alpha_min=0, gamma=inf`` nothing is pushed before the budget forces it.
 
-Rules. The search begins with one live row a prompt, and extends distinct rows by distinct tokens, so no two rows are
-ever equal. An end token ends a row if it is among the k best candidates of its prompt, and is scored as the token that
-it is; the k best others go on. A text of all T tokens is complete without an end token. Ranking divides by
-``length ** length_penalty``. A prompt is settled when no live row can still beat what was found: stopping early changes
-no result.
+Rules. The search starts with one live row for each prompt, and extends distinct rows by distinct tokens, so no two rows
+are ever equal. An end token ends a row if it is among the k best candidates of its prompt, and has its own score; the k
+best other candidates continue. A text of all T tokens is complete without an end token. Ranking divides by ``length **
+length_penalty``. A prompt is settled when no live row can beat the sequences that were found: stopping early does not
+change the result.
 
-Invariant (soundness, for every k >= 1): each live row has an accepted completion within the tokens left, since the
-masks admit nothing else; so each step leaves each prompt a live row or a finished one, and the last step finishes all.
-With k as large as the number of prefixes nothing is pruned, and the result is the exact constrained maximum.
+Invariant (soundness, for every k >= 1): each live row has an accepted completion within the remaining tokens, since the
+masks allow nothing else. So after each step each prompt has a live row or a finished one, and the last step finishes
+all. If k is at least the number of prefixes, nothing is pruned, and the result is the exact constrained maximum.
 
-Cost of a step with R live rows: one call of the model, and over (R, V) scores a softmax, one or two masks, two passes
-for the push where some row is away from acceptance, and a top-k; R * k candidates behind it. No loop over the
-vocabulary.
+Cost of a step with R live rows: one call of the model; over (R, V) scores a softmax, one or two masks, two passes for
+the push if some row is not accepting, and a top-k; then R * k candidates. No loop over the vocabulary.
 
 Source: "ABS: enforcing constraint satisfaction on generated sequences via automata-guided beam search".
-docs/decoding/beam-search.md says where this departs from the paper, and why.
+docs/decoding/beam-search.md lists the differences from the paper and their reasons.
 """
 
 from __future__ import annotations
@@ -49,17 +48,17 @@ except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 _MOST_PUSH = 1 - 2**-20
-"""Alpha stays below 1, so that of pushed tokens the likelier one wins."""
+"""Upper bound of alpha. It is below 1, so that among pushed tokens the more likely one wins."""
 
 _MOST_POWER = 150
 _MOST_LOG = _MOST_POWER * math.log(10)
-"""A divisor of sums stays far inside of what a float holds, and so does what it divides."""
+"""Bound that keeps the divisor of a ranking score, and the quotient, well within the range of a float."""
 
 _BLOCK = 128
-"""Candidates are looked for in blocks of so many scores."""
+"""Block size, in scores, of the search for candidates."""
 
 _IMPOSSIBLE = -1e6
-"""The log-probability by which rows are ranked among each other where the model gives every allowed token none."""
+"""The log-probability that ranks rows if the model gives every allowed token probability zero."""
 
 
 class _Hypothesis(NamedTuple):
@@ -131,19 +130,20 @@ def automata_beam_search(
     num_return_sequences: int = 1,
     width: int | None = None,
 ) -> list[list[Generation]]:
-    """Of each prompt up to ``num_return_sequences`` different sequences of its constraint, best first: at least one,
-    and fewer than asked for only where the search met fewer.
+    """The best ``num_return_sequences`` distinct sequences for each prompt, best first.
+
+    At least one sequence is returned; fewer than requested only if the search met fewer.
 
     ``model``: a causal transformers model, a function from ids to scores (with the ``width`` of its scores), or a
-    ``LanguageModel``. ``prompts``: token ids, of any lengths; a function may have empty ones. ``automata``: one for all
-    prompts, or one for each; or rows that were started for them, with this length (``rows.tensor_rows.TensorRows`` of
-    nondeterministic automata). ``max_new_tokens``: the most tokens after the prompt, its end token counted; with
-    ``length="exact"`` just as many, without end token unless ``count_end`` (``rows.reach_rows``).
+    ``LanguageModel``. ``prompts``: token ids, of any lengths; for a function they may be empty. ``automata``: one for
+    all prompts, or one for each; or rows that were started for them with this length (``rows.tensor_rows.TensorRows``
+    for nondeterministic automata). ``max_new_tokens``: maximum number of tokens after the prompt, including the end
+    token; with ``length="exact"`` exactly this many, without end token unless ``count_end`` (``rows.reach_rows``).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
-    ``TokenBudgetError``, with a ``max_new_tokens`` that works, ``VocabularyMismatchError``, ``ModelError``. Later:
-    ``LogitsError`` for scores that are no distribution. Where the model gives every allowed token the probability 0,
-    sequences come back all the same, with ``log_prob`` -inf.
+    ``TokenBudgetError``, with a feasible ``max_new_tokens``, ``VocabularyMismatchError``, ``ModelError``. Later:
+    ``LogitsError`` for scores that are not a distribution. If the model gives every allowed token probability zero,
+    sequences are still returned, with ``log_prob`` -inf.
     """
     options = _Options(
         num_beams=num_beams,

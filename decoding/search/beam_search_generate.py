@@ -2,10 +2,11 @@
 
 ``model.generate(..., custom_generate=automata_beam_generate(automaton))``.
 
-transformers has no hook for a scorer in its beam search, but hands a whole generation to ``custom_generate``. What it
-prepared is taken from there: the prompts without their left padding, ``num_beams``, ``num_return_sequences``,
-``max_new_tokens``, ``length_penalty`` and ``return_dict_in_generate`` of the generation config. What the search cannot
-honour (other logits processors, other stopping criteria, embeddings instead of ids) is refused, not ignored.
+transformers has no hook for a scorer in its beam search, but it can delegate the whole generation to
+``custom_generate``. The search uses what transformers prepared: the prompts without their left padding, and from the
+generation config ``num_beams``, ``num_return_sequences``, ``max_new_tokens``, ``length_penalty`` and
+``return_dict_in_generate``. Options that the search cannot honour (other logits processors, other stopping criteria,
+embeddings instead of ids) raise an error.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 
 _KNOWN = {"attention_mask", "position_ids", "token_type_ids", "past_key_values"}
-"""Tensors and caches that follow from the prompts: the search makes its own."""
+"""Tensors and caches that are derived from the prompts: the search creates its own."""
 
 
 @checked_but("automata")
@@ -48,12 +49,13 @@ def automata_beam_generate(
     gamma: float = 1.0,
     rank_by: Literal["log_prob", "pushed"] = "log_prob",
 ) -> Callable[..., Any]:
-    """A function for ``generate(custom_generate=...)`` that searches by ``automata_beam_search``; options as there.
+    """A function for ``generate(custom_generate=...)`` that searches by ``automata_beam_search``, with the same
+    options.
 
     ``generate`` then returns ids of shape (prompts * num_return_sequences, length), padded on the right by the
     generation config's pad token, or the first end token; with ``return_dict_in_generate`` also ``sequences_scores``,
-    what sequences are ranked by. ``length_penalty`` is the config's: 1 by default. Where a prompt has fewer sequences
-    than asked for, the rest of its rows have the prompt alone and a score of -inf.
+    the ranking scores. ``length_penalty`` is the config's: 1 by default. If a prompt has fewer sequences than
+    requested, its remaining rows contain the prompt only and have a score of -inf.
     """
 
     check_compiled(automata)

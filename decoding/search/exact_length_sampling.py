@@ -1,12 +1,12 @@
-"""Sampling under globally constrained decoding: every text drawn is whole, within or of exactly n tokens.
+"""Sampling under globally constrained decoding: every text is complete, with at most or exactly n tokens.
 
-Each token is drawn from the model's distribution, with what the masks forbid left out and the rest renormalized:
-q(x_t | x_<t) ∝ p(x_t | x_<t) · m_t(x_t). That is no sample of the model's distribution given the constraint: the
-renormalization is local. The incremental weight that corrects it is what the masks let pass, Σ_x p(x) · m_t(x), and
-``log_weight`` is the sum of its logarithms: log p - log q. Weighted by it, samples estimate what the posterior gives
-without bias; ``smc`` resamples along the way.
+Each token is drawn from the model's distribution, restricted to the tokens that the mask allows and renormalized: q(x_t
+| x_<t) ∝ p(x_t | x_<t) · m_t(x_t). This is not a sample from the model's distribution given the constraint, because the
+renormalization is local. The incremental weight that corrects it is the allowed mass, Σ_x p(x) · m_t(x), and
+``log_weight`` is the sum of its logarithms: log p - log q. Weighted by it, samples give unbiased estimates of the
+unnormalized posterior; ``smc`` also resamples along the way.
 
-Cost of a step: one call of the model over all rows that are not finished, a softmax, a mask, a draw.
+Cost of a step: one call of the model over all unfinished rows, a softmax, a mask, a draw.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def exact_length_sample(
     generator: torch.Generator | None = None,
     width: int | None = None,
 ) -> list[Generation]:
-    """A sample for each prompt, with ``log_prob`` and ``log_weight``. Repeat a prompt for several.
+    """A sample for each prompt, with ``log_prob`` and ``log_weight``. Repeat a prompt for several samples.
 
-    Arguments and errors are those of ``automata_beam_search``; ``generator`` draws, and must be on the model's device.
-    Raises ``LogitsError`` where the model gives every allowed token the probability 0.
+    Arguments and errors are those of ``automata_beam_search``. ``generator``: the random generator, on the model's
+    device. Raises ``LogitsError`` if the model gives every allowed token probability zero.
     """
     if max_new_tokens < 0:
         raise DecodingError(f"max_new_tokens={max_new_tokens} is out of range: it must be not negative")

@@ -1,23 +1,23 @@
-"""The plain loop of constrained decoding, with runs that leave no choice appended without calls of the model.
+"""``generate``: the plain loop of constrained decoding, with optional jump-forward over forced tokens.
 
-A step masks the scores, chooses a token, and lets the model score what follows. Where a constraint leaves one way on,
-there is nothing to choose: ``jump_forward=True`` appends all tokens without an alternative at once, and the model sees
-them in the call that it makes anyway for the next choice. What is generated, and with what probability, stays the same.
+A step masks the scores, chooses a token, and lets the model score the next position. Where the constraint allows only
+one token, there is no choice. ``jump_forward=True`` appends all such tokens at once, and the model reads them in the
+call that it makes for the next choice anyway. The generated text and its probability stay the same.
 
-Tokens without an alternative are rare, though, where bytes are: a certain text can be cut into tokens in many ways.
-``jump_forward="canonical"`` appends certain *bytes*, cut as the tokenizer cuts them. The token just chosen, which the
-model has not seen yet, is cut anew with what follows it where the tokenizer would merge the two. The last tokens of a
-run are left to the model where one token could span them and what comes. This does change the distribution: of all
-tokenizations of a certain text the canonical one is taken, on which the model was trained. A constraint compiled with
-``tokenization="canonical"`` has it exactly, by ``jump_forward=True``.
+Forced tokens are rare, even where the bytes are forced, because a forced text has many tokenizations.
+``jump_forward="canonical"`` appends forced *bytes*, tokenized as the tokenizer does. The last chosen token, which the
+model has not read yet, is retokenized together with the forced bytes if the tokenizer would merge them. The last tokens
+of a run are left to the model if one token could span them and the following text. This changes the distribution: of
+all tokenizations of a forced text only the canonical one is used, on which the model was trained. A constraint compiled
+with ``tokenization="canonical"`` has exactly the canonical sequences, with ``jump_forward=True``.
 
-Invariant: every row is accepted by its matcher token by token, and is complete where ``max_new_tokens`` ends it. Rows
-that are finished leave the batch. Cost per step: one call of the model over what the rows took (in a batch, padded to
-the longest run), a mask and an advance a row. Rejected: going back behind the last choice, which would throw calls of
-the model away.
+Invariant: every row is accepted by its matcher token by token, and is complete when ``max_new_tokens`` ends it.
+Finished rows leave the batch. Cost per step: one call of the model over the new tokens of the rows (in a batch, padded
+to the longest run), and a mask and an advance for each row. Rejected: retokenizing earlier choices, which would discard
+calls of the model.
 
 Source: Zheng et al., "SGLang: Efficient execution of structured language model programs" (2024), section 4, and its
-"jump-forward decoding", which tokenizes anew as well.
+"jump-forward decoding", which retokenizes as well.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 Encode: TypeAlias = Callable[[bytes], Sequence[int]]
-"""From a text, in UTF-8, to the tokens that the tokenizer makes of it; without special ones."""
+"""A tokenizer: from a text, in UTF-8, to its token ids, without special tokens."""
 
 _CONTEXT = 4
-"""So many tokens before a run are cut anew with it, to see whether the tokenizer would merge any."""
+"""The number of tokens before a run that are retokenized with it, to detect merges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generations):
-    """What ``generate`` made, a ``Generation`` for each prompt; all texts are in the language.
+    """The result of ``generate``: a ``Generation`` for each prompt; all texts are in the language.
 
-    ``calls``: how often the model was called, prompts included. ``chosen``, ``forced``, ``replaced``: how many tokens
-    of all rows were chosen by the model, appended without it, and chosen but then cut anew.
+    ``calls``: the number of model calls, including the prompt's. ``chosen``, ``forced``, ``replaced``: the numbers of
+    tokens, of all rows, that were chosen by the model, appended without it, and chosen but then retokenized.
     """
 
     calls: int
@@ -94,15 +94,15 @@ def generate(
     generator: torch.Generator | None = None,
     width: int | None = None,
 ) -> Batch:
-    """Go on with each prompt by a text of the constraint's language, of at most ``max_new_tokens`` tokens.
+    """Continue each prompt with a text of the constraint's language, of at most ``max_new_tokens`` tokens.
 
-    ``model``: what ``as_language_model`` takes (``width`` for plain functions). ``prompts``: token ids, a row each.
-    ``automata``: one for all, or one for each prompt. ``encode``: for ``jump_forward="canonical"`` the tokenizer,
-    where the vocabulary does not know its own (``Vocabulary.split_pattern``).
+    ``model``: an argument of ``as_language_model`` (with ``width`` for plain functions). ``prompts``: token ids, one
+    row each. ``automata``: one for all, or one for each prompt. ``encode``: the tokenizer for
+    ``jump_forward="canonical"``, if the vocabulary does not have its own (``Vocabulary.split_pattern``).
 
-    Raises ``TokenBudgetError``, with the least number that suffices, where no text is so short,
-    ``VocabularyMismatchError``, ``ModelError``, ``DecodingError`` and ``TokenizationError`` before the first call of
-    the model; ``LogitsError`` where the model's scores leave nothing to choose.
+    Raises, before the first call of the model: ``TokenBudgetError``, with the least number that suffices, if no text is
+    short enough, ``VocabularyMismatchError``, ``ModelError``, ``DecodingError`` and ``TokenizationError``. Later:
+    ``LogitsError`` if the model's scores leave no token to choose.
     """
     language_model = as_language_model(model, width)
     sampling = Sampling(do_sample, temperature, top_k, top_p)

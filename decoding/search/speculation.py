@@ -1,15 +1,16 @@
-"""Speculative decoding under a constraint: a draft runs ahead, and one call of the target judges all of it.
+"""Speculative decoding under a constraint: a draft predicts several tokens, and one call of the target verifies all of
+them.
 
-Both sides are masked by the same masks and filtered by the same settings. A drafted token x is accepted with the
-probability min(1, p(x) / q(x)), p the target's distribution at its place and q the one it was drawn from; if it is
-rejected, what is left of p, max(0, p - q) normalised, is the target for the next sibling, whose q no longer has x.
-After the last sibling the token is drawn from what is left. So each token has exactly the distribution p, that of
-constrained sampling from the target alone, whatever the draft; greedily it is the target's best token.
+Draft and target use the same masks and the same sampling settings. A drafted token x is accepted with probability
+min(1, p(x) / q(x)), where p is the target's distribution at its position and q the one it was drawn from. If it is
+rejected, the residual max(0, p - q), normalized, is the target for the next sibling, whose q no longer contains x.
+After the last sibling the token is drawn from the residual. So each token has exactly the distribution p, that of
+constrained sampling from the target alone, whatever the draft; in greedy decoding it is the target's best token.
 
-Invariants. Both sessions hold the tokens that are settled, apart from a few at the end which the next call brings.
-Nothing is drawn that the constraint forbids, and the text is complete within ``max_new_tokens``. Cost of a round: one
-call of the target over the draft's tree, a call of the draft for each of its levels, one mask for each place that is
-looked at. Rejected: drawing siblings with replacement (a repeated sibling can never be accepted).
+Invariants. Both sessions hold the settled tokens, apart from a few at the end that the next call adds. No forbidden
+token is drawn, and the text is complete within ``max_new_tokens``. Cost of a round: one call of the target over the
+draft's tree, a call of the draft for each of its levels, one mask for each visited position. Rejected: drawing siblings
+with replacement (a repeated sibling can never be accepted).
 
 Sources: Leviathan, Kalman, Matias, "Fast inference from transformers via speculative decoding" (2023); trees and the
 rule for siblings: Miao et al., "SpecInfer" (2024), and without replacement Jeon et al., "Recursive speculative
@@ -42,11 +43,11 @@ except ImportError as error:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speculation(Generation):
-    """What ``speculative_generate`` made, and what that took.
+    """The result of ``speculative_generate``, with counters.
 
-    ``target_calls``, ``draft_calls``: of the models, the prompt's included. ``tried``, ``accepted``: by depth in the
-    draft, how often a drafted choice was judged, and how often one was accepted. ``forced``: tokens that had no
-    alternative.
+    ``target_calls``, ``draft_calls``: model calls, including the prompt's. ``tried``, ``accepted``: by depth in the
+    draft, how often a drafted choice was verified, and how often one was accepted. ``forced``: the number of tokens
+    without an alternative.
     """
 
     target_calls: int
@@ -57,12 +58,12 @@ class Speculation(Generation):
 
     @property
     def acceptance(self) -> float:
-        """The share of judged places where a drafted choice was accepted."""
+        """The share of verified positions at which a drafted choice was accepted."""
         return sum(self.accepted) / max(sum(self.tried), 1)
 
     @property
     def tokens_per_call(self) -> float:
-        """New tokens for each call of the target."""
+        """The number of new tokens per call of the target."""
         return len(self.tokens) / max(self.target_calls, 1)
 
 
@@ -82,14 +83,14 @@ def speculative_generate(
     generator: torch.Generator | None = None,
     width: int | None = None,
 ) -> Speculation:
-    """Go on with ``prompt`` by a text of the constraint's language, of at most ``max_new_tokens`` tokens.
+    """Continue ``prompt`` with a text of the constraint's language, of at most ``max_new_tokens`` tokens.
 
-    ``target``, ``draft``: what ``as_language_model`` takes (``width`` for plain functions); ``draft`` also a
-    ``Proposer``. ``branching``: how many children a place has in the draft, by depth; all ones for a chain. The
-    settings of sampling are those of ``generate``.
+    ``target``, ``draft``: arguments of ``as_language_model`` (with ``width`` for plain functions); ``draft`` may also
+    be a ``Proposer``. ``branching``: the number of children of a draft position, by depth; all ones for a chain. The
+    sampling settings are those of ``generate``.
 
     Raises ``TokenBudgetError``, ``VocabularyMismatchError``, ``ModelError`` and ``DecodingError`` before the first call
-    of a model, ``LogitsError`` where scores leave nothing to choose.
+    of a model, ``LogitsError`` if the scores leave no token to choose.
     """
     judge = as_language_model(target, width)
     drafter = None if isinstance(draft, Proposer) else as_language_model(draft, width)

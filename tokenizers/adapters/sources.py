@@ -29,7 +29,7 @@ _ADAPTERS = {
     "tokens": "token_file.read_token_file",
     "pack": "pack.read_pack",
 }
-"""Functions by their modules here, which are imported when one is first asked for."""
+"""Adapter functions by kind, as ``module.function``; a module is imported on first use."""
 
 
 @checked
@@ -38,9 +38,9 @@ def load_vocabulary(
 ) -> Vocabulary:
     """The vocabulary that ``spec`` names, as ``KIND:REST``; see the module's table.
 
-    ``size``: the width of the model's logits where it is larger than the tokenizer; the ids beyond are
-    special. ``eos_token_id``: the end token or tokens, in place of the tokenizer's own. Raises
-    ``VocabularyError``, ``UnknownTokenizerError``, ``MissingDependencyError``.
+    ``size``: the width of the model's logits, if it exceeds the tokenizer's size; the additional ids are special.
+    ``eos_token_id``: the end token or tokens, instead of the tokenizer's own. Raises ``VocabularyError``,
+    ``UnknownTokenizerError``, ``MissingDependencyError``.
     """
     kind, colon, rest = spec.partition(":")
     if not colon or not rest or kind not in _ADAPTERS:

@@ -1,20 +1,19 @@
-"""A vocabulary: which bytes each token id stands for.
+"""``Vocabulary``: the byte string of each token id.
 
-The value that everything else is built from. Two tables of byte strings say what detokenization does:
+Two tables of byte strings define detokenization:
 
     decode(t1 t2 ... tn) = initial[t1] + tokens[t2] + ... + tokens[tn]
 
-``initial`` differs from ``tokens`` where the tokenizer treats the beginning of a text on its own:
-SentencePiece drops the first space, WordPiece writes no separator before the first word. Special tokens emit
-nothing and are not counted: t1 is the first token that is not special.
+``initial`` differs from ``tokens`` if the tokenizer treats the beginning of a text specially: SentencePiece drops the
+first space, WordPiece writes no separator before the first word. Special tokens emit nothing and are skipped: t1 is the
+first token that is not special.
 
-Invariants. The width ``len(vocabulary)`` is the width of the logits. A special token has the empty byte
-string in both tables, whatever bytes it came with; end tokens are always special. A token that is empty in
-both tables is special. Equal byte strings keep their own ids. Nothing changes after construction; two
-vocabularies are equal when their fingerprints are.
+Invariants. ``len(vocabulary)`` is the width of the logits. A special token has the empty byte string in both tables,
+whatever bytes it was given; end tokens are always special. A token that is empty in both tables is special. Tokens with
+equal byte strings keep separate ids. A vocabulary is immutable; two vocabularies are equal if their fingerprints are.
 
-Cost. Construction is linear in the bytes of all tokens: joins and numpy, no loop over tokens. Rejected: a
-trie or a dictionary per vocabulary at construction (both are made when first asked for).
+Cost. Construction is linear in the bytes of all tokens: joins and numpy, no loop over tokens. Rejected: building a trie
+or a dictionary at construction (both are built on demand).
 """
 
 from __future__ import annotations
@@ -45,16 +44,16 @@ if TYPE_CHECKING:
 
 
 class Vocabulary:
-    """An immutable table of tokens; see the module's text for what it means.
+    """An immutable table of tokens; the module's docstring defines its meaning.
 
-    ``tokens``: the bytes of each id; ``b""`` marks a special token. ``eos_token_id``: one end token or
-    several. ``special_tokens``: ids that are special whatever their bytes, or a mapping from their names to
-    their ids. ``initial_tokens``: the bytes of each id as the first text token (``None``: the same as
-    ``tokens``). ``start_absorbs``: what a token with an empty initial form does at the start of a text.
-    False: the text has begun, and the next token takes its form from ``tokens``. True: the text is still at
-    its start. ``symbols``: what tokens stand for, where that is no text (see ``of_symbols``). ``split_pattern``: of
-    a byte-pair encoding whose ids are in the order of their ranks, the pattern that cuts texts into pieces
-    (``None``: no such tokenizer is known). ``name``: for people. The last two are not part of the value.
+    ``tokens``: the bytes of each id; ``b""`` marks a special token. ``eos_token_id``: one end token or several.
+    ``special_tokens``: ids that are special whatever their bytes, or a mapping from their names to their ids.
+    ``initial_tokens``: the bytes of each id as the first text token (``None``: the same as ``tokens``).
+    ``start_absorbs``: the effect of a token with an empty initial form at the start of a text. False: the text has
+    started, and the next token takes its form from ``tokens``. True: the text is still at its start. ``symbols``: the
+    symbols that tokens stand for, if they are not text (see ``of_symbols``). ``split_pattern``: for a byte-pair
+    encoding whose ids are in the order of their ranks, the pattern that splits texts into pieces (``None``: not such a
+    tokenizer, or not known). ``name``: for display. The last two are not part of the value.
 
     Raises ``VocabularyError``. Time and memory are linear in the bytes of all tokens.
     """
@@ -117,7 +116,7 @@ class Vocabulary:
 
     @property
     def start_absorbs(self) -> bool:
-        """True: a token with an empty initial form leaves the text at its start."""
+        """Whether a token with an empty initial form leaves the text at its start."""
         return self._absorbs
 
     @property
@@ -127,37 +126,40 @@ class Vocabulary:
 
     @property
     def special_token_ids(self) -> frozenset[int]:
-        """Every id that emits nothing: special tokens, end tokens, padding."""
+        """All ids that emit nothing: special tokens, end tokens, padding."""
         return self._special
 
     @property
     def special_tokens(self) -> Mapping[str, int]:
-        """Names of special tokens, as far as they are known."""
+        """The names of special tokens, as far as known, with their ids."""
         return self._names
 
     @property
     def symbols(self) -> tuple[str | None, ...] | None:
-        """The symbol that each token id is, ``None`` for end tokens and padding; ``None`` if tokens spell text."""
+        """The symbol of each token id, ``None`` for end tokens and padding; ``None`` if tokens spell text."""
         return self._symbols
 
     @property
     def split_pattern(self) -> str | None:
-        """How the tokenizer cuts texts into the pieces that it encodes one by one, where that is known: it is then a
-        byte-pair encoding whose ids are in the order of their ranks. Not part of equality or of the fingerprint."""
+        """The pattern by which the tokenizer splits texts into separately encoded pieces, if known.
+
+        The tokenizer is then a byte-pair encoding whose ids are in the order of their ranks. Not part of equality or of
+        the fingerprint.
+        """
         return self._split_pattern
 
     @property
     def name(self) -> str:
-        """Where the vocabulary came from, for people; not part of equality or of the fingerprint."""
+        """The origin of the vocabulary, for display; not part of equality or of the fingerprint."""
         return self._name
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256, in hex, of everything that decides what token sequences mean.
+        """SHA-256, in hex, of everything that determines the meaning of token sequences.
 
-        Hashed are, each preceded by its length: the sizes and bytes of ``tokens`` and ``initial_tokens``,
-        ``start_absorbs``, the end tokens, the special ids, the names of special tokens, and the symbols, if there
-        are any. It is the same on every machine and in every release with the same first line.
+        The hash covers, each preceded by its length: the sizes and bytes of ``tokens`` and ``initial_tokens``,
+        ``start_absorbs``, the end tokens, the special ids, the names of special tokens, and the symbols, if any. It is
+        the same on every machine and in every release with the same first line.
         """
         digest = hashlib.sha256(b"tokenfst vocabulary 1\n")
 
@@ -241,9 +243,9 @@ class Vocabulary:
 
     @checked
     def decode(self, ids: Iterable[int]) -> bytes:
-        """The bytes that a token sequence stands for; the specification of ``detokenizer()``.
+        """The bytes that a token sequence spells; the specification of ``detokenizer()``.
 
-        Linear in the output. Raises ``TokenIdError`` for an id outside of the vocabulary.
+        Linear in the output. Raises ``TokenIdError`` for an id outside the vocabulary.
         """
         parts = []
         table = self._initial or self._tokens
@@ -258,17 +260,16 @@ class Vocabulary:
 
     @checked
     def shown(self, ids: Iterable[int]) -> bytes:
-        """What a token sequence stands for, for people: ``decode(ids)``, or the names of symbols with spaces between
-        them."""
+        """The text of a token sequence for display: ``decode(ids)``, or the names of symbols separated by spaces."""
         if self._symbols is None:
             return self.decode(ids)
         return " ".join(self.decode_symbols(ids)).encode("utf-8", "surrogatepass")
 
     @checked
     def decode_symbols(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """The symbols that a token sequence stands for; end tokens and padding are left out.
+        """The symbols of a token sequence, without end tokens and padding.
 
-        ``VocabularyError`` where tokens spell text, ``TokenIdError`` for an id outside of the vocabulary.
+        Raises ``VocabularyError`` if tokens spell text, ``TokenIdError`` for an id outside the vocabulary.
         """
         names = self._named_symbols()
         found = (names[self._checked(token_id)] for token_id in ids)
@@ -276,7 +277,7 @@ class Vocabulary:
 
     @checked
     def encode_symbols(self, symbols: Iterable[str]) -> list[int]:
-        """The token ids of symbols. ``UnknownSymbolError`` for one that the vocabulary does not have."""
+        """The token ids of symbols. Raises ``UnknownSymbolError`` for a symbol that is not in the vocabulary."""
         numbers = self._symbol_ids
         found = []
         for symbol in symbols:
@@ -306,11 +307,10 @@ class Vocabulary:
 
     @checked
     def encode_greedy(self, data: bytes) -> list[int]:
-        """Some token sequence that decodes to ``data``: at each place the longest token that fits, lowest id
-        first.
+        """A token sequence that decodes to ``data``: at each position the longest matching token, lowest id first.
 
-        For tests and examples; it is not the tokenizer's own segmentation. Never looks back, so it may get
-        stuck where a sequence exists: then ``VocabularyError`` names the place. O(len(data) * longest token).
+        For tests and examples; it is not the tokenizer's own segmentation. It does not backtrack, so it may fail
+        although a sequence exists; then ``VocabularyError`` names the position. O(len(data) * longest token).
         """
         result: list[int] = []
         place = 0
@@ -361,7 +361,7 @@ class Vocabulary:
 
     @checked
     def packed(self, *, initial: bool = False) -> tuple[bytes, npt.NDArray[np.uint64]]:
-        """All bytes of ``tokens`` (or of the initial forms) joined, and offsets: uint64, (V + 1,)."""
+        """The concatenated bytes of ``tokens`` (or of the initial forms), and their offsets: uint64, (V + 1,)."""
         table = self._initial or self._tokens if initial else self._tokens
         offsets = np.zeros(len(table) + 1, np.uint64)
         offsets[1:] = np.cumsum(lengths(table))
@@ -369,7 +369,7 @@ class Vocabulary:
 
     @cached_property
     def native(self) -> _native.Vocabulary:
-        """The native core's form of this vocabulary (its trie), made when first asked for."""
+        """The native core's form of this vocabulary (its trie), built on first use."""
         import tokenfst._native as _native
 
         data, offsets = self.packed()
@@ -402,7 +402,7 @@ class Vocabulary:
 
     @checked
     def to_pack(self, path: str | PathLike[str]) -> None:
-        """Write a ``pack:`` file, the quickest to read; see ``tokenfst.tokenizers.adapters.pack``."""
+        """Write a ``pack:`` file, which loads fastest; see ``tokenfst.tokenizers.adapters.pack``."""
         DOORS["write_pack"](self, path)
 
     # --- adapters -----------------------------------------------------------------------------------------
@@ -412,7 +412,9 @@ class Vocabulary:
     def of_symbols(
         cls, symbols: Iterable[str], end: str = "</s>", *, size: int | None = None, name: str = ""
     ) -> Vocabulary:
-        """Of plain symbols (class labels, tags, actions), token t being symbol t; see ``from_symbols``."""
+        """A vocabulary of plain symbols (class labels, tags, actions) in which token t is symbol t; see
+        ``from_symbols``.
+        """
         made: Vocabulary = DOORS["from_symbols"](symbols, end, size=size, name=name)
         return made
 
@@ -458,7 +460,7 @@ class Vocabulary:
 
 
 _received: WeakValueDictionary[tuple[str, str | None, str], Vocabulary] = WeakValueDictionary()
-"""Vocabularies that were unpickled: what comes with several constraints is one object, with one trie."""
+"""Unpickled vocabularies by content: several constraints with the same vocabulary share one object and one trie."""
 
 
 def _unpickle(

@@ -1,11 +1,12 @@
-"""Texts back to calls: by the automaton of the structural tag with signs, piece by piece.
+"""``ToolParser``: incremental parsing of texts to tool calls, by the automaton of the structural tag with sentinels.
 
-The idea: a text goes through the automaton until it cannot go on; then a sign stands there, or the text is none of the
-constraint's. A sign says which tag begins or ends; what stood between two signs is what the tag around is for.
-So a call is what the mask means by one, and where a text is cut into pieces makes no difference.
+The parser runs the text through the automaton until no transition matches. Then a sentinel must follow, or the text
+does not satisfy the constraint. A sentinel says which tag begins or ends, and the text between two sentinels is parsed
+according to the role of the enclosing tag. So the parser and the mask agree on what a call is, and it makes no
+difference how a text is cut into pieces.
 
-Invariant: signs are taken as soon as text cannot go on and not before, at the end of a piece where nothing else can
-follow. Cost: linear; a byte is one step of the automaton, a sign some calls of Python.
+Invariant: a sentinel is taken as soon as the text cannot continue and not before, or at the end of a piece if nothing
+else can follow. Cost: linear; one automaton step for each byte, and a few Python calls for each sentinel.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from tokenfst.errors import ConstraintError, ParseError
 
 _SHOWN = 40
 _AROUND = 80
-"""Bytes of a text that a message shows before a place."""
+"""Bytes of context that a message shows before a position."""
 
 
 class ToolParser:
-    """Reads a text that comes in pieces: ``feed`` each, then ``finish``. ``constraint.parser()`` makes one; for one
-    thread at a time. ``events`` are told of all that is read."""
+    """An incremental parser: call ``feed`` with each piece of the text, then ``finish``.
+
+    Created by ``constraint.parser()``. Not thread-safe. ``events`` receive everything that is parsed.
+    """
 
     def __init__(self, signed: Signed, *, tells: bool = False) -> None:
         self._signed = signed
@@ -65,8 +68,11 @@ class ToolParser:
         """Whether no more is read: the text is finished, or there was an error."""
 
     def feed(self, piece: str | bytes) -> None:
-        """Read on. ParseError where no text of the constraint goes on so, and where a call has ended whose arguments
-        Python does not read; nothing more is read then."""
+        """Parse the next piece of the text.
+
+        Raises ParseError if no text of the constraint continues in this way, or if a complete call has arguments that
+        Python cannot represent. After an error nothing more is parsed.
+        """
         data = piece if piece.__class__ is bytes else encode(piece)
         if data is None or self._is_over:
             self._refuse_to_read(data)
@@ -119,11 +125,11 @@ class ToolParser:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls that are complete so far. No error is raised here: where a call has ended, ``feed`` has read it."""
+        """The calls that are complete so far. Raises no errors: ``feed`` has already parsed every complete call."""
         return tuple(self._calls)
 
     def finish(self) -> ToolReply:
-        """What the whole text says. ParseError if it stops too early."""
+        """The contents of the complete text. Raises ParseError if the text ends too early."""
         if self._reply is None:
             self._refuse_again()
             self._take_all()

@@ -1,4 +1,4 @@
-"""What a text with calls says, and what it is read by."""
+"""``ToolCall`` and ``ToolReply``: the result of parsing a text with tool calls, and the automaton that parses it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from tokenfst.errors import ConstraintError
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call that a text holds. ``arguments``: by their names; of a custom tool ``{"input": text}``. ``raw``: the
-    call as it is written, from its beginning to its end. ``tool``: what is called."""
+    """One call in a text.
+
+    ``arguments``: by name; for a custom tool ``{"input": text}``. ``raw``: the text of the call, from its beginning to
+    its end. ``tool``: the called tool.
+    """
 
     name: str
     arguments: dict[str, Any]
@@ -29,12 +32,15 @@ class ToolCall:
 
     @property
     def function(self) -> Callable[..., Any] | None:
-        """The function or pydantic model that the tool was made from; ``None`` of a definition."""
+        """The function or pydantic model that the tool was made from; ``None`` if it was made from a definition."""
         return None if self.tool is None else self.tool.target
 
     def call(self) -> Any:
-        """What the function returns for these arguments, read as its annotations have them; of a pydantic model, the
-        instance. ConstraintError for a tool that was made from a definition; what the types' validators raise."""
+        """Call the function with these arguments, validated by its annotations; for a pydantic model, return the
+        instance.
+
+        Raises ConstraintError for a tool that was made from a definition, and the errors of the types' validators.
+        """
         if self.tool is None or self.tool.target is None or self.tool.read is None:
             raise ConstraintError(
                 f"the tool {self.name!r} was made from a definition, which names no function: call yours with "
@@ -48,7 +54,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """What a text says: ``content`` and ``reasoning`` are text, without calls and marks."""
+    """The contents of a text: ``content`` and ``reasoning`` are text, without calls and markers."""
 
     content: str
     reasoning: str
@@ -57,8 +63,10 @@ class ToolReply:
 
 @dataclass(slots=True)
 class Signed:
-    """A structural tag with signs. ``source``: what it was made from, for messages; ``kinds``: of the parameters of
-    each tool, which values they have."""
+    """A structural tag with sentinels.
+
+    ``source``: its origin, for messages. ``kinds``: for each tool, the value types of its parameters.
+    """
 
     automaton: ByteAutomaton
     meanings: Mapping[bytes, Sign]
@@ -68,15 +76,17 @@ class Signed:
     source: str
     kinds: Mapping[int, Kinds]
     steps: dict[bytes, Role | Sign] = field(init=False)
-    """What each sign means: that of a beginning, what its tag is for."""
+    """The meaning of each sentinel: for a begin sentinel, the role of its tag."""
     begins: tuple[bytes, ...] = field(init=False)
-    """All that tags begin with."""
+    """All strings with which tags begin."""
     openings: tuple[re.Pattern[bytes], int, frozenset[bytes]] = field(init=False)
-    """Of what tags begin with: first bytes, the greatest length, and all prefixes but the empty one."""
+    """For the strings with which tags begin: first bytes, the greatest length, and all non-empty prefixes."""
     ahead: dict[int, tuple[int, int] | None] = field(init=False, default_factory=dict)
-    """Of states that were looked at: the tool whose call comes next, and how many bytes before it; ``None``: open."""
+    """A cache by state: the tool whose call comes next, and the number of bytes before it; ``None`` if undetermined."""
     leading: dict[tuple[int, bytes], bool] = field(init=False, default_factory=dict)
-    """Of states and the bytes of a tag's beginning in front of them: whether some text goes on with the rest of it."""
+    """A cache by state and the bytes of a tag's beginning before it: whether some text continues with the rest
+    of it.
+    """
 
     def __post_init__(self) -> None:
         self.steps = {
