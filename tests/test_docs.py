@@ -9,6 +9,7 @@ line is run in tests/cli/test_cli_page.py, which compares the output too. A bloc
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -61,6 +62,19 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         else:
             for command in re.findall(r"^\$ (tokenfst .*(?:\\\n.*)*)", block["body"], re.MULTILINE):
                 run(command, apart=page == ROOT / "README.md")
+
+
+FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```\n", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_are_whole(page: Path) -> None:
+    """Also those that are not run: Python parses them, and no fence is left over."""
+    text = page.read_text() + "\n"
+    for kind, body in FENCED.findall(text):
+        if kind == "python":
+            ast.parse(body)
+    assert "```" not in FENCED.sub("", text)
 
 
 def run(command: str, apart: bool) -> None:
