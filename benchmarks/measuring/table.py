@@ -1,4 +1,4 @@
-"""All speed figures in one table: ``python benchmarks/run.py [--only NAME]... [--json]``.
+"""All speed figures in one table: ``python benchmarks/run.py [--only NAME]... [--json] [--save]``.
 
 Every benchmark is a function that yields figures; ours come first, and the ratio column divides each line by
 ours of the same run. A target that is missed is marked, and no error: other work on the machine can cause it.
@@ -21,6 +21,7 @@ from benchmarks.decoders import beams, completeness, decoding_loop, particles
 from benchmarks.device import logits, masking_loop
 from benchmarks.grammars import events, grammars, tags
 from benchmarks.masks import compilation, length, steps, substrings
+from benchmarks.measuring import record
 from benchmarks.measuring.libraries import PEERS, World, version
 from benchmarks.measuring.measure import Figure, pin_to_one_cpu, shown
 from benchmarks.schemas import schemas
@@ -57,6 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.add_argument(
+        "--save",
+        action="store_true",
+        help="write docs/data/NAME.json, too, from which the pages have their figures",
+    )
+    parser.add_argument(
         "--without", action="append", metavar="PEER", choices=PEERS, default=[], help="leave out this library"
     )
     parser.add_argument(
@@ -70,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     benchmarks = BENCHMARKS | {"schemas": partial(schemas.schemas, count=options.schemas)}
     cores, cpu = os.cpu_count(), pin_to_one_cpu()
     about = machine(cpu, cores)
+    commit = record.commit()
     if not options.json:
         for key, value in about.items():
             print(f"{key:9} {value}")
@@ -81,19 +88,36 @@ def main(arguments: list[str] | None = None) -> int:
     figures, missed = [], 0
     for name in options.only or BENCHMARKS:
         ours: dict[str, Figure] = {}
+        kept: list[Figure] = []
         for found in benchmarks[name](world):
+            kept.append(found)
             first = ours.setdefault(found.what, found)
             verdict = judge(found, first)
             missed += verdict.endswith("MISSED")
             figures.append(found.as_json() | {"benchmark": name})
             if not options.json:
                 print_line(found, first, verdict)
+        if options.save:
+            record.save(name, recorded(name, kept, about, options, commit))
     if options.json:
         json.dump({"machine": about, "figures": figures}, sys.stdout, indent=1)
         print()
     else:
         print(f"\n{missed} targets missed" if missed else "\nall targets met")
     return 0
+
+
+def recorded(
+    name: str, figures: list[Figure], about: dict[str, str], options: argparse.Namespace, commit: str
+) -> record.Run:
+    """The run of one benchmark, by the command that runs it alone."""
+    words = ["python benchmarks/run.py --only", name]
+    words += [f"--without {peer}" for peer in options.without]
+    if name == "schemas" and options.schemas != schemas.SAMPLE:
+        words.append(f"--schemas {options.schemas or 'all'}")
+    return record.Run(
+        " ".join(words), about["date"][:10], commit, about["machine"], tuple(figures), about["versions"]
+    )
 
 
 def judge(found: Figure, ours: Figure) -> str:

@@ -128,7 +128,9 @@ class Runner:
         until = monotonic() + self.limit * (1 if begun is None else WAITED)
         while not pipe.poll(min(LOOKED, self.limit)):
             spent = None if begun is None else _processor_time(self.process.pid)
-            if monotonic() >= until or (spent is not None and begun is not None and spent - begun >= self.limit):
+            if monotonic() >= until or (
+                spent is not None and begun is not None and spent - begun >= self.limit
+            ):
                 return False
         return True
 

@@ -341,7 +341,7 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
     board.run("patterns", 1, [*engines, "outlines-core"], folder=tmp_path)
     found = {"patterns": board.records_of("patterns", tmp_path)}
     assert len(found["patterns"]) == 3
-    page.write(found, {"date": "today", "machine": "one", "python": "3"}, {"patterns": 3})
+    page.write(found, {"date": "today", "machine": "one", "python": "3", "limit": "10"}, {"patterns": 3})
     written = json.loads((tmp_path / "data" / "leaderboard.json").read_text())["suites"]["patterns"]
     first, second = written["tables"]
     assert (first["cases"], second["cases"]) == (3, 1) and "outlines-core" in second["engines"]

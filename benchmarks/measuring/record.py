@@ -1,0 +1,131 @@
+"""What a benchmark measured, as a file: ``docs/data/NAME.json``, from which docs/figures.py fills the pages.
+
+A file holds runs. A run says by which command, when, at which commit and on which machine its figures were measured. A
+run with the same command takes the place of the older one; others stay, so that a table may have one run a column.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring.measure import Figure
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "docs" / "data"
+UNITS = ("s", "bytes", "count", "x")
+
+
+class DataError(ValueError):
+    """A file of figures that is not as it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Figures that one command measured.
+
+    ``machine``: its processor and how busy it was. ``versions``: of the libraries. ``note``: what else the figures
+    depend on, or where they were copied from, if the command wrote no file when it ran.
+    """
+
+    command: str
+    date: str
+    commit: str
+    machine: str
+    figures: tuple[Figure, ...]
+    versions: str = ""
+    note: str = ""
+
+
+def load(path: Path) -> list[Run]:
+    """The runs of a file; DataError names the place of what is wrong."""
+    try:
+        written = json.loads(path.read_text())["runs"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path.name} is no file of figures: {error!r}; a benchmark's --save writes one"
+        ) from error
+    return [_run(each, f"{path.name}, run {number}") for number, each in enumerate(written)]
+
+
+def save(name: str, run: Run, folder: Path = DATA) -> Path:
+    """Write a run to the file ``NAME.json``, in place of an older one of the same command."""
+    path = folder / f"{name}.json"
+    others = [each for each in load(path) if each.command != run.command] if path.is_file() else []
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [_written(each) for each in (*others, run)]
+    path.write_text(json.dumps({"runs": runs}, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def run_now(figures: Iterable[Figure], versions: str = "", note: str = "", command: str = "") -> Run:
+    """A run that was measured just now, by the command that this process was started with."""
+    return Run(
+        command or _command(sys.orig_argv),
+        datetime.now(UTC).strftime("%Y-%m-%d"),
+        commit(),
+        machine(),
+        tuple(figures),
+        versions,
+        note,
+    )
+
+
+def commit() -> str:
+    """The commit of the sources; with ``-dirty`` if they were changed since; empty outside of a checkout."""
+    asked = ["git", "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def machine() -> str:
+    """The processor, its cores, and how busy it is."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = len(names) or os.cpu_count()
+    return f"{names[0] if names else platform.machine()}, {cores} cores, load {os.getloadavg()[0]:.0f}"
+
+
+def _command(words: Sequence[str]) -> str:
+    """A command line as a reader would type it: ``python``, without the path of the interpreter."""
+    kept = [word for word in words[1:] if word != "--save"]
+    return " ".join(["python", *kept])
+
+
+def _written(run: Run) -> dict[str, Any]:
+    plain = asdict(run)
+    defaults = {each.name: each.default for each in fields(Figure)}
+    figures = [
+        {
+            name: value
+            for name, value in each.items()
+            if name in ("what", "who", "median") or value != defaults[name]
+        }
+        for each in plain.pop("figures")
+    ]
+    return {name: value for name, value in plain.items() if value} | {"figures": figures}
+
+
+def _run(written: Any, place: str) -> Run:
+    try:
+        figures = tuple(Figure(**each) for each in written["figures"])
+        run = Run(**{**written, "figures": figures})
+    except (TypeError, KeyError) as error:
+        raise DataError(
+            f"{place}: {error}; a run has {', '.join(each.name for each in fields(Run))}"
+        ) from error
+    missing = [name for name in ("command", "date", "commit", "machine") if not getattr(run, name)]
+    if missing:
+        raise DataError(f"{place}: {' and '.join(missing)} must say where the figures come from")
+    if strange := {each.unit for each in figures} - set(UNITS):
+        raise DataError(f"{place}: the unit {sorted(strange)[0]!r} is none of {', '.join(UNITS)}")
+    return run
