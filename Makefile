@@ -115,9 +115,13 @@ format: $(STAMP) ## ruff and clang-format: rewrite
 typecheck: $(STAMP) ## mypy --strict over the package, through a tree of links that mirrors the wheel
 	$(BIN)/python -m tests.support.typecheck
 
-bench: $(STAMP) ## speed beside the peers (installs them)
+bench: $(STAMP) ## speed beside the peers (installs them); writes docs/data/*.json and the tables of the pages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt outlines-core xgrammar llguidance matplotlib
-	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(BIN)/python benchmarks/run.py --save $(ARGS)
+	$(BIN)/python docs/figures.py
+
+figures: $(STAMP) ## fill the tables of README.md and docs/ from docs/data/*.json
+	$(BIN)/python docs/figures.py
 
 leaderboard: $(STAMP) ## all libraries over all cases (installs them; hours; goes on where it stopped); a sample: make leaderboard ARGS="--number 50"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt outlines-core xgrammar llguidance glrmask lm-format-enforcer

@@ -106,11 +106,15 @@ def shown(value: float | None, unit: str) -> str:
     if unit == "count":
         return f"{value:,.0f}"
     if unit == "x":
-        return f"{value:.2f} x"
+        return f"{digits(value)} x"
     if unit == "bytes":
-        return f"{value / 1e6:.2f} MB" if value >= 1e5 else f"{value / 1e3:.1f} kB"
+        return f"{digits(value / 1e6)} MB" if value >= 1e5 else f"{digits(value / 1e3)} kB"
     for scale, name in ((1e-6, "ns"), (1e-3, "µs"), (1.0, "ms")):
         if value < scale:
-            digits = value / scale * 1e3
-            return f"{digits:.0f} {name}" if digits >= 100 else f"{digits:.3g} {name}"
-    return f"{value:.2f} s"
+            return f"{digits(value / scale * 1e3)} {name}"
+    return f"{digits(value)} s"
+
+
+def digits(value: float) -> str:
+    """A number with three digits that count."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

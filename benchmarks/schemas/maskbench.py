@@ -25,7 +25,9 @@ from typing import Any
 
 import tokenfst
 from benchmarks.masks.compilation import TEKKEN
-from benchmarks.measuring.libraries import LIBRARIES, Walk
+from benchmarks.measuring import record
+from benchmarks.measuring.libraries import LIBRARIES, Walk, version
+from benchmarks.measuring.measure import Figure
 from benchmarks.schemas.runner import WARM_UP, encoder
 from benchmarks.schemas.schemas import sample_of
 
@@ -34,6 +36,8 @@ DATA = ROOT.parent / "shared" / "maskbench" / "all.jsonl.gz"
 LONG = 2_000_000
 """Nanoseconds that a collection should not take."""
 PARTS = (0.5, 0.9, 0.99, 0.999, 1.0)
+NAMES = ("p50", "p90", "p99", "p99.9", "longest")
+MEMORY = ("memory before the first schema", "memory after the last, with all documents and step times")
 
 
 def main() -> None:
@@ -43,6 +47,9 @@ def main() -> None:
     parser.add_argument("--schemas", type=int, help="so many of them, the same every time")
     parser.add_argument("--max-new-tokens", type=int, help="ours are told; longer documents are left out")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmark-maskbench.jsonl")
+    parser.add_argument(
+        "--save", action="store_true", help="write the figures to docs/data/maskbench.json, too"
+    )
     given = parser.parse_args()
     vocabulary, encode = tokenfst.load_vocabulary(TEKKEN), encoder(TEKKEN)
     library = LIBRARIES[given.library](vocabulary, encode)
@@ -71,10 +78,47 @@ def main() -> None:
     print("first mask, CPU ms:", shown(firsts, 1e6), f"sum {sum(firsts) / 1e9:.1f} s")
     steps = [step for each in records for step in each["steps"]]
     print(f"mask + advance, µs: mean {fmean(steps) / 1e3:.2f},", shown(steps, 1e3), f"of {len(steps):,}")
-    print(f"memory, MB: {memory / 1e6:.0f} before, {resident() / 1e6:.0f} after")
+    before, after = memory, resident()
+    if given.save:
+        save(given, records, firsts, steps, pauses, (before, after))
+    print(f"memory, MB: {before / 1e6:.0f} before, {after / 1e6:.0f} after")
     longer = sum(pause > LONG for pause in pauses)
     print(f"full collections: {len(pauses)}, {longer} of them over {LONG / 1e6:g} ms,", end=" ")
     print(f"CPU ms: sum {sum(pauses) / 1e6:.0f}, longest {max(pauses, default=0) / 1e6:.3g}")
+
+
+def save(
+    given: argparse.Namespace,
+    records: list[dict[str, Any]],
+    firsts: list[int],
+    steps: list[int],
+    pauses: list[int],
+    memory: tuple[int, int],
+) -> None:
+    """Write the figures as one column of the table in docs/benchmarks.md."""
+    limit = given.max_new_tokens
+    who = given.library
+    if who == "tokenfst":
+        who += f", {limit} tokens" if limit else f", {given.order} order"
+    counts = {
+        "right about all documents": sum(not each["wrong"] and "refused" not in each for each in records),
+        "refused": sum("refused" in each for each in records),
+        "full collections of Python": len(pauses),
+    }
+    times = {f"first mask {part}": value for part, value in zip(NAMES, percentiles(firsts), strict=True)}
+    times["mask + advance, mean"] = fmean(steps)
+    times |= {f"mask + advance {part}": value for part, value in zip(NAMES, percentiles(steps), strict=True)}
+    if pauses:
+        times["full collections of Python, longest"] = max(pauses)
+    sizes = dict(zip(MEMORY, memory, strict=True))
+    figures = [Figure(what, who, number, unit="count") for what, number in counts.items()]
+    figures += [Figure(what, who, number / 1e9) for what, number in times.items()]
+    figures += [Figure(what, who, number, unit="bytes") for what, number in sizes.items()]
+    versions = f"{given.library} {version(given.library)}"
+    record.save(
+        "maskbench-limit" if limit else "maskbench",
+        record.run_now(figures, versions, f"{len(records):,} schemas"),
+    )
 
 
 def full_collections() -> list[int]:
@@ -157,10 +201,15 @@ def led(walk: Walk, tokens: list[int], steps: list[int]) -> bool:
     return True
 
 
+def percentiles(values: list[int]) -> list[int]:
+    """Those of ``PARTS``."""
+    ordered = sorted(values)
+    return [ordered[min(len(ordered) - 1, int(len(ordered) * part))] for part in PARTS]
+
+
 def shown(values: list[int], unit: float) -> str:
     """Percentiles that were measured, never between two."""
-    ordered = sorted(values)
-    parts = [ordered[min(len(ordered) - 1, int(len(ordered) * part))] / unit for part in PARTS]
+    parts = [value / unit for value in percentiles(values)]
     return " ".join(
         f"p{100 * part:g} {value:.3g}," if part < 1 else f"max {value:.3g};"
         for part, value in zip(PARTS, parts, strict=True)

@@ -1,0 +1,93 @@
+"""The tables of README.md and docs/ say what docs/data/*.json says, and each file says where its figures come from."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "docs" / "data"
+FILES = sorted(path for path in DATA.glob("*.json") if path.name != "leaderboard.json")
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    before = sys.path[:]
+    found = runpy.run_path(str(ROOT / "docs" / "figures.py"))
+    sys.path[:] = before
+    return SimpleNamespace(**found)
+
+
+def test_pages_say_what_the_files_say(script: Any) -> None:
+    stale = [page.name for page in script.pages() if script.filled(page.read_text()) != page.read_text()]
+    assert not stale, f"{', '.join(stale)}: run python docs/figures.py"
+    assert {"README.md", "benchmarks.md"} <= {page.name for page in script.pages()}
+
+
+def test_a_page_that_was_changed_by_hand_is_found(script: Any) -> None:
+    page = (ROOT / "README.md").read_text()
+    line = next(line for line in page.splitlines() if "right about every document" in line)
+    assert script.filled(page.replace(line, line.replace("**1", "**9"))) == page
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_says_where_its_figures_come_from(script: Any, path: Path) -> None:
+    runs = script.load(path)
+    assert runs and all(run.figures and run.commit and run.machine for run in runs)
+    assert len({run.command for run in runs}) == len(runs)
+    assert any(table.file == path.stem for table in script.TABLES.values()), f"no page shows {path.name}"
+
+
+def test_each_table_stands_on_a_page(script: Any) -> None:
+    shown = {match["name"] for page in script.pages() for match in script.MARK.finditer(page.read_text())}
+    assert shown == set(script.TABLES) | set(script.SPECIAL)
+
+
+def test_the_tables_of_the_benchmarks_are_all_made(script: Any) -> None:
+    """No line of a table stands outside of the marks."""
+    page = script.MARK.sub("", (ROOT / "docs" / "benchmarks.md").read_text())
+    assert not [line for line in page.splitlines() if line.startswith("|")]
+
+
+def test_the_leaderboards_page_is_made_from_its_file(script: Any) -> None:
+    from benchmarks.leaderboard import page
+
+    results = json.loads((DATA / "leaderboard.json").read_text())
+    assert (ROOT / "docs" / "leaderboard.md").read_text() == page.page(results)
+
+
+def test_a_run_takes_the_place_of_an_older_one_of_its_command(script: Any, tmp_path: Path) -> None:
+    from benchmarks.measuring import record
+
+    def run(command: str, value: float) -> Any:
+        return record.Run(
+            command, "2026-11-26", "abc", "a machine", (script.Figure("a step", "tokenfst", value),)
+        )
+
+    for command, value in (("one", 1.0), ("two", 2.0), ("one", 3.0)):
+        path = record.save("steps", run(command, value), tmp_path)
+    assert [(each.command, each.figures[0].median) for each in record.load(path)] == [
+        ("two", 2.0),
+        ("one", 3.0),
+    ]
+    for wrong in ('{"figures": []}', '{"runs": [{"command": "x"}]}', "no JSON"):
+        path.write_text(wrong)
+        with pytest.raises(record.DataError, match=r"steps\.json"):
+            record.load(path)
+
+
+def test_the_best_figure_is_bold_and_ratios_are_to_the_first(script: Any) -> None:
+    figures = {who: script.Figure("", who, value, 1e-6) for who, value in (("ours", 2e-6), ("theirs", 5e-6))}
+    plan = script.Table("", ratio=True, least=True)
+    assert script._cells(plan, figures, ["ours", "theirs", "none"], "least") == [
+        "**2 µs** (1 µs)",
+        "5 µs (1 µs), 2.5 x",
+        "",
+    ]
+    assert script._cells(script.Table(""), figures, ["ours", "theirs"], "most") == ["2 µs", "**5 µs**"]
