@@ -1,4 +1,4 @@
-"""What constraints know of captures: the part of ``Constraint`` that asks ``Reader``."""
+"""``Captured``: the mixin that gives constraints their capture methods, implemented by ``Reader``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tokenfst.errors import ConstraintError
 
 
 class Captured(ABC):
-    """A set of texts that may bring a reading."""
+    """A set of texts that may have a capture reading."""
 
     __slots__ = ("_capture_reader", "_reading")
 
@@ -26,47 +26,46 @@ class Captured(ABC):
     @property
     @abstractmethod
     def budget(self) -> Budget:
-        """The bounds of every question."""
+        """The bounds of every query."""
 
     @abstractmethod
     def explain(self, text: str | bytes, *, prefix: bool = False) -> Any:
-        """Whether a text is in the constraint, or the beginning of one."""
+        """Whether a text is in the constraint, or a prefix of one."""
 
     @property
     def reading(self) -> Reading | None:
-        """How the named groups and rules of the constraint read its texts; ``None`` if it has none."""
+        """The parser of the constraint's named groups and rules; ``None`` if there are none."""
         return self._reading
 
     @property
     def is_heated(self) -> bool:
-        """Whether a rule says a temperature (``matcher.temperature``)."""
+        """Whether a rule sets a sampling temperature (``matcher.temperature``)."""
         reading = self.reading
         return reading is not None and (reading.heated or is_heated(reading.start, reading.rules))
 
     @property
     def capture_names(self) -> tuple[str, ...]:
-        """The names of what is captured in texts, in the order of the constraint."""
+        """The names of all captures, in the order of the constraint."""
         return () if self.reading is None else self.reading.names
 
     @property
     def reader(self) -> Reader | None:
-        """What reads the texts; ``None`` if the constraint has no reading. Raises ConstraintError, BudgetExceeded."""
+        """The reader of captures; ``None`` if the constraint has none. Raises ConstraintError, BudgetExceeded."""
         if self._capture_reader is None and self.reading is not None:
             self._capture_reader = Reader(self.reading, self.budget)
         return self._capture_reader
 
     @checked_but("text")
     def captures(self, text: str | bytes, *, prefix: bool = False) -> Captures:
-        """What the named groups and rules of the constraint have read in ``text``: by name, all captures of each, in
-        the order in which they begin.
+        """The captures of the constraint's named groups and rules in ``text``: by name, in the order of their starts.
 
-        Of several ways to read the text it is the first, as in Perl and Python: earlier alternatives before later ones,
-        greedy repetitions as long, lazy ones as short as possible, decisions on the left first. ``prefix``: ``text``
-        need only be the beginning of one; of a beginning, the reading is the first of all that are left, captures may
-        still be open (``end`` is ``None``), and what comes later may change it.
+        If the text is ambiguous, the preferred parse is that of Perl and Python: earlier alternatives before later
+        ones, greedy repetitions as long, lazy ones as short as possible, with decisions on the left first. ``prefix``:
+        ``text`` may be a prefix of a text. Then the preferred parse is the first of all remaining ones, captures may be
+        open (``end`` is ``None``), and later text may change it.
 
-        Linear in the text where it can be read in few ways. Raises ConstraintError for other texts, and where captures
-        cannot be told (patterns that look around, rules that begin with themselves); BudgetExceeded.
+        Linear in the text if it has few parses. Raises ConstraintError for other texts, and if captures are not defined
+        (patterns with look-around, left-recursive rules); BudgetExceeded.
         """
         explained = self.explain(text, prefix=prefix)
         if not explained:
@@ -74,8 +73,9 @@ class Captured(ABC):
         return self.captured([explained.text], whole=None if prefix else True)
 
     def captured(self, parts: Sequence[Part], *, whole: bool | None) -> Captures:
-        """``captures`` of what is known to be a text (``whole``), the beginning of one (False), or either: bytes, and
-        tokens that have none."""
+        """``captures`` for input that is known to be a text (``whole``), a prefix of one (False), or either (None):
+        bytes, and tokens without bytes.
+        """
         reader = self.reader
         if reader is None or not reader.names:
             return {}

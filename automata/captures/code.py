@@ -1,10 +1,10 @@
-"""Readings as instructions for a machine that follows all ways to read a text at once, in their order.
+"""Capture readings compiled to instructions for a machine that follows all parses in parallel, in order of preference.
 
-The machine is Pike's, with a stack for rules. Repetitions that count are written out, so bounded by
-``Budget.positions``; of a body that may be empty, an instruction notes where each of its words began, since Python goes
-on behind a word that was empty, and does not read another one.
+It is Pike's machine, with a stack for rules. Counted repetitions are expanded, bounded by ``Budget.positions``. For a
+body that may be empty, an instruction records the start of each repetition, because Python does not repeat a body after
+an empty match.
 
-Rejected: counters in the state of a way, which save copies and make as many states.
+Rejected: counters in the state of a thread, which save copies and create as many states.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 
 
 class Read(NamedTuple):
-    """Read a word of a leaf, then go on."""
+    """Read a word of a leaf, then continue."""
 
     leaf: int
     longest: bool
@@ -41,20 +41,20 @@ class Read(NamedTuple):
 
 
 class ReadToken(NamedTuple):
-    """Read one token of a name, which has no bytes, then go on."""
+    """Read one token of a name, which has no bytes, then continue."""
 
     name: TokenName
     then: int
 
 
 class Split(NamedTuple):
-    """Go on in several ways, the first one first."""
+    """Continue with several threads, in order of preference."""
 
     ways: tuple[int, ...]
 
 
 class Mark(NamedTuple):
-    """A group, or a leaf that is read once more (by its number), begins or ends here."""
+    """The start or end of a group, or of a leaf that is parsed again (by its number)."""
 
     name: str | int | Heat
     begins: bool
@@ -62,21 +62,21 @@ class Mark(NamedTuple):
 
 
 class Enter(NamedTuple):
-    """Go through a rule, then go on; ``back`` is -1 where its end is the end of the rule around it."""
+    """Enter a rule, then continue; ``back`` is -1 for a tail call."""
 
     rule: str
     back: int
 
 
 class Begin(NamedTuple):
-    """A word of a body that may be empty begins."""
+    """The start of a repetition of a body that may be empty."""
 
     bit: int
     then: int
 
 
 class Check(NamedTuple):
-    """It ends: go ``on`` with the next one, or ``out`` if it was empty."""
+    """The end of such a repetition: continue at ``on``, or at ``out`` if it was empty."""
 
     bit: int
     on: int
@@ -84,7 +84,7 @@ class Check(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """The end of a rule."""
+    """Return from a rule."""
 
 
 class Accept(NamedTuple):
@@ -97,9 +97,12 @@ _WHERE = "the repetitions around named groups"
 
 
 class Code:
-    """The instructions of a reading. ``leaves``: the automaton of each; ``inner``: what reads a leaf once more, by the
-    number of its marks; ``entry`` of each rule, and ``start``; ``counting``: leaves that count tokens. Shared by
-    threads once made."""
+    """The instructions of a reading.
+
+    ``leaves``: the automaton of each leaf; ``inner``: the readers of leaves that are parsed again, by the number of
+    their marks; ``entry``: the first instruction of each rule, and ``start`` of the text; ``counting``: leaves that
+    count tokens. Immutable; shared by threads.
+    """
 
     def __init__(self, reading: Reading, budget: Budget) -> None:
         self.budget, self.reading = budget, reading

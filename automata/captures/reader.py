@@ -1,7 +1,6 @@
-"""Texts, and what is captured in them: the door of this room.
+"""``Reader``: the captures of texts of one constraint.
 
-``Reader`` keeps the instructions of a reading; each text is a ``Run`` of its own, so several threads may ask one
-reader.
+A ``Reader`` holds the instructions of a reading; each text is a separate ``Run``, so a reader may be shared by threads.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 Part = bytes | Callable[[TokenName], bool] | None
-"""A part of a text: bytes, or a token without bytes, as what says whether it is one of a name; ``None`` where a token
-of text ends."""
+"""A part of a text: bytes; a token without bytes, as a predicate on token names; or ``None`` at the end of a text
+token.
+"""
 
 
 class Reader:
-    """Reads texts of one constraint. Raises ConstraintError where its captures cannot be told, BudgetExceeded."""
+    """The reader of one constraint. Raises ConstraintError if its captures are not defined, BudgetExceeded."""
 
     def __init__(self, reading: Reading, budget: Budget) -> None:
         if reading.refusal:
@@ -35,12 +35,14 @@ class Reader:
             raise BudgetExceeded("levels of nesting", 300, "the groups around named groups") from None
 
     def run(self) -> Run:
-        """A text, to be read byte by byte."""
+        """A new run, which reads a text byte by byte."""
         return Run(self.code)
 
     def captures(self, parts: Sequence[Part], *, whole: bool | None = None) -> Captures | None:
-        """What is captured in a text, given in parts. ``whole``: as a text of the constraint; False: as the beginning
-        of one; without: as a text if it is one. None if it is neither."""
+        """The captures of a text that is given in parts; None if it is neither a text nor a prefix of one.
+
+        ``whole``: True: only as a text of the constraint; False: only as a prefix of one; None: as a text if possible.
+        """
         marks = _best(self.code, parts, whole)
         data = b"".join(part for part in parts if isinstance(part, bytes))
         if marks == ():
@@ -51,12 +53,12 @@ class Reader:
         return found
 
     def closed(self, name: str | int, begin: int, end: int, data: bytes | bytearray) -> Iterable[Capture]:
-        """What a pair of marks captures."""
+        """The captures of a pair of marks."""
         return _of_span(self.code, name, begin, end, data, 0)
 
 
 def feed_parts(run: Run, parts: Iterable[Part]) -> None:
-    """Read on. Raises BudgetExceeded."""
+    """Feed parts to a run. Raises BudgetExceeded."""
     for part in parts:
         if isinstance(part, bytes):
             run.feed(part)

@@ -1,16 +1,15 @@
-"""A text, read by the instructions of a reading, byte by byte.
+"""``Run``: execution of a capture reading's instructions on a text, byte by byte.
 
-The idea: all ways to read the text so far are followed at once, in the order in which they are preferred (Pike;
-Thompson, "Regular Expression Search Algorithm", 1968; Cox, "Regular Expression Matching: the Virtual Machine
-Approach", 2009). A way is an instruction that waits for a byte, a place in its leaf, a stack of rules, and what was
-marked on the way. Of two ways that differ in their marks alone the first is kept: they have the same futures, and
-there it would win.
+All parses of the text so far are followed in parallel, in order of preference (Pike; Thompson, "Regular Expression
+Search Algorithm", 1968; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009). A thread is an
+instruction that waits for a byte, a state in its leaf, a stack of rules, and the marks so far. Of two threads that
+differ only in their marks the first is kept: they have the same futures, in which the first would win.
 
-Invariant: the ways are those to some text that begins so, so the first of them is the best reading for which the rest
-is not known. What all ways have marked is decided: no rest can change it.
+Invariant: every thread can be completed to some text, so the first one is the preferred parse as far as known. Marks
+that all threads share are final: no continuation can change them.
 
-Cost: ways × bytes; without ambiguity there are few ways. Ways with different stacks are never merged, so an ambiguous
-grammar can have very many: ``Budget.states`` bounds them.
+Cost: threads × bytes; there are few threads unless the text is ambiguous. Threads with different stacks are never
+merged, so an ambiguous grammar can have very many: ``Budget.states`` bounds them.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded
 
 Marks = tuple[str | int | Heat, bool, int, "Marks"] | None
-"""What a way has marked, the last first: a name, whether it begins, and where; then what was marked before."""
+"""The marks of a thread, the last first: a name, whether it is a start, and the position; then the earlier marks."""
 
 _WHERE = "the ways to read a text with captures"
 _Way = tuple[int, int, int, Marks]
-"""An instruction that reads, a place in its leaf, a stack, and the marks."""
+"""A thread: an instruction that reads, a state in its leaf, a stack, and the marks."""
 _Step = tuple[int, int, int, Marks]
-"""An instruction, a stack, bits of bodies that began here, and the marks."""
+"""An instruction, a stack, bits of bodies that started here, and the marks."""
 
 
 class Run:
-    """One text. Not for several threads at once."""
+    """The run of one text. Not thread-safe."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.position = code, 0
@@ -62,7 +61,7 @@ class Run:
         self._follow(code.start, 0, None)
 
     def feed(self, data: bytes) -> None:
-        """Read on. Raises BudgetExceeded."""
+        """Read bytes. Raises BudgetExceeded."""
         instructions, steps = self.code.instructions, self._steps
         deadline = Deadline(self.code.budget, _WHERE)  # of this call: a text may take as long as its writer
         for byte in data:
@@ -91,7 +90,7 @@ class Run:
                     self._wait(at, to, stack, marks)
 
     def token(self, is_one: Callable[[TokenName], bool]) -> None:
-        """Read a token that has no bytes. ``is_one``: whether it is one of a name."""
+        """Read a token without bytes. ``is_one``: whether the token belongs to a token name."""
         ways, self._ways = self._ways, []
         self._seen.clear()
         self._waiting.clear()
@@ -102,7 +101,7 @@ class Run:
                 self._follow(instruction.then, stack, marks)
 
     def boundary(self) -> None:
-        """A token ends here and the next begins, which matters where tokens are counted."""
+        """Read a token boundary, which matters if tokens are counted."""
         counting = self.code.counting
         if not counting or not self._ways:
             return
@@ -119,11 +118,11 @@ class Run:
 
     @property
     def going_on(self) -> list[Marks]:
-        """What each way has marked that reads something more."""
+        """The marks of each thread that continues."""
         return [way[3] for way in self._ways]
 
     def all_marks(self) -> list[Marks]:
-        """What each way has marked, the best one first, a reading of the text as a whole before those that go on."""
+        """The marks of each thread in order of preference; complete parses of the text first."""
         ended: list[Marks] = [] if self.ended == () else [self.ended]  # type: ignore[list-item]
         return ended + self.going_on
 
@@ -208,7 +207,7 @@ Listed = list[tuple[str | int | Heat, bool, int]]
 
 
 def listed(marks: Marks, known: Marks = None) -> Listed | None:
-    """Marks in their order, those behind ``known`` alone; None if ``known`` is not among them."""
+    """The marks in order, only those after ``known``; None if ``known`` is not among them."""
     found: Listed = []
     while marks is not known:
         if marks is None:
@@ -219,7 +218,7 @@ def listed(marks: Marks, known: Marks = None) -> Listed | None:
 
 
 def shared(ways: Iterable[Marks], known: Marks = None) -> Listed | None:
-    """What all ways have marked behind ``known``, before they differ; None if it is not in all of them."""
+    """The common marks of all threads after ``known``; None if some thread does not contain ``known``."""
     lists = [listed(marks, known) for marks in ways]
     found: Listed = []
     if any(each is None for each in lists):

@@ -1,10 +1,10 @@
-"""The temperature of a place: what the rules that may read the next token say.
+"""The sampling temperature that the rules which may read the next token set.
 
-The idea: every way to read the text so far that goes on waits in some rules for its next byte or token. Of these rules
-the innermost that says a temperature counts. Where ways differ, the highest temperature counts, as in llguidance. A way
-in which no rule says any has no part in it.
+In every thread of a run, the next byte or token is read inside some nested rules. The innermost of them that sets a
+temperature counts. If threads differ, the highest temperature counts, as in llguidance. Threads in which no rule sets a
+temperature are ignored.
 
-Cost: the ways that are left, and what they have marked since the rule around the next byte began.
+Cost: the number of threads, and their marks since the start of the enclosing rule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tokenfst.automata.captures.trees import Heat
 
 
 def temperature_of(run: Run, data: bytes) -> float | None:
-    """The temperature where ``run`` has read ``data``; ``None`` where no rule says one."""
+    """The temperature after ``run`` has read ``data``; ``None`` if no rule sets one."""
     found = [heat for marks in run.going_on if (heat := _innermost(run.code, marks, data)) is not None]
     return max(found, default=None)
 

@@ -1,11 +1,12 @@
-"""How texts are cut into parts: the readings that constraints with named groups or rules bring with them.
+"""Capture readings: trees that define how the texts of a constraint with named groups or rules are parsed.
 
-The idea: a reading is a pattern with an order among the ways to read a text. Of several ways the first one counts, as
-in Perl and Python: the first alternative before the second, greedy repetitions go on before they stop, lazy ones stop
-before they go on, decisions further left come first. A part in which nothing is named is one ``Leaf``, which takes as
-much as it can, and as little as it can where it is lazy; so what it holds need not be known.
+A reading is a pattern with an order on parses. The first parse counts, as in Perl and Python: earlier alternatives
+before later ones, greedy repetitions prefer to continue, lazy ones prefer to stop, decisions on the left come first. A
+part without names is one ``Leaf``, which matches as much as possible, or as little as possible if it is lazy; its inner
+structure is irrelevant.
 
-Invariant: the words of a reading are those of its constraint; or more, where it is only asked about those.
+Invariant: the words of a reading are those of its constraint, or a superset if it is only used on texts of the
+constraint.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tokenfst.automata.expressions.program import Program
 
 
 class HasProgram(Protocol):
-    """A constraint, as the native core reads it."""
+    """A constraint with a serialized form for the native core."""
 
     def program(self) -> Program:
         """The program."""
@@ -27,8 +28,11 @@ class HasProgram(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A word of an expression, or of a constraint. ``longest``: which of several lengths comes first. ``inner``: how
-    that word is read in its turn, each by itself."""
+    """A word of an expression or of a constraint.
+
+    ``longest``: whether longer or shorter words are preferred. ``inner``: readings by which the word itself is parsed
+    again, each independently.
+    """
 
     words: Expr | HasProgram
     longest: bool = True
@@ -37,21 +41,21 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sequence:
-    """One part after the other."""
+    """A concatenation of parts."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One of the parts, the first one first."""
+    """One of the parts, in order of preference."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeat:
-    """``low`` to ``high`` times a part; ``greedy``: rather once more than not."""
+    """``low`` to ``high`` repetitions of a part; ``greedy``: more are preferred."""
 
     part: Tree
     low: int = 0
@@ -61,14 +65,14 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """What stands for a name where a part is not captured, but says the temperature of the tokens that it reads."""
+    """Takes the place of a name for a part that is not captured, but sets the sampling temperature of its tokens."""
 
     temperature: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """A part with a name. ``ignored``: what is left out where the part ends with it."""
+    """A named part. ``ignored``: text that is excluded from the capture if the part ends with it."""
 
     name: str | Heat
     part: Tree
@@ -77,7 +81,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A rule of the reading."""
+    """A call of a rule of the reading."""
 
     rule: str
 
@@ -87,9 +91,12 @@ Tree = Leaf | Sequence | Choice | Repeat | Group | Call
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """``start`` is the tree of whole texts, ``rules`` what it calls, ``names`` the groups in it, in their order.
-    ``refusal``: why texts cannot be read; the names are all that is known then, and whether some part that cannot be
-    read says a temperature: ``heated``."""
+    """A reading: ``start`` is the tree of complete texts, ``rules`` the trees that it calls, ``names`` the groups in
+    order.
+
+    ``refusal``: why texts cannot be parsed; only the names are known then, and whether some part sets a temperature
+    (``heated``).
+    """
 
     start: Tree
     names: tuple[str, ...]
@@ -99,12 +106,12 @@ class Reading:
 
 
 def of(words: Expr, reading: Reading | None) -> Tree:
-    """The tree of a part that may have a reading, which has no rules then."""
+    """The tree of a part that may have a reading without rules."""
     return Leaf(words) if reading is None else reading.start
 
 
 def joined(start: Tree, readings: Iterable[Reading | None]) -> Reading | None:
-    """A tree made of the trees of readings without rules; None if no part has one."""
+    """A tree composed of the trees of readings without rules; None if no part has one."""
     known = [reading for reading in readings if reading is not None]
     if not known:
         return None
@@ -115,14 +122,15 @@ def joined(start: Tree, readings: Iterable[Reading | None]) -> Reading | None:
 
 
 def within(words: Expr | HasProgram, readings: Iterable[Reading | None]) -> Reading | None:
-    """The reading of a constraint whose words are among those of others (an intersection, a difference): each reads the
-    whole text."""
+    """The reading of a constraint whose words are among those of others (an intersection, a difference): each parses
+    the whole text.
+    """
     known = tuple(reading for reading in readings if reading is not None)
     return joined(Leaf(words, inner=known), known)
 
 
 def names_of(start: Tree, rules: Mapping[str, Tree]) -> tuple[str, ...]:
-    """The names in a tree and in the rules that it calls, in the order in which they stand."""
+    """The names in a tree and in the rules that it calls, in order of occurrence."""
     found: dict[str, None] = {}
     entered: set[str] = set()
     stack = [start]
@@ -146,7 +154,7 @@ def names_of(start: Tree, rules: Mapping[str, Tree]) -> tuple[str, ...]:
 
 
 def is_heated(start: Tree, rules: Mapping[str, Tree]) -> bool:
-    """Whether a part of the tree, or of the rules that it calls, says a temperature."""
+    """Whether a part of the tree, or of the rules that it calls, sets a temperature."""
     entered: set[str] = set()
     stack = [start]
     while stack:

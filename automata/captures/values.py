@@ -1,4 +1,4 @@
-"""What was captured."""
+"""``Capture`` and ``Captures``: the results of capturing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A part of a text that a named group or rule has read: the bytes from ``begin`` to ``end``, which is ``None``
-    while it is still open; ``data`` are these bytes, as far as there are."""
+    """A part of a text that matched a named group or rule.
+
+    The bytes from ``begin`` to ``end``, which is ``None`` while the capture is open; ``data`` are these bytes, as far
+    as they are known.
+    """
 
     name: str
     begin: int
@@ -17,14 +20,14 @@ class Capture:
 
     @property
     def text(self) -> str:
-        """The bytes as text. UnicodeDecodeError where they are none."""
+        """The bytes as text. Raises UnicodeDecodeError if they are not valid UTF-8."""
         return self.data.decode()
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still grow."""
+        """Whether the capture may still grow."""
         return self.end is None
 
 
 Captures = dict[str, list[Capture]]
-"""By name, in the order of the constraint: the captures of each, in the order in which they begin."""
+"""Captures by name, in the order of the constraint; for each name in the order of their starts."""

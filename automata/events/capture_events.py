@@ -1,6 +1,6 @@
-"""Captures of a text as it arrives: what all ways to read it have marked is decided.
+"""Capture events of a text that arrives incrementally: marks that all parses share are final.
 
-Cost: what ``Run`` takes for a byte; the marks of all ways are compared where there are several.
+Cost: that of ``Run`` for each byte; if there are several threads, their marks are compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tokenfst.errors import ConstraintError
 
 
 class CaptureEvents:
-    """One text. Raises ConstraintError where it leaves the constraint, BudgetExceeded."""
+    """The events of one text. Raises ConstraintError where it leaves the constraint, BudgetExceeded."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader, self._run = reader, reader.run()
@@ -27,7 +27,7 @@ class CaptureEvents:
         self._open: dict[str | int, list[int]] = {}
 
     def feed(self, data: bytes) -> list[Event]:
-        """What the next part of the text decides."""
+        """The events that the next part of the text determines."""
         self._run.feed(data)
         self._data += data
         ways = self._run.all_marks()
@@ -36,7 +36,7 @@ class CaptureEvents:
         return self._tell(ways)
 
     def close(self) -> list[Event]:
-        """What the end of the text decides."""
+        """The events that the end of the text determines."""
         if self._run.ended == ():
             raise ConstraintError("the text ends before it is one of the constraint")
         return self._tell([self._run.ended])  # type: ignore[list-item]

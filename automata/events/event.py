@@ -1,4 +1,4 @@
-"""What is told of a text that is still being written."""
+"""``Event``: a fact about a text that is still being written."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ Kind = Literal[
 
 
 event = tuple.__new__
-"""``event(Event, (kind, path, value))`` makes an event in half the time of ``Event(kind, path, value)``."""
+"""``event(Event, (kind, path, value))`` is twice as fast as ``Event(kind, path, value)``."""
 
 
 class Event(NamedTuple):
-    """One thing that is decided: no rest of the text can change it. ``path``: where in the document, the keys and
-    indices from the outside in; of a capture, its name; of a call and its arguments, first the call's number.
-    ``value``, by ``kind``:
+    """A fact that no continuation of the text can change.
+
+    ``path``: the position in the document, as keys and indices from the outside in; for a capture, its name; for a call
+    and its arguments, first the call's number. ``value`` depends on ``kind``:
 
     - ``"start"``: ``"object"``, ``"array"``, ``"string"``, ``"number"`` or ``"constant"`` (true, false, null)
-    - ``"key"``: a key of the object at ``path``, whole
-    - ``"piece"``: what a string goes on with, or the next characters of a number
+    - ``"key"``: a complete key of the object at ``path``
+    - ``"piece"``: the next piece of a string, or the next characters of a number
     - ``"end"``: the value of a string, number or constant; ``None`` for objects and arrays
-    - ``"capture begun"``: at which byte
+    - ``"capture begun"``: the byte offset
     - ``"capture ended"``: the ``Capture``
-    - ``"content"``, ``"reasoning"``: what the text beside calls goes on with
+    - ``"content"``, ``"reasoning"``: the next piece of the text outside calls
     - ``"tool call begun"``: the tool's name
     - ``"tool call ended"``: the ``ToolCall``
     """

@@ -1,11 +1,11 @@
-r"""JSON as it arrives (RFC 8259): the events of a document, however its text is cut.
+r"""Incremental JSON parsing (RFC 8259): the events of a document, however its text is divided into chunks.
 
-The idea: a state for each kind of place, and regular expressions that take all of a chunk that belongs together. A
-character is told when all of it is there: bytes of UTF-8, ``\n``, ``\u00e9``, and both halves of a surrogate pair. A
-number is told when something else follows, or the text ends.
+There is a state for each kind of position, and regular expressions consume as much of a chunk as possible. A character
+is reported when it is complete: bytes of UTF-8, ``\n``, ``\u00e9``, and both halves of a surrogate pair. A number is
+reported when something else follows, or the text ends.
 
-Invariant: the events are those of the whole text; only where a string or number is cut into pieces depends on the
-chunks. Cost: linear in the text; a few steps for a chunk inside of a string.
+Invariant: the events are those of the complete text; only the division of strings and numbers into pieces depends on
+the chunks. Cost: linear in the text; a few steps for a chunk inside a string.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ _State = Callable[["JsonEvents", str, int, list[Event]], int]
 
 
 class JsonEvents:
-    """One document. ``feed`` and ``close`` raise ConstraintError, with the place, for a text that is no JSON. Not for
-    several threads at once; of no use after an error. ``path``: where the document stands; ``followed``: what follows
-    it is not read. ``read_float``: what a number with a fraction or an exponent is."""
+    """The parser of one document.
+
+    ``feed`` and ``close`` raise ConstraintError, with the position, for invalid JSON; the parser is unusable after an
+    error. Not thread-safe. ``path``: the path of the document itself; ``followed``: ignore text after the document.
+    ``read_float``: converts numbers with a fraction or an exponent.
+    """
 
     def __init__(
         self,
@@ -60,13 +63,13 @@ class JsonEvents:
         self._read = 0
 
     def feed(self, data: str | bytes) -> list[Event]:
-        """What the next part of the text decides."""
+        """The events that the next part of the text determines."""
         found: list[Event] = []
         self.read(data, found)
         return found
 
     def read(self, data: str | bytes, found: list[Event]) -> None:
-        """What the next part of the text decides, put behind what was ``found``."""
+        """Append the events that the next part of the text determines to ``found``."""
         state = self._state
         if state is _nothing and self._followed:
             return
@@ -91,7 +94,7 @@ class JsonEvents:
         self._read += end
 
     def close(self) -> list[Event]:
-        """What the end of the text decides."""
+        """The events that the end of the text determines."""
         found: list[Event] = []
         if self._begun_byte:
             self.fail("a character is not whole", 0)
@@ -103,7 +106,7 @@ class JsonEvents:
 
     @property
     def is_done(self) -> bool:
-        """Whether the document is whole; a number alone may go on until ``close``."""
+        """Whether the document is complete; a top-level number may continue until ``close``."""
         return self._state is _nothing
 
     def _decoded(self, data: bytes) -> str:
@@ -118,7 +121,7 @@ class JsonEvents:
             return data[: error.start].decode()
 
     def fail(self, what: str, at: int) -> NoReturn:
-        """Raise for a place in the part that is being read."""
+        """Raise for a position in the current part."""
         raise ConstraintError(f"this is no JSON: at character {self._read + at}, {what}")
 
     # --- what states do -------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
-"""JSON values that grow while their text arrives: ``stream_json``.
+"""``stream_json``: JSON values that grow while their text arrives.
 
-The idea: the events of a document, put into Python's own lists and dictionaries as they come. A string is there from
-its beginning and becomes longer; a number and a constant are there when they are whole; objects and arrays get
-members.
+The events of a document are applied to Python lists and dictionaries as they arrive. A string exists from its beginning
+and grows; a number or constant appears when it is complete; objects and arrays gain members.
 
-Invariant: nothing that was there changes but by growing. So a name that stands twice in one object is refused: the
-second value would have to replace the first. Cost: linear in the text; the strings that grow are copied.
+Invariant: values only grow. So a name that occurs twice in one object is rejected, because the second value would
+replace the first. Cost: linear in the text; growing strings are copied.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NOTHING = object()
 
 
 class Partial:
-    """A value that grows by events. ``value``: what there is so far; ``has_value``: whether there is anything."""
+    """A value that grows by events. ``value``: the value so far; ``has_value``: whether there is one."""
 
     def __init__(self) -> None:
         self.value: Any = _NOTHING
@@ -32,11 +31,11 @@ class Partial:
 
     @property
     def has_value(self) -> bool:
-        """Whether there is anything yet."""
+        """Whether there is a value yet."""
         return self.value is not _NOTHING
 
     def apply(self, events: Iterable[Event]) -> bool:
-        """Grow by events; whether anything did. ConstraintError for a name that stands twice."""
+        """Apply events; returns whether the value changed. Raises ConstraintError for a name that occurs twice."""
         grown = False
         for kind, path, value in events:
             if kind == "start":
@@ -80,13 +79,13 @@ class Partial:
 
 
 def stream_json(parts: Iterable[str | bytes], constraint: Streamed | None = None) -> Iterator[Any]:
-    """The values that a JSON text stands for while it arrives: one for each of the parts that made it grow; the last is
-    what ``json.loads`` makes of all.
+    """The growing value of a JSON text that arrives in parts: one value for each part that changed it.
 
-    Strings grow piece by piece, objects and arrays member by member; numbers, true, false and null come when they are
-    whole. It is one value that grows: copy it (``copy.deepcopy``) to keep what it was. ``constraint``: the text must be
-    one of it. Raises ConstraintError for a text that is none, or no JSON, and for an object with a name that stands
-    twice. Linear in the text.
+    The last value is the result of ``json.loads`` for the complete text. Strings grow piece by piece, objects and
+    arrays member by member; numbers, true, false and null appear when they are complete. The same object is yielded
+    each time: copy it (``copy.deepcopy``) to keep a snapshot. ``constraint``: the text must satisfy it. Raises
+    ConstraintError for a text that does not satisfy it, or is not JSON, and for an object with a repeated name. Linear
+    in the text.
     """
     if isinstance(parts, str | bytes) or not isinstance(parts, Iterable):
         refuse("stream_json", "parts", parts, "parts of a text, as they come: an iterable of str or bytes")

@@ -1,4 +1,4 @@
-"""A text that arrives part by part, and what it decides: ``constraint.stream()``."""
+"""``constraint.stream()``: a text that arrives in parts, with the events that it determines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tokenfst.errors import ConstraintError
 
 
 class Stream:
-    """One text, part by part: ``feed`` gives the events that a part decides, ``close`` those that the end decides.
+    """A text in parts: ``feed`` returns the events that a part determines, ``close`` those that the end determines.
 
-    ``text``: the bytes so far. Parts may be cut anywhere, also inside of a character. Not for several threads at once.
+    ``text``: the bytes so far. Parts may be cut anywhere, also inside a character. Not thread-safe.
     """
 
     def __init__(self, constraint: Streamed, *, json: bool = False, parts: Iterable[bytes] = ()) -> None:
@@ -33,8 +33,11 @@ class Stream:
         return b"".join(self._parts)
 
     def feed(self, data: str | bytes) -> list[Event]:
-        """What the next part of the text decides. Raises ConstraintError where it is no beginning of a text: at once
-        where it is no JSON, where captures are followed and where tools are called, else at ``close``."""
+        """The events that the next part of the text determines.
+
+        Raises ConstraintError if the text is not a prefix of a text of the constraint: at once if it is not JSON, if
+        captures are followed and if tools are called, otherwise in ``close``.
+        """
         if not isinstance(data, bytes):
             if not isinstance(data, str):
                 refuse("feed", "data", data, "str or bytes")
@@ -44,8 +47,7 @@ class Stream:
 
     @checked
     def rollback(self, parts: int = 1) -> None:
-        """Take back the last parts that were fed, with all that they decided; what was raised for one of them, too.
-        What is left is read once more."""
+        """Undo the last ``parts`` parts, with their events and errors. The remaining text is parsed again."""
         if not 0 <= parts <= len(self._parts):
             refuse(
                 "rollback", "parts", parts, f"a number of parts that were fed, from 0 to {len(self._parts)}"
@@ -56,12 +58,13 @@ class Stream:
             self._read(self.text)
 
     def fork(self) -> Self:
-        """Another stream that stands where this one does; neither sees what is fed to the other. The text is read once
-        more."""
+        """An independent copy of this stream. The text is parsed again."""
         return type(self)(self._constraint, json=self._is_json, parts=self._parts)
 
     def close(self) -> list[Event]:
-        """What the end of the text decides. Raises ConstraintError if the text is none of the constraint."""
+        """The events that the end of the text determines. Raises ConstraintError if the text does not satisfy the
+        constraint.
+        """
         explained = self._constraint.explain(self.text)
         if not explained:
             raise ConstraintError(f"stream: {explained}")
@@ -84,7 +87,7 @@ class Stream:
 
 
 def utf8(part: str) -> bytes:
-    """A part of a text as bytes. ConstraintError for half of a surrogate pair, which no text has."""
+    """A part of a text as bytes. Raises ConstraintError for a lone surrogate, which is not valid text."""
     try:
         return part.encode()
     except UnicodeEncodeError as error:
@@ -92,7 +95,7 @@ def utf8(part: str) -> bytes:
 
 
 class Streamed(Captured):
-    """A constraint whose texts can be followed as they arrive."""
+    """A constraint whose texts can be parsed incrementally."""
 
     __slots__ = ()
 
@@ -101,11 +104,10 @@ class Streamed(Captured):
 
     @checked
     def stream(self, *, json: bool | None = None) -> Stream:
-        """A text of this constraint that arrives part by part: ``feed(part)`` gives the events that are decided then.
+        """A text of this constraint that arrives in parts: ``feed(part)`` returns the events that are then determined.
 
-        Of JSON they are the starts and ends of values, keys, and the pieces of strings; of a constraint that captures
-        (``captures``) what has begun and ended in all ways that are left to read the text. ``json``: whether texts are
-        JSON documents; without, they are if a JSON Schema made the constraint. Raises ConstraintError, also where
-        captures cannot be told.
+        For JSON these are the starts and ends of values, keys, and pieces of strings; for a constraint with captures
+        (``captures``), the starts and ends that all remaining parses share. ``json``: whether texts are JSON documents;
+        by default, whether a JSON Schema made the constraint. Raises ConstraintError, also if captures are not defined.
         """
         return Stream(self, json=self.speaks_json if json is None else json)

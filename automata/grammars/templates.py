@@ -1,12 +1,11 @@
 """Templates: fixed text with typed holes, for infilling.
 
-The idea: ``template("My day on {word} went {rest}", word=..., rest=...)`` is the concatenation of its pieces, so
-it is a language if every hole is one, and else a grammar. Braces are written as in ``str.format``: ``{{`` and ``}}``.
+``template("My day on {word} went {rest}", word=..., rest=...)`` is the concatenation of its pieces: a language if every
+hole is one, else a grammar. Braces are escaped as in ``str.format``: ``{{`` and ``}}``.
 
-``parse`` finds the holes' texts again. Places between pieces are found from left to right, for each hole only where the
-fixed text behind it stands; then readings are enumerated from the end, where no way is a dead end, until there are two.
-
-Cost: linear in the template; ``parse`` asks each hole once for each of its possible beginnings and ends.
+``parse`` recovers the texts of the holes. Possible boundaries between pieces are found from left to right, for each
+hole only where the fixed text after it matches. Then parses are enumerated from the end, which avoids dead ends, until
+there are two. Cost: linear in the template; ``parse`` queries each hole once for each of its possible starts and ends.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _Text = TypeVar("_Text", str, bytes)
 
 
 class Piece(NamedTuple):
-    """A part of a template: fixed text, or a hole with a name."""
+    """A part of a template: fixed text, or a named hole."""
 
     name: str
     text: bytes
@@ -44,7 +43,7 @@ class Piece(NamedTuple):
 
 
 class TemplateLanguage(Language):
-    """A template all of whose holes are languages."""
+    """A template whose holes are all languages."""
 
     __slots__ = ("_pieces",)
 
@@ -53,16 +52,16 @@ class TemplateLanguage(Language):
         self._pieces = pieces
 
     def parse(self, text: _Text) -> dict[str, _Text]:
-        """What stands in each hole of ``text``, by name.
+        """The text of each hole in ``text``, by name.
 
-        Raises ConstraintError for a text that is no word, and for one that can be read in two ways, naming a hole that
-        differs; BudgetExceeded("seconds").
+        Raises ConstraintError for a text that does not match, and for an ambiguous text, naming a hole that differs;
+        BudgetExceeded("seconds").
         """
         return _parse(text, self._pieces, self)
 
 
 class TemplateGrammar(Grammar):
-    """A template with a grammar in a hole."""
+    """A template with a grammar in some hole."""
 
     __slots__ = ("_pieces",)
 
@@ -79,12 +78,12 @@ class TemplateGrammar(Grammar):
 def template(text: str, /, **holes: str | Constraint) -> TemplateLanguage | TemplateGrammar:
     """Fixed text with typed holes: ``{name}`` stands for a word of ``holes[name]``, ``{{`` and ``}}`` for braces.
 
-    A hole is a ``Language``, a ``Grammar``, or a str: a regular expression. The result is a grammar if a hole is, else
-    a language; its budget is the widest of the holes'. The words of holes are captured under their names.
+    A hole is a ``Language``, a ``Grammar``, or a str: a regular expression. The result is a grammar if some hole is
+    one, else a language; its budget is the widest of the holes'. The texts of holes are captured under their names.
 
-    Raises TemplateError, with the place, for braces that do not match, holes without a name or with a format, holes
-    that stand twice (that both have equal text is no context-free condition), and holes that are not given;
-    ConstraintError for one that is given and not in the text, and what ``regex`` raises.
+    Raises TemplateError, with the position, for unbalanced braces, holes without a name or with a format, repeated
+    holes (that two holes have equal text is not a context-free condition), and holes that are not given;
+    ConstraintError for a hole that is given but not in the text, and the errors of ``regex``.
     """
     if not isinstance(text, str):
         raise ConstraintError(f"a template is a str, not {type(text).__name__}")
@@ -123,7 +122,7 @@ def _of_languages(pieces: Sequence[Piece], source: str, budget: Budget | None) -
 
 
 def hole_constraint(name: str, hole: str | Constraint) -> Constraint:
-    """What stands in a hole. Raises ConstraintError, and what ``regex`` does."""
+    """The constraint of a hole. Raises ConstraintError, and the errors of ``regex``."""
     if isinstance(hole, (Language, Grammar)):
         return hole
     if not isinstance(hole, str):
@@ -138,8 +137,9 @@ def hole_constraint(name: str, hole: str | Constraint) -> Constraint:
 
 
 def pieces_of(text: str, constraints: Mapping[str, Constraint]) -> list[Piece]:
-    """The pieces of a template in order. Raises TemplateError, and ConstraintError for a hole that is given and not
-    there."""
+    """The pieces of a template in order. Raises TemplateError, and ConstraintError for a hole that is given but not in
+    the text.
+    """
     pieces = list(pieces_in(text, constraints))
     named = [piece.name for piece in pieces if piece.name]
     for name in constraints:
@@ -150,7 +150,7 @@ def pieces_of(text: str, constraints: Mapping[str, Constraint]) -> list[Piece]:
 
 
 def pieces_in(text: str, constraints: Mapping[str, Constraint], *, again: bool = False) -> Iterator[Piece]:
-    """The pieces in order; fixed text between two holes is one. ``again``: whether a hole may stand twice."""
+    """The pieces in order; adjacent fixed text is one piece. ``again``: whether a hole may be repeated."""
     fixed: list[str] = []
     seen: set[str] = set()
     for token in _TOKEN.finditer(text):

@@ -1,17 +1,17 @@
-"""The texts within k edits of some text of a language.
+"""Closure under edits: the texts within edit distance k of some text of a language.
 
-The idea: the Levenshtein automaton (Schulz and Mihov, "Fast string correction with Levenshtein automata", IJDAR 2002)
-of a whole language instead of one word: the composition of the language's automaton with the transducer that copies,
+This is the Levenshtein automaton (Schulz and Mihov, "Fast string correction with Levenshtein automata", IJDAR 2002) of
+a whole language instead of one word: the composition of the language's automaton with the transducer that copies,
 inserts, deletes and replaces letters, at most k times. A state of the composition is a state q of the language with the
-number e of edits so far; determinized, it is the least e for each q, because (q, e) can do all that (q, e + 1) can.
-
-A transposition is one more kind of half-way state: "the second of two letters is read; the first is due, and then q".
+number e of edits so far; determinized, it is the least e for each q, because (q, e) can do everything that (q, e + 1)
+can. A transposition is an intermediate state: "the second of two letters has been read; the first must follow, and then
+q".
 
 Invariant: sets are closed under deletions, so equal sets are equal states.
 
-Cost: for one word of n letters and fixed k, O(n) states; for a language, exponential in its states at worst, as for
-any determinization, within the budget. Rejected: rational composition in OpenFst: it keeps the dominated pairs and
-treats an inserted character as up to four letters.
+Cost: for one word of n letters and fixed k, O(n) states; for a language, exponential in its states in the worst case,
+as for any determinization, within the budget. Rejected: rational composition in OpenFst: it keeps the dominated pairs
+and treats an inserted character as up to four letters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
 _State = frozenset[tuple[int, int]]
-"""Pairs (q, e): reached q with e edits at least. A negative q is a transposition half-way through."""
+"""Pairs (q, e): q was reached with at least e edits. A negative q is the middle of a transposition."""
 
 
 @checked_but("language", "k")
@@ -49,14 +49,14 @@ def within_edits(
 ) -> Language:
     """The texts that at most ``k`` edits make of some text of ``language``.
 
-    An edit inserts, deletes or replaces one character (a code point); with ``transpositions`` it may also swap two
-    neighbours, between which and of which nothing else is edited then (optimal string alignment distance). With
-    ``unit="bytes"`` letters are bytes, and the result holds invalid UTF-8 too; with characters, words that are not
-    valid UTF-8 are no texts, and count for nothing.
+    An edit inserts, deletes or replaces one character (a code point). With ``transpositions`` it may also swap two
+    adjacent characters, between and on which no other edit is applied (optimal string alignment distance). With
+    ``unit="bytes"`` letters are bytes, and the result contains invalid UTF-8 too; with characters, words that are not
+    valid UTF-8 are ignored.
 
-    Makes all states of ``language`` and of the result: about (2k + 1) times as many as characters for a word, and
-    exponentially many at worst. Raises ``ConstraintError`` for a negative ``k``, another unit or a grammar;
-    ``BudgetExceeded`` where it outgrows ``budget`` (that of the language, if none is given).
+    Computes all states of ``language`` and of the result: for a word about (2k + 1) times the number of characters,
+    exponentially many in the worst case. Raises ``ConstraintError`` for a negative ``k``, another unit or a grammar;
+    ``BudgetExceeded`` if it exceeds ``budget`` (by default that of the language).
     """
     source = require_language(language, "within_edits")
     if not isinstance(k, int) or k < 0:

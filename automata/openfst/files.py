@@ -1,18 +1,18 @@
-r"""Transducers over bytes read from files: OpenFst's own binary files, and a text that people can write.
+r"""Reading of transducers over bytes from files: OpenFst's binary files, and a readable text format.
 
-The text is OpenFst's: one arc a line, ``source target input output``, and a line with one state for each that accepts;
-the first state named is the start; lines that begin with ``#`` are comments. In place of labels stand letters: an ASCII
-character that can be printed, for itself; ``0x0a``, any byte; ``<eps>``, nothing; ``<any>``, each byte, an arc for
-each; ``<other>``, each byte that no other line of the source state reads by its name. Where ``<any>`` or ``<other>``
-stands on both sides, the byte is copied.
+The text format is OpenFst's: one arc on each line, ``source target input output``, and a line with one state for each
+final state. The first state named is the start; lines that begin with ``#`` are comments. Letters take the place of
+labels: a printable ASCII character for itself; ``0x0a`` for any byte; ``<eps>`` for epsilon; ``<any>`` for each byte,
+one arc each; ``<other>`` for each byte that no other line of the source state names. If ``<any>`` or ``<other>`` stands
+on both sides, the byte is copied.
 
-Idea. A transducer that changes little copies the rest: ``0 0 <other> <other>`` is 255 arcs in one line.
+So a transducer that changes little can copy the rest: ``0 0 <other> <other>`` is 255 arcs in one line.
 
-Binary files are read here, byte by byte, with every size compared with the size of the file first: OpenFst's own reader
-ends the process when a damaged file asks for more memory than there is.
+Binary files are decoded here, and every size is compared with the size of the file first: OpenFst's own reader
+terminates the process when a damaged file asks for more memory than there is.
 
-Rejected: ``pywrapfst.Compiler`` with a table of symbols for the text: it has no classes, it says what is wrong on
-stderr only, and digits would be both letters and labels.
+Rejected: ``pywrapfst.Compiler`` with a symbol table for the text: it has no character classes, reports errors on stderr
+only, and digits would be both letters and labels.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _Ints = npt.NDArray[np.int64]
 
 
 def read_fst(path: Path) -> pynini.Fst:
-    """The transducer in an OpenFst file (vector or const type, standard arcs, no weights) with its symbol tables, or in
-    a text (``parse_fst``), whose first bytes tell which.
+    """The transducer in a file, with its symbol tables.
 
-    Raises ``FstError`` where it is neither, ``OSError``, ``MissingDependencyError`` without pynini. Linear.
+    Either an OpenFst file (vector or const type, standard arcs, no weights) or a text (``parse_fst``); the first bytes
+    decide. Raises ``FstError`` if it is neither, ``OSError``, ``MissingDependencyError`` without pynini. Linear.
     """
     data = path.read_bytes()
     if data.startswith(MAGIC):
@@ -133,9 +133,10 @@ def _vector_arcs(start: int, num_states: int, body: npt.NDArray[np.int32]) -> fs
 
 
 def parse_fst(text: str) -> pynini.Fst:
-    """The transducer that ``text`` describes, with byte b as label b + 1 (convention 2). See the module's text.
+    """The transducer that ``text`` describes, with label b + 1 for byte b (convention 2). The module defines the
+    format.
 
-    ``FstError`` names the line of what cannot be read. Linear in the arcs.
+    Raises ``FstError``, which names the faulty line. Linear in the arcs.
     """
     start, finals = -1, list[int]()
     lines: list[tuple[int, int, int, str, str]] = []

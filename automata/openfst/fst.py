@@ -1,18 +1,17 @@
-"""The door to OpenFst: machines go through it as numpy arrays, and only here is pynini imported.
+"""Conversion of machines between numpy arrays and OpenFst; the only module that imports pynini.
 
-The idea: an unweighted machine is six arrays (``Arcs``). OpenFst's binary layouts are rows of 32-bit words,
-so the arrays are scattered into one word buffer that OpenFst reads at once (vector layout), and gathered back
-from the buffer that it writes (const layout, whose arcs are one contiguous table). No loop over states or
-arcs runs in Python: 180,000 states and 310,000 arcs cross in some tens of milliseconds, ten times faster than
-arc by arc.
+An unweighted machine is six arrays (``Arcs``). OpenFst's binary layouts are rows of 32-bit words, so the arrays are
+scattered into one buffer of words that OpenFst reads at once (vector layout), and gathered from the buffer that it
+writes (const layout, whose arcs are one contiguous table). No loop over states or arcs runs in Python: 180,000 states
+and 310,000 arcs take some tens of milliseconds, ten times less than arc by arc.
 
-Only those property bits are written that hold for every machine of the layout ("expanded", "mutable"); the
-rest are left unknown and OpenFst computes them when it needs them. Claiming one that is false
-(``ILABEL_SORTED``) makes ``compose`` silently empty.
+Only those property bits are written that hold for every machine of the layout ("expanded", "mutable"); the others are
+left unknown, and OpenFst computes them on demand. A false property bit (``ILABEL_SORTED``) would make ``compose``
+silently return an empty machine.
 
-Invariants of what comes out: a ``Dfa`` made here is trim, its state 0 is DEAD (convention 3), and bytes share
-a class exactly if no state tells them apart. Weighted machines are refused: dropping weights silently would
-change what the author meant.
+Invariants of results: a ``Dfa`` is trim, its state 0 is DEAD (convention 3), and two bytes share a class if and only if
+no state distinguishes them. Weighted machines are rejected, because dropping weights silently would change their
+meaning.
 """
 
 from __future__ import annotations
@@ -44,19 +43,18 @@ _ONE = np.float32(0.0)  # tropical semiring: One is 0, Zero (not final) is +inf
 _ZERO = np.float32(np.inf)
 _STATE_WORDS, _ARC_WORDS, _CONST_STATE_WORDS = 3, 4, 5
 _FIRST_STATES = 4096
-"""States of the first try at a determinization; each next one may have four times as many."""
+"""The state limit of the first attempt at a determinization; each following attempt multiplies it by four."""
 _INT32_MAX = int(np.iinfo(np.int32).max)
 _DELTA = 1e-6
-"""A tolerance of weights, where there are none."""
+"""A tolerance for weights; there are none here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arcs:
-    """An unweighted transducer as arrays. ``start`` is -1 if there is no state; labels are OpenFst's (0 is
-    ε).
+    """An unweighted transducer as arrays. ``start`` is -1 if there are no states; labels are OpenFst's (0 is ε).
 
-    ``final_states``: int64 (finals,), ascending. ``source``, ``ilabel``, ``olabel``, ``nextstate``: int32
-    (arcs,), in ascending order of ``source``.
+    ``final_states``: int64 (finals,), ascending. ``source``, ``ilabel``, ``olabel``, ``nextstate``: int32 (arcs,), in
+    ascending order of ``source``.
     """
 
     num_states: int
@@ -69,7 +67,7 @@ class Arcs:
 
 
 def require_pynini() -> Any:
-    """The module ``pynini``; ``MissingDependencyError`` where it is not installed."""
+    """The module ``pynini``; raises ``MissingDependencyError`` if it is not installed."""
     try:
         import pynini
     except ImportError as error:
@@ -93,13 +91,12 @@ def from_arcs(
 ) -> pynini.Fst:
     """An unweighted OpenFst transducer from its arcs.
 
-    ``final_states``: integers (finals,). ``source``, ``ilabel``, ``olabel``, ``nextstate``: integers (arcs,),
-    one entry per arc; labels are OpenFst's (0 is ε). ``start`` is -1 for the machine without states. Arcs of
-    one state keep their order. With ``sorted_by_source`` the arcs already ascend by ``source`` (checked),
-    which saves a sort.
+    ``final_states``: integers (finals,). ``source``, ``ilabel``, ``olabel``, ``nextstate``: integers (arcs,), one entry
+    per arc; labels are OpenFst's (0 is ε). ``start`` is -1 for a machine without states. Arcs of one state keep their
+    order. With ``sorted_by_source`` the arcs must already ascend by ``source`` (checked), which saves a sort.
 
-    Linear in states and arcs (plus that sort). Raises ``FstError`` for lengths that differ and for states or
-    labels out of range, ``MissingDependencyError`` without pynini.
+    Linear in states and arcs (plus that sort). Raises ``FstError`` for different lengths and for states or labels out
+    of range, ``MissingDependencyError`` without pynini.
     """
     openfst = require_pynini()
     columns = {"source": source, "ilabel": ilabel, "olabel": olabel, "nextstate": nextstate}
@@ -144,10 +141,10 @@ def from_arcs(
 
 
 def to_arcs(fst: pynini.Fst) -> Arcs:
-    """The arcs of an unweighted OpenFst transducer: what ``from_arcs`` takes.
+    """The arcs of an unweighted OpenFst transducer; the inverse of ``from_arcs``.
 
-    Symbol tables are dropped: what labels mean is for ``label_kinds`` to say. Linear. Raises ``FstError`` for a
-    semiring other than the tropical one and for any weight but One, naming the first state or arc that has one.
+    Symbol tables are dropped (``label_kinds`` interprets labels). Linear. Raises ``FstError`` for a semiring other than
+    the tropical one and for any weight except One, naming the first state or arc that has one.
     """
     if is_native(fst):
         return _native_arcs(fst)
@@ -190,9 +187,9 @@ def _native_arcs(fst: Any) -> Arcs:
 
 
 def const_arcs(start: int, num_states: int, num_arcs: int, body: npt.NDArray[np.int32]) -> Arcs:
-    """The arcs in ``body``, what comes after the header of OpenFst's const type, version 2, with standard arcs.
+    """The arcs in ``body``, the data after the header of OpenFst's const type, version 2, with standard arcs.
 
-    ``FstError`` for another length, weights, and states that are not there.
+    Raises ``FstError`` for a wrong length, weights, and unknown states.
     """
     if min(num_states, num_arcs) < 0 or len(body) != _CONST_STATE_WORDS * num_states + _ARC_WORDS * num_arcs:
         raise FstError(
@@ -213,9 +210,11 @@ def plain_arcs(
     source: npt.NDArray[np.int32],
     arcs: npt.NDArray[np.int32],
 ) -> Arcs:
-    """``Arcs`` out of what OpenFst holds: the final ``weight`` of each state; the ``source`` of each arc,
-    ascending; ``arcs`` (arcs, 4): input and output label, weight as bits, and next state. ``FstError`` for
-    weights, and for states that are not there."""
+    """``Arcs`` from OpenFst's data.
+
+    The final ``weight`` of each state; the ``source`` of each arc, ascending; ``arcs`` (arcs, 4): input and output
+    label, the bits of the weight, and the next state. Raises ``FstError`` for weights and for unknown states.
+    """
     _refuse_weights(weight, np.ascontiguousarray(arcs[:, 2]).view(np.float32), source)
     found = Arcs(
         num_states=len(weight),
@@ -236,10 +235,10 @@ def plain_arcs(
 
 
 def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
-    """The acceptor of a ``Dfa``: byte b has label b + ``byte_zero`` (convention 2: b + 1), DEAD is left out.
+    """The acceptor of a ``Dfa``: byte b has label b + ``byte_zero`` (convention 2: b + 1); DEAD is omitted.
 
-    Arcs of a state ascend by label. ``byte_zero=0`` gives pynini's own labels for strings; byte 0 would then
-    be ε, so a machine that reads it is refused with ``FstError``. Linear in the number of arcs.
+    Arcs of a state ascend by label. ``byte_zero=0`` gives pynini's own labels for strings; byte 0 would then be ε, so a
+    machine that reads it is rejected with ``FstError``. Linear in the number of arcs.
     """
     arcs = dfa_to_arcs(dfa, byte_zero)
     columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
@@ -281,8 +280,8 @@ def dfa_to_arcs(dfa: Dfa, byte_zero: int = BYTE_ZERO_LABEL) -> Arcs:
 def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
     """The ``Dfa`` of an acceptor over bytes (convention 2), by ``rmepsilon`` and ``determinize``.
 
-    Exponential in the number of states at worst, as determinization is. OpenFst does not look at a clock, so
-    it is let run to more and more states. Raises ``BudgetExceeded("states" or "seconds")``.
+    Exponential in the number of states in the worst case. OpenFst does not check a clock, so it is run with increasing
+    state limits. Raises ``BudgetExceeded("states" or "seconds")``.
     """
     openfst = require_pynini()
     columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
@@ -301,8 +300,9 @@ def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
 
 
 def native_arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
-    """``arcs_to_dfa`` by the native core, without pynini; the states may be in another order. Raises
-    ``BudgetExceeded("states", "bytes" or "seconds")``.
+    """``arcs_to_dfa`` by the native core, without pynini; the order of states may differ.
+
+    Raises ``BudgetExceeded("states", "bytes" or "seconds")``.
     """
     finals = np.zeros(arcs.num_states, np.uint8)
     finals[arcs.final_states] = 1
@@ -326,20 +326,22 @@ def native_arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
 
 
 def minimize_dfa(dfa: Dfa) -> Dfa:
-    """The least deterministic automaton of the same language (Hopcroft, in OpenFst). O(arcs · log states)."""
+    """The minimal deterministic automaton of the same language (Hopcroft, in OpenFst). O(arcs · log states)."""
     return _tables(to_arcs(dfa_to_fst(dfa).minimize()))
 
 
 def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:
-    """The automaton of the reversed words. Exponential at worst: "the k-th byte from the end" has 2^k
-    states."""
+    """The automaton of the reversed words. Exponential in the worst case: "the k-th byte from the end" has 2^k
+    states.
+    """
     deadline = Deadline(budget or Budget(), "the reversal of an automaton")
     return arcs_to_dfa(to_arcs(require_pynini().reverse(dfa_to_fst(dfa))), deadline)
 
 
 def map_dfa(dfa: Dfa, table: bytes, budget: Budget | None = None) -> Dfa:
-    """The automaton of the words with each byte b replaced by ``table[b]``. Exponential at worst, where bytes
-    become the same."""
+    """The automaton of the words with each byte b replaced by ``table[b]``. Exponential in the worst case, if bytes are
+    merged.
+    """
     deadline = Deadline(budget or Budget(), "the replacement of bytes in an automaton")
     arcs = to_arcs(dfa_to_fst(dfa))
     labels = np.concatenate(([0], np.frombuffer(table, np.uint8).astype(np.int32) + BYTE_ZERO_LABEL))
@@ -348,12 +350,11 @@ def map_dfa(dfa: Dfa, table: bytes, budget: Budget | None = None) -> Dfa:
 
 
 def compose(detokenizer: pynini.Fst, acceptor: pynini.Fst) -> pynini.Fst:
-    """The token acceptor of a constraint: determinize(rmepsilon(project(detokenizer ∘ acceptor, "input"))),
-    minimized.
+    """The token acceptor of a constraint: determinize(rmepsilon(project(detokenizer ∘ acceptor, "input"))), minimized.
 
-    This is the specification that the native token automaton must be equivalent to. ``detokenizer`` maps
-    token labels to byte labels, ``acceptor`` reads byte labels (convention 2). It writes every token out as
-    an arc, so it is for small vocabularies, tests and research; ``tokenfst.decoding.compile`` is for use.
+    This is the specification: the native token automaton must be equivalent to it. ``detokenizer`` maps token labels to
+    byte labels, ``acceptor`` reads byte labels (convention 2). Every token becomes an explicit arc, so use it for small
+    vocabularies, tests and research only; for anything else use ``tokenfst.decoding.compile``.
     """
     openfst = require_pynini()
     composed = openfst.compose(detokenizer, acceptor)

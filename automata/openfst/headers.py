@@ -1,5 +1,7 @@
-"""What OpenFst's binary files begin with: the header and the tables of symbols. Every size is compared with
-the size of the file first."""
+"""The header and the symbol tables of OpenFst's binary files.
+
+Every size is compared with the size of the file first.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,13 @@ class Header(NamedTuple):
 
 
 class Cursor:
-    """A file's bytes, read from the beginning on. Whatever goes beyond their end raises ``FstIOError``."""
+    """A sequential reader of a file's bytes. Reading beyond the end raises ``FstIOError``."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
 
     def header(self) -> Header:
-        """The header, its magic number among it."""
+        """Read the header, including its magic number."""
         magic = self._take(len(MAGIC))
         if magic == MAGIC[::-1]:
             raise FstIOError(
@@ -48,7 +50,7 @@ class Cursor:
         return Header(self._text(), self._text(), *self.unpack("<iiQqqq"))
 
     def symbols(self) -> Symbols:
-        """A table of symbols."""
+        """Read a symbol table."""
         if self._take(len(SYMBOLS_MAGIC)) != SYMBOLS_MAGIC:
             raise FstIOError("a table of symbols is announced and is not there: the file is damaged")
         name = self._string()
@@ -58,18 +60,18 @@ class Cursor:
         return name, [(self._string(), self.unpack("<q")[0]) for _ in range(count)]
 
     def unpack(self, form: str) -> tuple[int, ...]:
-        """Numbers."""
+        """Read numbers."""
         return struct.unpack(form, self._take(struct.calcsize(form)))
 
     def text(self) -> str:
-        """A string with its length before it."""
+        """Read a length-prefixed string."""
         try:
             return self._text().decode()
         except UnicodeDecodeError as error:
             raise FstIOError("a key is no UTF-8: the file is damaged") from error
 
     def skip(self, length: int) -> None:
-        """So many bytes."""
+        """Skip ``length`` bytes."""
         self._take(length)
 
     def _string(self) -> str:

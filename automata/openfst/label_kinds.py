@@ -1,13 +1,14 @@
-"""What the labels of an OpenFst machine stand for: bytes, characters, or symbols of a table.
+"""The meaning of an OpenFst machine's labels: bytes, characters, or symbols of a table.
 
-The idea: a label is a number, and a machine alone does not say of what: pynini's strings have label b for byte b, or
-with ``token_type="utf8"`` the code point; machines made here have b + 1 (convention 2); tokens have numbers too. Read
-by the wrong rule a machine is another language, so nothing is guessed. The machine's symbol tables say it, or the
-caller does; otherwise ``FstError`` asks. Machines that are written here have tables (``byte_symbols``).
+A label is a number, and the machine alone does not define its meaning: pynini's strings have label b for byte b, or
+with ``token_type="utf8"`` the code point; machines made here have b + 1 (convention 2); tokens have numbers too. With
+the wrong interpretation a machine is another language, so nothing is guessed. The machine's symbol tables or the caller
+must define the meaning; otherwise ``FstError`` is raised. Machines that are written here have tables
+(``byte_symbols``).
 
-What comes out are arcs in convention 2. A character beyond ASCII is several bytes, an arc for each.
+The result is arcs in convention 2. A character beyond ASCII is several bytes, with an arc for each.
 
-Cost: linear in the arcs; each different label is looked up once.
+Cost: linear in the arcs; each distinct label is looked up once.
 """
 
 from __future__ import annotations
@@ -47,13 +48,12 @@ _Speller = Callable[[int], bytes]
 
 @lru_cache(maxsize=2)
 def byte_symbols(byte_zero: int = BYTE_ZERO_LABEL) -> Any:
-    """The symbol table of machines over bytes: an ASCII character that can be seen stands for itself, other bytes are
-    written as ``0x0a``."""
+    """The symbol table of machines over bytes: a printable ASCII character for itself, other bytes as ``0x0a``."""
     return filled_with_bytes(require_pynini().SymbolTable("bytes"), byte_zero)
 
 
 def filled_with_bytes(table: Any, byte_zero: int) -> Any:
-    """An empty table with the symbols of ``byte_symbols``."""
+    """An empty table, filled with the symbols of ``byte_symbols``."""
     table.add_symbol("<eps>", EPSILON_LABEL)
     for byte in range(EPSILON_LABEL + 1 - byte_zero, 256):
         table.add_symbol(chr(byte) if 0x20 < byte < 0x7F else f"{byte:#04x}", byte + byte_zero)
@@ -61,7 +61,7 @@ def filled_with_bytes(table: Any, byte_zero: int) -> Any:
 
 
 def with_byte_symbols(fst: pynini.Fst, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
-    """``fst`` itself, a machine over bytes, with tables that say so."""
+    """``fst`` itself, a machine over bytes, with symbol tables attached."""
     table = byte_symbols(byte_zero)
     fst.set_input_symbols(table).set_output_symbols(table)
     return fst
@@ -76,8 +76,8 @@ def fst_to_dfa(
 ) -> Dfa:
     """The ``Dfa`` of any unweighted acceptor over bytes, by ``rmepsilon`` and ``determinize``.
 
-    ``byte_zero``, ``token_type``: see ``byte_arcs``. Exponential in the number of states at worst, as determinization
-    is. Raises ``FstError`` for a transducer (project it first), and what ``byte_arcs`` raises; ``BudgetExceeded``.
+    ``byte_zero``, ``token_type``: see ``byte_arcs``. Exponential in the number of states in the worst case. Raises
+    ``FstError`` for a transducer (project it first), the errors of ``byte_arcs``, and ``BudgetExceeded``.
     """
     limits = budget or Budget()
     deadline = Deadline(limits, "the determinization of an OpenFst machine")
@@ -95,13 +95,13 @@ def byte_arcs(
 ) -> Arcs:
     """The arcs of an unweighted machine over bytes, in convention 2.
 
-    ``byte_zero``: the label of byte 0, 1 or 0; with 0 label 0 stays ε and byte 0 cannot occur. ``token_type``: as
-    pynini has it: "byte" is the same as ``byte_zero=0``; "utf8": labels are code points; a symbol table: its symbols,
-    each of them one character, or a byte such as ``0x0a``. Neither: the machine's own tables. ``acceptor``: both sides
-    must be the same.
+    ``byte_zero``: the label of byte 0, 1 or 0; with 0, label 0 stays ε and byte 0 cannot occur. ``token_type``: as in
+    pynini: "byte" is the same as ``byte_zero=0``; "utf8": labels are code points; a symbol table: its symbols, each a
+    single character or a byte such as ``0x0a``. If neither is given, the machine's own tables are used. ``acceptor``:
+    both sides must be the same.
 
-    Raises ``FstError`` where nothing says what labels mean, for labels that stand for no byte or character (pynini's
-    generated symbols among them), weights, and a transducer where an acceptor is due; ``BudgetExceeded("bytes")``.
+    Raises ``FstError`` if the meaning of labels is not defined, for labels that are not bytes or characters (including
+    pynini's generated symbols), weights, and a transducer where an acceptor is required; ``BudgetExceeded("bytes")``.
     """
     arcs = to_arcs(fst)
     sides = _spellers(fst, arcs, byte_zero, token_type)
@@ -190,7 +190,7 @@ def _symbol_speller(table: Any) -> _Speller:
 
 
 _Words = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Of each arc: the labels of its bytes, filled up with ε, (arcs, 4); and how many they are."""
+"""For each arc: the labels of its bytes, padded with ε, (arcs, 4); and their number."""
 
 
 def _words(

@@ -1,8 +1,8 @@
 """Labels of OpenFst arcs (convention 2): 0 is ε, byte b has label b + 1, token t has label t + 1.
 
-This module alone knows the shift. Everything works on Python ints and, element by element, on numpy arrays.
-Byte 0 is a byte like any other, which is why labels are shifted: with label = byte it would be ε and vanish.
-pynini's own string compiler uses label = byte; ``label_kinds`` reads such machines.
+Only this module knows the shift. All functions accept Python ints and, element-wise, numpy arrays. Labels are shifted
+because byte 0 is an ordinary byte: with label = byte it would be ε. pynini's own string compiler uses label = byte;
+``label_kinds`` reads such machines.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def label_token(label: _Labels) -> _Labels:
 
 
 def symbol_bytes(symbol: str) -> bytes | None:
-    """The bytes of a symbol: of one character its UTF-8, of ``0x`` and two hexadecimal digits that byte; None of any
-    other symbol."""
+    """The bytes of a symbol: UTF-8 for a single character, the byte for ``0x`` and two hexadecimal digits; None for any
+    other.
+    """
     if len(symbol) == 1:
         return None if "\ud800" <= symbol <= "\udfff" else symbol.encode()
     named = _BYTE_SYMBOL.fullmatch(symbol)

@@ -1,11 +1,11 @@
-"""Members in any order, each at most once: options of a command, attributes of an element, members of an object.
+"""Members in any order, each at most once: command options, attributes of an element, members of an object.
 
-The idea: one expression kind of its own (``expression.unordered``), of which only those sets of used members are ever
-made that a text leads to: 2^n of them exist for n members, and a text of k members meets k. So ``accepts``, masks and
-decoding are cheap for a thousand members, while ``determinize()``, ``expand()`` and other questions that need every
-state raise BudgetExceeded where there are too many sets.
+A dedicated kind of expression (``expression.unordered``) creates only those sets of used members that a text reaches.
+There are 2^n such sets for n members, but a text of k members visits k. So ``accepts``, masks and decoding are cheap
+for a thousand members, while ``determinize()``, ``expand()`` and other operations that need every state raise
+BudgetExceeded if there are too many sets.
 
-In grammars, ``expression.unordered`` takes calls of rules as members.
+In grammars, ``expression.unordered`` accepts calls of rules as members.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ def unordered(
     low: int = 0,
     high: int | None = None,
 ) -> Language:
-    """Sequences of members in any order, with a word of ``separator`` between any two that follow each other.
+    """Sequences of members in any order, separated by words of ``separator``.
 
-    Each of ``required`` comes exactly once, each of ``optional`` at most once, ``other`` any number of times;
-    ``low`` to ``high`` members in all (``None``: any number). Text stands for the language of that one word.
-
-    No member may have the empty word (ConstraintError): an optional one is left out instead. Where one text is a word
-    of several members, every reading is kept. O(n) to make; each byte that is read costs at most the members that
-    still begin like it, found once for all sets of used members.
+    Each of ``required`` occurs exactly once, each of ``optional`` at most once, ``other`` any number of times; ``low``
+    to ``high`` members in total (``None``: any number). A str is the language of that one word. No member may have the
+    empty word (ConstraintError): omit an optional one instead. If a text is a word of several members, all readings are
+    kept. O(n) to construct. Reading a byte costs at most the number of members that match so far, computed once for all
+    sets of used members.
     """
     members = [_language(each) for each in (*required, *optional, *([] if other is None else [other]))]
     between = _language(separator)

@@ -1,10 +1,11 @@
-"""Sums over all paths, for any semiring.
+"""Shortest distances (sums over all paths) for any semiring.
 
-Without cycles: one pass in topological order. With them, where the semiring has ``star``: elimination of the states
-that are reached (Kleene; cubic, exact up to what the semiring computes). Else the sums are relaxed until they change by
-less than ``delta`` (Mohri 2002), which ends for semirings in which cycles add nothing after some rounds; the budget
-ends it for others.
-Products are not exchanged, so what stands left and right is kept apart.
+Without cycles: one pass in topological order. With cycles, if the semiring has ``star``: elimination of the reachable
+states (Kleene; cubic, exact up to the semiring's arithmetic). Otherwise the sums are relaxed until they change by less
+than ``delta`` (Mohri 2002). This terminates for k-closed semirings, in which cycles add nothing after k rounds; for
+others the budget ends it.
+
+Multiplication is not assumed to be commutative: left and right factors are kept apart.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Edges = dict[int, list[tuple[int, Any]]]
 def shortestdistance(
     fst: SemiringFst, reverse: bool = False, delta: float = 1e-6, *, budget: Budget | None = None
 ) -> list[Any]:
-    """Of each state the sum of all paths from the start to it, or (``reverse``) from it to acceptance.
+    """For each state the sum of all paths from the start to it, or (``reverse``) from it to acceptance.
 
-    ``FstOpError`` where a sum diverges, or where products do not distribute on the side that is needed.
+    Raises ``FstOpError`` if a sum diverges, or if multiplication does not distribute on the required side.
     """
     semiring, limit = fst.semiring, budget or Budget()
     if not delta > 0:
@@ -61,8 +62,9 @@ def sums(
     clock: Deadline,
     limit: Budget,
 ) -> list[Any]:
-    """Of each node the sum over all ways from ``begin``. ``before``: an edge's weight stands left of what is behind
-    it."""
+    """For each node the sum over all paths from ``begin``. ``before``: an edge's weight is the left factor of the rest
+    of the path.
+    """
     found = [semiring.zero] * len(edges)
 
     def through(weight: Any, sofar: Any) -> Any:

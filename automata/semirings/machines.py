@@ -1,4 +1,4 @@
-"""Machines over semirings written in Python: states, arcs, and the way from and to ``tokenfst.fst``."""
+"""Machines over semirings written in Python: states, arcs, and conversion from and to ``tokenfst.fst``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tokenfst.errors import FstArgError, FstIndexError, FstOpError
 
 
 class SemiringArc(NamedTuple):
-    """An arc: labels (0 is epsilon), a value of the semiring, and the state it leads to."""
+    """An arc: labels (0 is epsilon), a weight, and the target state."""
 
     ilabel: int
     olabel: int
@@ -22,8 +22,9 @@ class SemiringArc(NamedTuple):
 
 
 class SemiringFst:
-    """A transducer over a ``Semiring``. ``FstIndexError`` for states that are not there, ``FstBadWeightError`` for what
-    is no value."""
+    """A transducer over a ``Semiring``. Raises ``FstIndexError`` for unknown states, ``FstBadWeightError`` for invalid
+    weights.
+    """
 
     @checked
     def __init__(self, semiring: Semiring) -> None:
@@ -33,13 +34,13 @@ class SemiringFst:
         self._start = -1
 
     def add_state(self) -> int:
-        """One more state; its number."""
+        """Add a state and return its number."""
         self._arcs.append([])
         self._finals.append(self.semiring.zero)
         return len(self._arcs) - 1
 
     def add_arc(self, state: int, ilabel: int, olabel: int, weight: Any, nextstate: int) -> SemiringFst:
-        """One more arc from a state."""
+        """Add an arc to a state."""
         for label in (ilabel, olabel):
             if not isinstance(label, int) or not 0 <= label < 2**31:
                 raise FstIndexError(f"a label is from 0 to 2^31 - 1, not {label!r}")
@@ -48,26 +49,26 @@ class SemiringFst:
         return self
 
     def set_start(self, state: int) -> SemiringFst:
-        """Begin at a state."""
+        """Set the start state."""
         self._start = self._state(state)
         return self
 
     def set_final(self, state: int, weight: Any = ...) -> SemiringFst:
-        """Let a state accept with a weight (One if not given)."""
+        """Set the final weight of a state (One by default)."""
         value = self.semiring.one if weight is ... else self.semiring.checked(weight)
         self._finals[self._state(state)] = value
         return self
 
     def start(self) -> int:
-        """The start, or -1."""
+        """The start state, or -1."""
         return self._start
 
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self._arcs)
 
     def num_arcs(self, state: int | None = None) -> int:
-        """How many arcs leave a state, or (without one) there are in all."""
+        """The number of arcs of a state, or without one of all states."""
         return sum(map(len, self._arcs)) if state is None else len(self._arcs[self._state(state)])
 
     def states(self) -> range:
@@ -75,26 +76,28 @@ class SemiringFst:
         return range(len(self._arcs))
 
     def arcs(self, state: int) -> Iterator[SemiringArc]:
-        """The arcs that leave a state."""
+        """The outgoing arcs of a state."""
         return iter(self._arcs[self._state(state)])
 
     def final(self, state: int) -> Any:
-        """The final weight of a state: Zero where it does not accept."""
+        """The final weight of a state: Zero if it is not final."""
         return self._finals[self._state(state)]
 
     def is_final(self, state: int) -> bool:
-        """Whether a state accepts."""
+        """Whether a state is final."""
         return bool(self.final(state) != self.semiring.zero)
 
     def copy(self) -> SemiringFst:
-        """A machine of its own."""
+        """An independent copy."""
         return self.mapped(lambda weight: weight)
 
     def mapped(
         self, function: Callable[[Any], Any], semiring: Semiring | None = None,
         labels: Callable[[SemiringArc], tuple[int, int]] = lambda arc: (arc.ilabel, arc.olabel),
     ) -> SemiringFst:  # fmt: skip
-        """The machine with ``function`` of each weight, over another semiring if one is given; Zero stays Zero."""
+        """The machine with ``function`` applied to each weight, over another semiring if one is given; Zero
+        stays Zero.
+        """
         made = SemiringFst(semiring or self.semiring)
         zero = self.semiring.zero
         for _ in self.states():
@@ -108,7 +111,7 @@ class SemiringFst:
         return made if self._start < 0 else made.set_start(self._start)
 
     def relabelled(self, function: Callable[[SemiringArc], tuple[int, int]]) -> SemiringFst:
-        """The machine with other labels: ``function(arc)`` gives input and output."""
+        """The machine with new labels: ``function(arc)`` returns input and output label."""
         return self.mapped(lambda weight: weight, labels=function)
 
     def _state(self, state: int) -> int:
@@ -122,8 +125,9 @@ class SemiringFst:
 
 @checked
 def lifted(fst: VectorFst, semiring: Semiring, weight: Any) -> SemiringFst:
-    """A machine of ``tokenfst.fst`` over another semiring: ``weight(number, arc)`` makes the value of each arc, with
-    ``None`` for the arc where it is a final weight."""
+    """A machine of ``tokenfst.fst`` over another semiring: ``weight(number, arc)`` returns the weight of each arc; the
+    arc is ``None`` for a final weight.
+    """
     if not callable(weight):
         raise FstArgError("lifted: weight must be a function of a number and an arc")
     made, zero = SemiringFst(semiring), fst.kind.core.zero()
@@ -142,7 +146,7 @@ def lifted(fst: VectorFst, semiring: Semiring, weight: Any) -> SemiringFst:
 
 @checked
 def lowered(fst: SemiringFst, arc_type: str, weight: Any) -> VectorFst:
-    """A machine of ``tokenfst.fst``: ``weight(value)`` makes the number."""
+    """A machine of ``tokenfst.fst``: ``weight(value)`` returns the number."""
     if not callable(weight):
         raise FstArgError("lowered: weight must be a function of a value")
     made, zero = VectorFst(arc_type), fst.semiring.zero
@@ -159,7 +163,7 @@ def lowered(fst: SemiringFst, arc_type: str, weight: Any) -> VectorFst:
 
 
 def require_one_semiring(call: str, *fsts: SemiringFst) -> Semiring:
-    """The semiring of all; ``FstOpError`` where they are different ones."""
+    """The common semiring; raises ``FstOpError`` if they differ."""
     first = fsts[0].semiring
     for each in fsts[1:]:
         if each.semiring is not first and each.semiring.name != first.name:

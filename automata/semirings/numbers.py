@@ -1,4 +1,4 @@
-"""The semirings of ``tokenfst.fst`` as parts of structured ones, and the reals with their signs."""
+"""The numeric semirings of ``tokenfst.fst`` as components of structured semirings, and the signed reals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COSTS = ("standard", "tropical64", "log", "log64")
 
 
 class Number(Semiring):
-    """A semiring of ``tokenfst.fst`` by the name of its arc type: "standard", "log64", "real", "minmax", ..."""
+    """A semiring of ``tokenfst.fst``, by the name of its arc type: "standard", "log64", "real", "minmax", ..."""
 
     def __init__(self, arc_type: str) -> None:
         self.kind = arc_type_named(arc_type)
@@ -50,16 +50,16 @@ class Number(Semiring):
         return bool(one == other or abs(one - other) <= delta)
 
     def key(self, value: Any, delta: float) -> Any:
-        """The place on a grid of ``delta``."""
+        """The nearest point of a grid with spacing ``delta``."""
         return math.floor(value / delta + 0.5) if math.isfinite(value) else value
 
     def member(self, value: Any) -> bool:
-        """Whether the core takes it."""
+        """Whether the core accepts the value."""
         return isinstance(value, int | float) and self.kind.core.checked_weight(float(value)) is not None
 
 
 class Reals(Semiring):
-    """The real numbers with their signs, sum and product: what ``Expectation`` adds up beside probabilities."""
+    """The real numbers with addition and multiplication: the second component of ``Expectation``."""
 
     name, zero, one = "reals", 0.0, 1.0
 
@@ -88,7 +88,7 @@ class Reals(Semiring):
         return bool(abs(one - other) <= delta)
 
     def key(self, value: Any, delta: float) -> Any:
-        """The place on a grid of ``delta``."""
+        """The nearest point of a grid with spacing ``delta``."""
         return math.floor(value / delta + 0.5)
 
     def member(self, value: Any) -> bool:

@@ -1,6 +1,7 @@
-"""Operations on machines over any semiring: rational ones, composition, removal of epsilons, determinization, pushing.
+"""Operations on machines over any semiring: rational operations, composition, epsilon removal, determinization,
+pushing.
 
-Each says with ``FstOpError`` what it needs and the semiring lacks. All take a budget.
+Each raises ``FstOpError`` if the semiring lacks a property that it needs. All take a budget.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _appended(made: SemiringFst, other: SemiringFst) -> int:
 
 @checked
 def union(one: SemiringFst, other: SemiringFst) -> SemiringFst:
-    """One or the other."""
+    """The union of two machines."""
     made = SemiringFst(require_one_semiring("union", one, other))
     made.set_start(made.add_state())
     for each in (one, other):
@@ -61,7 +62,7 @@ def union(one: SemiringFst, other: SemiringFst) -> SemiringFst:
 
 @checked
 def concat(one: SemiringFst, other: SemiringFst) -> SemiringFst:
-    """The first, then the second."""
+    """The concatenation of two machines."""
     require_one_semiring("concat", one, other)
     made = one.copy()
     offset = _appended(made, other)
@@ -75,7 +76,7 @@ def concat(one: SemiringFst, other: SemiringFst) -> SemiringFst:
 
 @checked
 def closure(fst: SemiringFst, closure_type: str = "star") -> SemiringFst:
-    """Any number of times: "star", or at least once: "plus"."""
+    """The Kleene closure: "star" (any number of times) or "plus" (at least once)."""
     if closure_type not in ("star", "plus"):
         raise FstOpError(f"closure: closure_type is 'star' or 'plus', not {closure_type!r}")
     made = fst.copy()
@@ -93,7 +94,7 @@ def closure(fst: SemiringFst, closure_type: str = "star") -> SemiringFst:
 
 @checked
 def invert(fst: SemiringFst) -> SemiringFst:
-    """Input and output exchanged."""
+    """The inverse: input and output labels exchanged."""
     return fst.relabelled(lambda arc: (arc.olabel, arc.ilabel))
 
 
@@ -107,7 +108,7 @@ def project(fst: SemiringFst, project_type: str) -> SemiringFst:
 
 @checked
 def reverse(fst: SemiringFst) -> SemiringFst:
-    """Every path from its end to its beginning, over the reversed semiring."""
+    """The reversed machine, over the reversed semiring."""
     semiring = fst.semiring
     made = SemiringFst(semiring.reversed_semiring())
     made.set_start(made.add_state())
@@ -125,7 +126,9 @@ def reverse(fst: SemiringFst) -> SemiringFst:
 
 @checked
 def connect(fst: SemiringFst) -> SemiringFst:
-    """Without states on no path from the start to acceptance; the others keep their order."""
+    """The machine without states that are not on a path from the start to a final state; the others keep their
+    order.
+    """
     forward: list[set[int]] = [{arc.nextstate for arc in fst.arcs(state)} for state in fst.states()]
     backward: list[set[int]] = [set() for _ in fst.states()]
     for state, targets in enumerate(forward):
@@ -154,8 +157,9 @@ def connect(fst: SemiringFst) -> SemiringFst:
 
 @checked
 def compose(one: SemiringFst, other: SemiringFst, *, budget: Budget | None = None) -> SemiringFst:
-    """What the first maps x to, and the second that to z: x to z. Each pair of paths once (the sequence filter). The
-    semiring must be commutative (``FstOpError``)."""
+    """The composition. Each pair of paths occurs once (sequence filter). Raises ``FstOpError`` unless the semiring is
+    commutative.
+    """
     semiring = require_one_semiring("compose", one, other)
     if not semiring.commutative:
         raise FstOpError(f"compose: the semiring {semiring.name!r} is not commutative")
@@ -192,7 +196,7 @@ def compose(one: SemiringFst, other: SemiringFst, *, budget: Budget | None = Non
 
 @checked
 def rmepsilon(fst: SemiringFst, delta: float = 1e-6, *, budget: Budget | None = None) -> SemiringFst:
-    """Without arcs that read and write nothing. ``FstOpError`` where a cycle of them has no sum."""
+    """An equivalent machine without epsilon arcs. Raises ``FstOpError`` if the sum of an epsilon cycle diverges."""
     semiring, limit = fst.semiring, budget or Budget()
     if not (semiring.left_semiring and semiring.right_semiring):
         raise FstOpError(
@@ -226,7 +230,7 @@ def rmepsilon(fst: SemiringFst, delta: float = 1e-6, *, budget: Budget | None = 
 
 @checked
 def push(fst: SemiringFst, delta: float = 1e-6, *, budget: Budget | None = None) -> SemiringFst:
-    """Weights towards the start: what each state has in common with all that is behind it."""
+    """Push weights towards the start."""
     fst = connect(fst)
     semiring = fst.semiring
     rest = shortestdistance(fst, True, delta, budget=budget)
@@ -248,9 +252,11 @@ def push(fst: SemiringFst, delta: float = 1e-6, *, budget: Budget | None = None)
 
 @checked
 def determinize(fst: SemiringFst, delta: float = 1e-6, *, budget: Budget | None = None) -> SemiringFst:
-    """At most one arc for each input label of a state. Acceptors only (``FstOpError``): an output belongs into the
-    weight (``Gallic``). Epsilon counts as a label. Exponential at worst, and endless for some machines:
-    ``BudgetExceeded``."""
+    """An equivalent machine with at most one arc for each input label of a state.
+
+    Acceptors only (``FstOpError``): outputs must be part of the weight (``Gallic``). Epsilon is treated as a label.
+    Exponential in the worst case; does not terminate for some machines: ``BudgetExceeded``.
+    """
     semiring, fst = fst.semiring, connect(fst)
     if not semiring.left_semiring:
         raise FstOpError(

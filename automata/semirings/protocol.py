@@ -1,8 +1,8 @@
-"""What a semiring says of itself.
+"""``Semiring``: the base class of semirings written in Python.
 
-Subclass ``Semiring`` and write ``zero``, ``one``, ``plus`` and ``times``; all else has a default that says "not known",
-and an operation that needs it ends with ``FstOpError``. Values are compared by ``==`` and must be hashable.
-``checked`` is asked about every weight that comes in, so it is the place to refuse what is no value.
+Subclass it and define ``zero``, ``one``, ``plus`` and ``times``. All other methods have defaults that mean "not known",
+and an operation that needs one raises ``FstOpError``. Values are compared by ``==`` and must be hashable. ``checked``
+is called for every incoming weight, so it is the place to reject invalid values.
 """
 
 from __future__ import annotations
@@ -13,62 +13,66 @@ from tokenfst.errors import FstBadWeightError, FstOpError
 
 
 class Semiring:
-    """A semiring. ``zero`` adds nothing and makes each product ``zero``; ``one`` changes nothing as a factor."""
+    """A semiring. ``zero`` is the identity of addition and annihilates products; ``one`` is the identity of
+    multiplication.
+    """
 
     name: str = "semiring"
     zero: Any = None
     one: Any = None
     commutative: bool = True
-    """Whether factors may be exchanged; ``compose`` and ``intersect`` need it."""
+    """Whether multiplication is commutative; required by ``compose`` and ``intersect``."""
     left_semiring: bool = True
-    """Whether a(b + c) = ab + ac: what sums to acceptance, pushing to the start and determinization need."""
+    """Whether a(b + c) = ab + ac; required by sums to acceptance, pushing to the start and determinization."""
     right_semiring: bool = True
-    """Whether (a + b)c = ac + bc: what sums from the start and removal of epsilons need."""
+    """Whether (a + b)c = ac + bc; required by sums from the start and epsilon removal."""
     path: bool = False
-    """Whether a sum is always one of its two terms."""
+    """Whether a sum is always one of its two terms (path property)."""
 
     def plus(self, one: Any, other: Any) -> Any:
-        """The sum: what two paths weigh together."""
+        """The sum: the weight of two parallel paths."""
         raise FstOpError(f"the semiring {self.name!r} does not say what a sum is: write plus(one, other)")
 
     def times(self, one: Any, other: Any) -> Any:
-        """The product: what one path weighs behind another."""
+        """The product: the weight of two consecutive paths."""
         raise FstOpError(
             f"the semiring {self.name!r} does not say what a product is: write times(one, other)"
         )
 
     def divide_left(self, product: Any, factor: Any) -> Any:
-        """The value that ``factor`` times it is ``product``."""
+        """The x with ``factor`` · x = ``product``."""
         raise FstOpError(f"the semiring {self.name!r} does not divide")
 
     def divide_right(self, product: Any, factor: Any) -> Any:
-        """The value that times ``factor`` is ``product``."""
+        """The x with x · ``factor`` = ``product``."""
         if self.commutative:
             return self.divide_left(product, factor)
         raise FstOpError(f"the semiring {self.name!r} does not divide")
 
     def star(self, value: Any) -> Any:
-        """1 + a + aa + ...; ``FstOpError`` where that has no sum. Without it cycles are added up until ``near``."""
+        """The closure 1 + a + aa + ...; raises ``FstOpError`` if it diverges. Without it cycles are added up until
+        ``near``.
+        """
         raise FstOpError(
             f"the semiring {self.name!r} does not say what 1 + a + aa + ... is: write star(value)"
         )
 
     def reverse(self, value: Any) -> Any:
-        """The value in the semiring whose products are turned round (``reversed_semiring``)."""
+        """The corresponding value of the reversed semiring (``reversed_semiring``)."""
         return value
 
     def reversed_semiring(self) -> Semiring:
-        """Where ``reverse`` leads: itself, if products may be exchanged."""
+        """The semiring with the factors of products exchanged: itself, if it is commutative."""
         if self.commutative:
             return self
         raise FstOpError(f"the semiring {self.name!r} does not say what its reverse is")
 
     def near(self, one: Any, other: Any, delta: float) -> bool:
-        """Whether two values count as equal."""
+        """Whether two values are equal up to ``delta``."""
         return bool(one == other)
 
     def key(self, value: Any, delta: float) -> Any:
-        """What values that count as equal have in common."""
+        """A hashable key that is equal for values that are equal up to ``delta``."""
         return value
 
     def member(self, value: Any) -> bool:
@@ -76,7 +80,7 @@ class Semiring:
         return True
 
     def checked(self, value: Any) -> Any:
-        """The value if it is one; else ``FstBadWeightError``."""
+        """The value, if it is valid; raises ``FstBadWeightError`` otherwise."""
         try:
             fits = self.member(value)
         except (TypeError, ValueError, AttributeError, IndexError):
@@ -86,7 +90,7 @@ class Semiring:
         return value
 
     def has_star(self) -> bool:
-        """Whether ``star`` is written."""
+        """Whether ``star`` is defined."""
         return type(self).star is not Semiring.star
 
     def __repr__(self) -> str:

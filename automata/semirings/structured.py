@@ -1,7 +1,8 @@
-"""Semirings made of others, as OpenFst's ``StringWeight``, ``GallicWeight``, ``LexicographicWeight``,
+"""Structured semirings: counterparts of OpenFst's ``StringWeight``, ``GallicWeight``, ``LexicographicWeight``,
 ``ExpectationWeight`` and ``PowerWeight``.
 
-Values are plain: a string is a tuple of labels, and ``None`` for its Zero (the infinite string); all others are tuples.
+Values are plain Python objects: a string is a tuple of labels, with ``None`` for Zero (the infinite string); all others
+are tuples.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from tokenfst.errors import FstArgError, FstOpError
 
 
 class String(Semiring):
-    """Strings of labels: the product is the one behind the other, the sum what both begin with ("left"), end with
-    ("right"), or the string that both are ("restrict", ``FstOpError`` where they differ)."""
+    """The string semiring over labels. The product is concatenation.
+
+    The sum is the longest common prefix ("left") or suffix ("right"), or the string itself if both are equal
+    ("restrict", ``FstOpError`` if they differ).
+    """
 
     zero, one = None, ()
     commutative = False
@@ -45,11 +49,11 @@ class String(Semiring):
         return one[:count]
 
     def times(self, one: Any, other: Any) -> Any:
-        """One behind the other."""
+        """The concatenation."""
         return None if one is None or other is None else one + other
 
     def divide_left(self, product: Any, factor: Any) -> Any:
-        """Without ``factor`` at the beginning."""
+        """``product`` without its prefix ``factor``."""
         if product is None:
             return None
         if factor is None or product[: len(factor)] != factor:
@@ -57,7 +61,7 @@ class String(Semiring):
         return product[len(factor) :]
 
     def divide_right(self, product: Any, factor: Any) -> Any:
-        """Without ``factor`` at the end."""
+        """``product`` without its suffix ``factor``."""
         if product is None:
             return None
         if factor is None or product[len(product) - len(factor) :] != factor:
@@ -65,13 +69,13 @@ class String(Semiring):
         return product[: len(product) - len(factor)]
 
     def star(self, value: Any) -> Any:
-        """The empty string, which is all that is common to it and others."""
+        """The empty string: the longest common prefix of it and all others."""
         return (
             self.plus((), () if self.kind == "restrict" and not value else value) if value is not None else ()
         )
 
     def reverse(self, value: Any) -> Any:
-        """Read from its end."""
+        """The reversed string."""
         return None if value is None else value[::-1]
 
     def reversed_semiring(self) -> Semiring:
@@ -147,7 +151,7 @@ class _Parts(Semiring):
 
 
 class Power(_Parts):
-    """``n`` values of one semiring side by side."""
+    """``n``-tuples of values of one semiring, with component-wise operations."""
 
     def __init__(self, base: Semiring, n: int) -> None:
         if n < 1:
@@ -155,12 +159,12 @@ class Power(_Parts):
         super().__init__(f"{base.name}_^{n}", *[base] * n)
 
     def reversed_semiring(self) -> Semiring:
-        """The power of the reverse."""
+        """The power of the reversed semiring."""
         return Power(self.parts[0].reversed_semiring(), len(self.parts))
 
 
 class Lexicographic(_Parts):
-    """Pairs of two semirings that choose: the first part decides, then the second."""
+    """Pairs over two semirings with the path property, ordered by the first component, then by the second."""
 
     path = True
 
@@ -192,8 +196,10 @@ class Lexicographic(_Parts):
 
 
 class Gallic(_Parts):
-    """An output string and a weight: what determinization and pushing carry of a transducer. ``kind``: "left", "right"
-    or "restrict" (as in ``String``), or "min": the sum is the pair of the better weight."""
+    """An output string and a weight, as used in determinization and pushing of transducers.
+
+    ``kind``: "left", "right" or "restrict" (as in ``String``), or "min": the sum is the pair with the better weight.
+    """
 
     def __init__(self, base: Semiring, kind: str = "left") -> None:
         super().__init__(f"{kind}_gallic", String("restrict" if kind == "min" else kind), base)
@@ -222,8 +228,11 @@ class Gallic(_Parts):
 
 
 class Expectation(Semiring):
-    """Pairs of a weight p and what it weighs r: sums part by part, (p, r)(q, s) = (pq, ps + rq). With r = p * x on each
-    arc the total is the probability, and the expectation of the sum of all x times it."""
+    """Pairs (p, r) of a probability and an expectation: component-wise sums, (p, r)(q, s) = (pq, ps + rq).
+
+    With r = p * x on each arc, the total is the pair of the probability and the expectation of the sum of all x, times
+    that probability.
+    """
 
     def __init__(self, weight: Semiring, value: Semiring | None = None) -> None:
         value = weight if value is None else value
@@ -252,7 +261,7 @@ class Expectation(Semiring):
         return self.parts[0].has_star()
 
     def near(self, one: Any, other: Any, delta: float) -> bool:
-        """Whether both parts are."""
+        """Whether both components are."""
         return all(s.near(a, b, delta) for s, a, b in zip(self.parts, one, other, strict=True))
 
     def member(self, value: Any) -> bool:

@@ -30,20 +30,20 @@ def structural_tag(
     source: str = "",
     budget: Budget | None = None,
 ) -> Language | Grammar:
-    """The texts of a structural tag, as xgrammar, vLLM and SGLang define them: free text with calls of functions in it.
+    """The texts of a structural tag, as xgrammar, vLLM and SGLang define them: free text with tagged parts.
 
     ``spec``: a dict, JSON text, or an object with ``model_dump`` such as ``xgrammar.StructuralTag``; the legacy form
-    with ``structures`` too. A ``grammar`` in it may be any constraint instead of a text. ``vocabulary`` gives the
-    special tokens that the strings of the tag name, and the ids of tokens; without, strings are text and token formats
-    name special tokens. ``special_tokens``: what stands for such a name: the ``"token"``, the ``"text"`` that spells
-    it in other tokens, or ``"both"``; with ``"token"`` free text does not hold the spelling of marks either.
-    ``control_tokens``: whether free text without a bound holds special tokens, those that none of its marks and
-    exclusions names; ``any_tokens`` and ``exclude_token`` always do. ``whitespace`` and ``additional_properties``
-    as of ``json_schema``; the document's ``max_whitespace_cnt`` goes before.
+    with ``structures`` is also accepted. A ``grammar`` in it may be any constraint instead of a text. ``vocabulary``:
+    defines the special tokens that the strings of the tag name, and the ids of tokens; without it, strings are text and
+    token formats name special tokens. ``special_tokens``: how such a name is matched: as the ``"token"``, as the
+    ``"text"`` that spells it in other tokens, or ``"both"``; with ``"token"`` free text does not contain the spelling
+    of markers either. ``control_tokens``: whether unbounded free text may contain special tokens that none of its
+    markers and exclusions names; ``any_tokens`` and ``exclude_token`` always may. ``whitespace`` and
+    ``additional_properties`` are those of ``json_schema``; the document's ``max_whitespace_cnt`` takes precedence.
 
-    A Language where all parts are, else a Grammar. Raises StructuralTagError with the JSON pointer of a field that is
-    missing, unknown or of the wrong type, of a trigger that can never fire and of a tag that no trigger reaches;
-    SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas in it; BudgetExceeded.
+    Returns a Language if all parts are languages, else a Grammar. Raises StructuralTagError with the JSON pointer of a
+    field that is missing, unknown or of the wrong type, of a trigger that can never fire and of a tag that no trigger
+    reaches; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas in it; BudgetExceeded.
     """
     if special_tokens not in ("token", "text", "both"):
         raise ConstraintError(f"special_tokens={special_tokens!r} is none of 'token', 'text' and 'both'")

@@ -34,20 +34,20 @@ def tools(
     whitespace: str = "flexible",
     budget: Budget | None = None,
 ) -> ToolConstraint:
-    """Text with calls of ``tools`` in a model's own format; ``parse`` of the result reads the calls back.
+    """Text with calls of ``tools`` in a model's own format; ``parse`` of the result recovers the calls.
 
-    ``tools``: OpenAI's definitions (of the Chat Completions or of the Responses API; custom tools too), functions with
-    annotations, pydantic models. ``format``: how the model writes calls (``"llama"``, ``"hermes"``,
-    ``"qwen_3_coder"``, ``"harmony"``, ...; all in docs/constraints/tools.md). ``choice``: ``"auto"``, ``"none"``,
-    ``"required"``, the name of the one tool to call, or OpenAI's objects, ``allowed_tools`` among them. ``parallel``:
-    whether there may be several calls. ``reasoning``: ``"disabled"``; ``"enabled"``: the text begins inside of
-    reasoning, or with it where the prompt does not open it; ``"auto"``: a block of reasoning may stand first.
-    ``any_order``: arguments in any order, not in that of the schema. ``vocabulary``, ``special_tokens`` as of
-    ``structural_tag``, ``whitespace`` as of ``json_schema``.
+    ``tools``: OpenAI's definitions (of the Chat Completions or of the Responses API, also custom tools), functions with
+    annotations, pydantic models. ``format``: the model's call format (``"llama"``, ``"hermes"``, ``"qwen_3_coder"``,
+    ``"harmony"``, ...; docs/constraints/tools.md lists all). ``choice``: ``"auto"``, ``"none"``, ``"required"``, the
+    name of the one tool to call, or one of OpenAI's objects, including ``allowed_tools``. ``parallel``: whether several
+    calls are allowed. ``reasoning``: ``"disabled"``; ``"enabled"``: the text starts inside reasoning, or with the start
+    of reasoning if the prompt does not open it; ``"auto"``: a block of reasoning may come first. ``any_order``: allow
+    arguments in any order, not only that of the schema. ``vocabulary``, ``special_tokens`` are those of
+    ``structural_tag``, ``whitespace`` that of ``json_schema``.
 
-    Raises ToolError with the JSON pointer in the list for a tool without a name, two of one name and the like, for an
-    unknown choice or format; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas of arguments,
-    with pointers in the list; BudgetExceeded.
+    Raises ToolError with a JSON pointer in the list, for instance for a tool without a name or a repeated name, and for
+    an unknown choice or format; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas of
+    arguments, with pointers in the list; BudgetExceeded.
     """
     known = read_tools(tools, "#", budget)
     plan = Plan(

@@ -1,15 +1,15 @@
-"""Rewrite rules with a context, as transducers: ``tau / l __ r`` (Mohri and Sproat, "An efficient compiler for weighted
-rewrite rules", 1996), as pynini's ``cdrewrite``.
+"""Context-dependent rewrite rules as transducers: ``tau / l __ r`` (Mohri and Sproat, "An efficient compiler for
+weighted rewrite rules", 1996), as in pynini's ``cdrewrite``.
 
-A rule is a cascade over the alphabet and three marks. ``>`` is put before each place where the right context begins;
-``<1`` or ``<2`` before each place from which the rule's input leads to a ``>``; between ``<1`` and ``>`` the rule
-replaces, and marks within are dropped; then ``<1`` must stand behind the left context and ``<2`` must not. From left to
-right, the left context is looked for in what was written. From right to left is the mirror image of it. At once
-(``sim``): both contexts are looked for in what is read.
+A rule is a cascade over the alphabet and three markers. ``>`` is inserted before each occurrence of the right context;
+``<1`` or ``<2`` before each position from which the rule's input leads to a ``>``. Between ``<1`` and ``>`` the rule
+rewrites, and markers inside are removed. Then ``<1`` must follow the left context and ``<2`` must not. For
+left-to-right rules, the left context is matched in the output. Right-to-left is the mirror image. In simultaneous rules
+(``sim``) both contexts are matched in the input.
 
-What is read is a word of ``sigma_star``; contexts are looked for in strings over its labels. Each way to rewrite a
-word is one path for each path of ``tau``, so weights of sums are right too. Cost: that of the deterministic automata of
-both contexts and of the rule's input, and of the five machines' composition.
+The input is a word of ``sigma_star``; contexts are matched in strings over its labels. Each rewriting of a word is one
+path for each path of ``tau``, so sums of weights are correct too. Cost: the deterministic automata of both contexts and
+of the rule's input, and the composition of the five machines.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tokenfst.errors import FstArgError, FstOpError
 
 _UNWEIGHTED = 0x200000000
 _FEW = 200
-"""States of a machine that is not worth merging."""
+"""Machines up to this number of states are not optimized."""
 
 
 @checked
@@ -37,12 +37,12 @@ def cdrewrite(
     tau: VectorFst, l: VectorFst | str | bytes, r: VectorFst | str | bytes, sigma_star: VectorFst,  # noqa: E741
     direction: str = "ltr", mode: str = "obl", *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """What rewrites by ``tau`` wherever it stands behind ``l`` and before ``r``.
+    """The transducer that rewrites by ``tau`` wherever it occurs after ``l`` and before ``r``.
 
-    ``tau``: a transducer, with weights if need be; ``l``, ``r``: unweighted acceptors, or strings, in which ``[BOS]``
-    and ``[EOS]`` are the beginning and the end; ``sigma_star``: the words that are read, an unweighted acceptor.
-    ``direction``: "ltr", "rtl" or "sim"; ``mode``: "obl" (wherever it can) or "opt" (or not). ``FstOpError`` where a
-    context is a transducer or has weights.
+    ``tau``: a transducer, possibly weighted; ``l``, ``r``: unweighted acceptors, or strings, in which ``[BOS]`` and
+    ``[EOS]`` are the beginning and the end; ``sigma_star``: the input language, an unweighted acceptor. ``direction``:
+    "ltr", "rtl" or "sim"; ``mode``: "obl" (obligatory) or "opt" (optional). Raises ``FstOpError`` if a context is a
+    transducer or has weights.
     """
     chosen("cdrewrite: direction", direction, ("ltr", "rtl", "sim"))
     chosen("cdrewrite: mode", mode, ("obl", "opt"))

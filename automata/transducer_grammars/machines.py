@@ -1,8 +1,7 @@
-"""Machines under pynini's names and operators: ``Fst`` with ``+``, ``|``, ``@``, ``-``, ``.star`` ..., and what makes
-one.
+"""pynini's interface: ``Fst`` with the operators ``+``, ``|``, ``@``, ``-``, ``.star`` ..., and its constructors.
 
-Strings stand for their acceptors everywhere, with pynini's brackets (``strings``). Nothing here is another machine:
-each ``Fst`` is a ``VectorFst`` of ``tokenfst.fst``, and each operation one of its operations.
+A string stands for its acceptor everywhere, with pynini's brackets (``strings``). Each ``Fst`` is a ``VectorFst`` of
+``tokenfst.fst``, and each operation is one of its operations.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ WeightLike = Weight | str | float
 
 
 class Fst(VectorFst):
-    """A machine with pynini's operators. Those with a sign make a new machine; methods change this one."""
+    """A machine with pynini's operators. Operators make a new machine; methods change this one."""
 
     @classmethod
     def around(cls, machine: VectorFst) -> Fst:
-        """A machine as one with operators; both stand for the same until one is changed."""
+        """A view of a machine with operators; both share data until one is changed."""
         if isinstance(machine, Fst):
             return machine
         made = cls(machine.arc_type())
@@ -42,7 +41,7 @@ class Fst(VectorFst):
         return made
 
     def copy(self) -> Fst:
-        """A machine of its own."""
+        """An independent copy."""
         return Fst.around(super().copy())
 
     def __add__(self, other: FstLike) -> Fst:
@@ -77,48 +76,48 @@ class Fst(VectorFst):
 
     @property
     def star(self) -> Fst:
-        """Any number of times."""
+        """The machine any number of times."""
         return closure(self)
 
     @property
     def plus(self) -> Fst:
-        """Once or more."""
+        """The machine at least once."""
         return closure(self, 1)
 
     @property
     def ques(self) -> Fst:
-        """Once or not at all."""
+        """The machine at most once."""
         return closure(self, 0, 1)
 
     def closure(self, lower: int | str = 0, upper: int = 0, *, budget: Budget | None = None) -> Fst:
-        """From ``lower`` to ``upper`` times (0: without end), in place."""
+        """Repeat from ``lower`` to ``upper`` times (0: unbounded), in place."""
         self.core = _closed(self, lower, upper, budget).core
         return self
 
     def concat(self, fst2: FstLike, *, budget: Budget | None = None) -> Fst:
-        """This one, then the other, in place."""
+        """Append another machine, in place."""
         super().concat(_of(fst2, self.arc_type()), budget=budget)
         return self
 
     def union(self, *fsts2: FstLike, budget: Budget | None = None) -> Fst:
-        """This one or one of the others, in place."""
+        """Add other machines as alternatives, in place."""
         super().union(*(_of(each, self.arc_type()) for each in fsts2), budget=budget)
         return self
 
     def optimize(self, compute_props: bool = False, *, budget: Budget | None = None) -> Fst:
-        """An equivalent machine, smaller where that is surely possible, in place. ``compute_props`` changes nothing."""
+        """Make the machine smaller where that is certain, in place. ``compute_props`` has no effect."""
         self.core = building.optimize(self, budget=budget).core
         return self
 
     def string(self, token_type: TokenType = "byte") -> str:
-        """The string of a machine of one path, its outputs. ``FstArgError`` for others."""
+        """The output string of a machine with one path. Raises ``FstArgError`` otherwise."""
         found = list(self.paths(output_token_type=token_type).ostrings())
         if len(found) != 1:
             raise FstArgError("string: the machine has not exactly one path")
         return found[0]
 
     def paths(self, input_token_type: TokenType = "byte", output_token_type: TokenType = "byte") -> Paths:
-        """All paths of an acyclic machine. ``FstArgError`` for others."""
+        """All paths of an acyclic machine. Raises ``FstArgError`` otherwise."""
         return Paths(self, input_token_type, output_token_type)
 
 
@@ -178,8 +177,9 @@ _ACYCLIC = 0x800000000
 
 
 def text_of(labels: Iterable[int], token_type: TokenType) -> str:
-    """The string that labels spell; those of names in brackets as such. ``FstOpError`` for labels that stand for
-    nothing."""
+    """The string that labels spell, with generated labels as names in brackets. Raises ``FstOpError`` for labels
+    without meaning.
+    """
     if isinstance(token_type, SymbolTable):
         return building.spelled(list(labels), token_type)
     out = bytearray()
@@ -220,13 +220,13 @@ def accep(
 def cross(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
-    """Every word of the first mapped to every word of the second."""
+    """The cross product: every word of the first mapped to every word of the second."""
     return Fst.around(building.cross(*_both(fst1, fst2), budget=budget))
 
 
 @checked
 def union(*fsts: VectorFst | str | bytes, budget: Budget | None = None) -> Fst:
-    """One of the machines."""
+    """The union of the machines."""
     if not fsts:
         raise FstArgError("union: there is no machine")
     kind = next((each.arc_type() for each in fsts if isinstance(each, VectorFst)), "standard")
@@ -237,7 +237,7 @@ def union(*fsts: VectorFst | str | bytes, budget: Budget | None = None) -> Fst:
 def concat(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
-    """The first, then the second."""
+    """The concatenation of the machines."""
     one, other = _both(fst1, fst2)
     return one.copy().concat(other, budget=budget)
 
@@ -268,7 +268,7 @@ def _closed(fst: VectorFst, lower: int | str, upper: int, budget: Budget | None)
 def closure(
     fst: VectorFst | str | bytes, lower: int = 0, upper: int = 0, *, budget: Budget | None = None
 ) -> Fst:
-    """From ``lower`` to ``upper`` times (0: without end)."""
+    """The machine repeated from ``lower`` to ``upper`` times (0: unbounded)."""
     return _of(fst).copy().closure(lower, upper, budget=budget)
 
 
@@ -277,7 +277,7 @@ def compose(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, compose_filter: str = "auto", connect: bool = True,
     *, budget: Budget | None = None,
 ) -> Fst:  # fmt: skip
-    """What the first maps x to, and the second that to z: x to z."""
+    """The composition of the machines."""
     return Fst.around(operations.compose(*_both(fst1, fst2), compose_filter, connect, budget=budget))
 
 
@@ -285,7 +285,7 @@ def compose(
 def intersect(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
-    """The words of both acceptors."""
+    """The intersection of two acceptors."""
     return Fst.around(operations.intersect(*_both(fst1, fst2), budget=budget))
 
 
@@ -293,13 +293,13 @@ def intersect(
 def difference(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
-    """The words of the first acceptor that the second lacks."""
+    """The difference: words of the first acceptor that are not in the second."""
     return Fst.around(operations.difference(*_both(fst1, fst2), budget=budget))
 
 
 @checked
 def invert(fst: VectorFst | str | bytes) -> Fst:
-    """Input and output exchanged."""
+    """The inverse: input and output labels exchanged."""
     return Fst.around(_of(fst).copy().invert())
 
 
@@ -311,7 +311,7 @@ def project(fst: VectorFst | str | bytes, project_type: str) -> Fst:
 
 @checked
 def optimize(fst: VectorFst | str | bytes, *, budget: Budget | None = None) -> Fst:
-    """An equivalent machine, smaller where that is surely possible."""
+    """An equivalent machine, smaller where that is certain."""
     return _of(fst).copy().optimize(budget=budget)
 
 
@@ -338,7 +338,7 @@ def string_map(lines: Iterable[Any], arc_type: str = "standard", *, budget: Budg
 def string_file(
     filename: str | os.PathLike[str], arc_type: str = "standard", *, budget: Budget | None = None
 ) -> Fst:
-    """``string_map`` of a file: a line has a string, or two, or two and a weight, apart by tabs."""
+    """``string_map`` of a file: each line has one string, or two, or two and a weight, separated by tabs."""
     try:
         lines = Path(filename).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
@@ -351,7 +351,9 @@ def cdrewrite(
     tau: VectorFst | str | bytes, l: VectorFst | str | bytes, r: VectorFst | str | bytes,  # noqa: E741
     sigma_star: VectorFst | str | bytes, direction: str = "ltr", mode: str = "obl", *, budget: Budget | None = None,
 ) -> Fst:  # fmt: skip
-    """What rewrites by ``tau`` wherever it stands behind ``l`` and before ``r`` (``tokenfst.fst.cdrewrite``)."""
+    """The transducer that rewrites by ``tau`` wherever it occurs after ``l`` and before ``r``
+    (``tokenfst.fst.cdrewrite``).
+    """
     kind = next((each.arc_type() for each in (tau, sigma_star) if isinstance(each, VectorFst)), "standard")
     rule, left, right, words = (_of(each, kind) for each in (tau, l, r, sigma_star))
     return Fst.around(rules.cdrewrite(rule, left, right, words, direction, mode, budget=budget))
@@ -362,7 +364,7 @@ def cdrewrite(
 
 @checked
 def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
-    """Writes what ``expr`` accepts where nothing is read."""
+    """The transducer that maps the empty string to ``expr``."""
     made = _of(expr)
     made = Fst.around(arcmap(made, map_type="input_epsilon"))
     return made if weight is None else add_weight(made, weight)
@@ -370,14 +372,14 @@ def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> F
 
 @checked
 def delete(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
-    """Reads what ``expr`` accepts and writes nothing."""
+    """The transducer that maps ``expr`` to the empty string."""
     made = Fst.around(arcmap(_of(expr), map_type="output_epsilon"))
     return made if weight is None else add_weight(made, weight)
 
 
 @checked
 def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
-    """The machine, each path with that weight more."""
+    """The machine with ``weight`` added to each path."""
     made = _of(expr)
     value = number(weight, made.kind, "add_weight: weight")
     return Fst.around(building.chain([], [], value, made.arc_type()).set_tables(made.tables)).concat(made)
@@ -385,6 +387,6 @@ def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
 
 @checked
 def join(expr: VectorFst | str | bytes, sep: VectorFst | str | bytes) -> Fst:
-    """``expr`` once or more, with ``sep`` between."""
+    """One or more ``expr``, separated by ``sep``."""
     one, between = _both(expr, sep)
     return one + (between + one).star

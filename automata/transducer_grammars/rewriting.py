@@ -1,5 +1,4 @@
-"""A rule applied to a string, as ``pynini.lib.rewrite`` has it: the lattice of what it makes, the best ones of it,
-whether it maps one string to another."""
+"""Application of a rule to a string, as in ``pynini.lib.rewrite``: the output lattice, the best outputs, matching."""
 
 from __future__ import annotations
 
@@ -13,7 +12,9 @@ from tokenfst.errors import FstOpError
 
 @checked
 def rewrite_lattice(string: VectorFst | str | bytes, rule: VectorFst, *, budget: Budget | None = None) -> Fst:
-    """All that the rule makes of a string, as an acceptor without epsilons. ``FstOpError`` where it makes nothing."""
+    """All outputs of the rule for a string, as an acceptor without epsilons. Raises ``FstOpError`` if there are
+    none.
+    """
     lattice = compose(string, rule, budget=budget)
     lattice.project("output").rmepsilon(budget=budget)
     if lattice.start() < 0:
@@ -36,13 +37,13 @@ def top_rewrites(
 
 @checked
 def top_rewrite(string: VectorFst | str | bytes, rule: VectorFst, *, budget: Budget | None = None) -> str:
-    """The best output; the first of several that are as good."""
+    """The best output; the first of several equally good ones."""
     return top_rewrites(string, rule, 1, budget=budget)[0]
 
 
 @checked
 def one_top_rewrite(string: VectorFst | str | bytes, rule: VectorFst, *, budget: Budget | None = None) -> str:
-    """The best output. ``FstOpError`` where two are as good."""
+    """The best output. Raises ``FstOpError`` if two are equally good."""
     lattice = rewrite_lattice(string, rule, budget=budget)
     best = shortestpath(lattice, 2, unique=True, budget=budget)
     found = sorted(((float(w), o) for _, o, w in best.paths().items()))
@@ -53,14 +54,14 @@ def one_top_rewrite(string: VectorFst | str | bytes, rule: VectorFst, *, budget:
 
 @checked
 def rewrites(string: VectorFst | str | bytes, rule: VectorFst, *, budget: Budget | None = None) -> list[str]:
-    """All outputs, each once."""
+    """All distinct outputs."""
     lattice = building.optimize(rewrite_lattice(string, rule, budget=budget), budget=budget)
     return list(Fst.around(lattice).paths().ostrings())
 
 
 @checked
 def one_rewrite(string: VectorFst | str | bytes, rule: VectorFst, *, budget: Budget | None = None) -> str:
-    """The only output. ``FstOpError`` where there are several."""
+    """The only output. Raises ``FstOpError`` if there are several."""
     found = rewrites(string, rule, budget=budget)
     if len(found) > 1:
         raise FstOpError(f"rewrite: there are {len(found)} outputs, among them {found[0]!r} and {found[1]!r}")

@@ -1,8 +1,8 @@
-"""Strings as pynini writes them: in square brackets stands a label by its number, or a symbol of a name.
+"""pynini's string notation: square brackets contain a label number or the name of a symbol.
 
-``[BOS]`` and ``[EOS]`` have the labels that they have in pynini. Other names get labels from 0x100000 on, in the order
-in which this process first meets them, as in pynini; so machines with such labels are not for files that other
-processes read, unless these meet the names in the same order.
+``[BOS]`` and ``[EOS]`` have pynini's labels. Other names get labels from 0x100000 on, in the order in which this
+process first uses them, as in pynini. So do not write machines with such labels to files for other processes, unless
+these use the names in the same order.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def _label(name: str) -> int:
 
 
 def name_of(label: int) -> str | None:
-    """The name in brackets that has a label."""
+    """The bracketed name that has a label."""
     return next((name for name, each in _names.items() if each == label), None)
 
 
 def escape(text: str) -> str:
-    """The text with brackets and backslashes made plain."""
+    """The text with brackets and backslashes escaped."""
     return re.sub(r"([\[\]\\])", r"\\\1", text)

@@ -1,8 +1,7 @@
-"""Machines from strings, as pynini builds them: ``accep``, ``cross``, ``string_map``, ``optimize``; and
-strings from machines.
+"""Machines from strings, as in pynini: ``accep``, ``cross``, ``string_map``, ``optimize``; and strings from machines.
 
-Labels are bytes (``token_type="byte"``, label b for byte b), code points ("utf8"), or words of a symbol table,
-as in pynini; square brackets have no meaning of their own here. Byte 0 would be epsilon, and is refused.
+Labels are bytes (``token_type="byte"``, label b for byte b), code points ("utf8"), or words of a symbol table, as in
+pynini; square brackets have no special meaning here. Byte 0 would be epsilon, and is rejected.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def labels_of(text: str | bytes, token_type: str | SymbolTable) -> list[int]:
 
 
 def characters(text: str | bytes) -> str:
-    """The text of bytes. ``FstArgError`` where they are no UTF-8."""
+    """The text of bytes. Raises ``FstArgError`` if they are not UTF-8."""
     try:
         return text if isinstance(text, str) else text.decode()
     except UnicodeDecodeError as error:
@@ -60,7 +59,7 @@ def characters(text: str | bytes) -> str:
 def chain(
     inputs: list[int], outputs: list[int], weight: Any, arc_type: str, budget: Budget | None = None
 ) -> VectorFst:
-    """The machine of one path, label beside label."""
+    """The machine with one path, given its input and output labels."""
     made = VectorFst(arc_type)
     made.set_start(made.add_state())
     one, growth = made.kind.core.one(), Growth(budget, "accep")
@@ -87,8 +86,10 @@ def cross(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, token_type: str | SymbolTable = "byte", *,
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """Every word of the first acceptor mapped to every word of the second; weights multiply. Strings stand for
-    their acceptors. ``FstOpError`` for transducers."""
+    """The cross product: every word of the first acceptor mapped to every word of the second; weights multiply.
+
+    Strings stand for their acceptors. Raises ``FstOpError`` for transducers.
+    """
     if not isinstance(fst1, VectorFst) and not isinstance(fst2, VectorFst):
         inputs, outputs = labels_of(fst1, token_type), labels_of(fst2, token_type)
         return chain(inputs, outputs, None, "standard", budget)
@@ -115,10 +116,10 @@ def string_map(
     lines: Iterable[Any], arc_type: str = "standard", token_type: str | SymbolTable = "byte", *,
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """Each string mapped to another: ``lines`` has strings (to themselves), (input, output) or (input, output,
+    """A transducer that maps strings: ``lines`` has strings (mapped to themselves), (input, output) or (input, output,
     weight).
 
-    A tree by inputs, each with its output on the way; linear in the strings.
+    A prefix tree of the inputs, with the outputs along the paths; linear in the strings.
     """
     return tree_of(lines, arc_type, lambda text: labels_of(text, token_type), budget)
 
@@ -126,7 +127,7 @@ def string_map(
 def tree_of(
     lines: Iterable[Any], arc_type: str, spell: Callable[[str | bytes], list[int]], budget: Budget | None
 ) -> VectorFst:
-    """What ``string_map`` makes, with ``spell`` for the labels of a string."""
+    """``string_map``, with ``spell`` for the labels of a string."""
     made = VectorFst(arc_type)
     made.set_start(made.add_state())
     one, zero = made.kind.core.one(), made.kind.core.zero()
@@ -161,10 +162,12 @@ _SUMS = ("log", "log64", "real", "real64")
 
 @checked
 def optimize(fst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
-    """An equivalent machine, smaller where that is surely possible, as pynini's ``optimize``: epsilons
-    removed; acceptors that are unweighted or acyclic determinized and minimized; others with their labels and
-    weights taken as letters. Where weights add up ("log", "real"), two paths count twice: but for acyclic acceptors
-    only arcs between the same states are merged there."""
+    """An equivalent machine, smaller where that is certain, as in pynini's ``optimize``.
+
+    Epsilons are removed; unweighted or acyclic acceptors are determinized and minimized; for others, labels and weights
+    are encoded as letters. In semirings in which parallel weights add up ("log", "real"), two paths count twice: there,
+    except for acyclic acceptors, only arcs between the same states are merged.
+    """
     made = fst.copy().rmepsilon(budget=budget)
     if made.arc_type() in _SUMS and not (made.properties(_ACCEPTOR) and made.properties(_ACYCLIC)):
         return statemap(made, "arc_sum", budget=budget).connect(budget=budget)
@@ -184,7 +187,7 @@ def string(
     *,
     budget: Budget | None = None,
 ) -> str:
-    """The text of the best path, of its outputs or inputs. ``FstOpError`` where there is no path."""
+    """The text of the best path, of its outputs or inputs. Raises ``FstOpError`` if there is no path."""
     chosen("string: side", side, ("input", "output"))
     best = shortestpath(fst, budget=budget)
     if best.start() < 0:
@@ -197,7 +200,7 @@ def string(
 
 
 def spelled(labels: list[int], token_type: str | SymbolTable) -> str:
-    """The text of some labels. ``FstOpError`` for labels that stand for none."""
+    """The text of some labels. Raises ``FstOpError`` for labels without text."""
     if isinstance(token_type, SymbolTable):
         missing = [label for label in labels if not token_type.member(label)]
         if missing:

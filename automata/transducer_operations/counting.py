@@ -1,4 +1,4 @@
-"""Paths that were drawn at random, as a tree in which each weighs how often it was drawn."""
+"""Random paths as a prefix tree, weighted by how often each path was drawn."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ _COSTS = ("standard", "tropical64", "log", "log64")
 
 
 def counted(paths: VectorFst, total: int, budget: Budget | None) -> VectorFst:
-    """The tree of the paths that leave the start of ``paths``: each arc weighs its share of what comes to its state,
-    each end its share times ``total``. ``FstOpError`` in semirings of no such weights. Linear."""
+    """The tree of the paths that leave the start of ``paths``.
+
+    The weight of each arc is its share of the draws that reach its state, and of each final state its share times
+    ``total``. Raises ``FstOpError`` in semirings without such weights. Linear.
+    """
     name = paths.arc_type()
     if name not in (*_COSTS, "real", "real64"):
         raise FstOpError(f"randgen: counts of paths are no weights of arcs of type {name!r}: weighted=False")

@@ -1,8 +1,9 @@
-"""Lazy machines: states are made when they are asked for, kept while there is room, and made again after that.
+"""Lazy machines: states are computed on demand, cached while there is room, and recomputed after eviction.
 
-``compose``, ``determinize`` ... here take machines and lazy machines, and return a ``LazyFst`` at once; OpenFst's
-classes are ``ComposeFst``, ``DeterminizeFst`` ... States are numbered as they are first named, so numbers depend on
-the order in which a machine is walked. ``expand()`` walks breadth first to the end: what the eager operation makes.
+``compose``, ``determinize`` ... here accept machines and lazy machines, and return a ``LazyFst`` at once; OpenFst's
+classes are ``ComposeFst``, ``DeterminizeFst`` ... States are numbered in the order in which they are first referenced,
+so numbers depend on the order of a walk. ``expand()`` walks breadth-first to the end and gives the result of the eager
+operation.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstOpError
 
 CACHE_BYTES = 1 << 26
-"""What a lazy machine keeps of its states if not told otherwise."""
+"""The default cache size of a lazy machine in bytes."""
 _MAP_TYPES = (
     "identity", "invert", "input_epsilon", "output_epsilon", "project_input", "project_output", "rmweight",
     "times", "plus",
@@ -39,20 +40,20 @@ Tables = tuple[SymbolTable | None, SymbolTable | None]
 
 
 class Counts(NamedTuple):
-    """What a lazy machine did so far."""
+    """Statistics of a lazy machine."""
 
     named: int
-    """States that have numbers."""
+    """States with numbers."""
     made: int
-    """States that were made; one that went and was made again counts twice."""
+    """States that were computed; recomputed states count again."""
     kept: int
-    """States whose arcs are kept now."""
+    """States whose arcs are in the cache."""
     bytes: int
-    """Of what is kept."""
+    """Bytes in the cache."""
 
 
 class LazyFst:
-    """A machine whose states are made when they are asked for. It reads as a ``VectorFst`` and cannot be changed."""
+    """A machine whose states are computed on demand. It has the reading methods of ``VectorFst`` and is immutable."""
 
     def __init__(self, kind: ArcType, core: Any, tables: Tables, budget: Budget | None) -> None:
         self.kind, self.core, self.tables = kind, core, tables
@@ -84,38 +85,38 @@ class LazyFst:
 
     @checked
     def final(self, state: int) -> Weight:
-        """The final weight of a state. ``FstIndexError`` for a number that no arc has led to."""
+        """The final weight of a state. Raises ``FstIndexError`` for a number that no arc has referenced."""
         return Weight.of(self.kind, self.core.state(state, self._limits)[0])
 
     @checked
     def arcs(self, state: int) -> Iterator[Arc]:
-        """The arcs that leave a state. ``FstIndexError`` for a number that no arc has led to."""
+        """The outgoing arcs of a state. Raises ``FstIndexError`` for a number that no arc has referenced."""
         kind, (_, arcs) = self.kind, self.core.state(state, self._limits)
         return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in arcs)
 
     @checked
     def num_arcs(self, state: int) -> int:
-        """How many arcs leave a state."""
+        """The number of outgoing arcs of a state."""
         return len(self.core.state(state, self._limits)[1])
 
     @checked
     def num_input_epsilons(self, state: int) -> int:
-        """How many arcs of a state read nothing."""
+        """The number of arcs of a state with an epsilon input."""
         return sum(arc[0] == 0 for arc in self.core.state(state, self._limits)[1])
 
     @checked
     def num_output_epsilons(self, state: int) -> int:
-        """How many arcs of a state write nothing."""
+        """The number of arcs of a state with an epsilon output."""
         return sum(arc[1] == 0 for arc in self.core.state(state, self._limits)[1])
 
     @checked
     def expand(self, *, budget: Budget | None = None) -> VectorFst:
-        """All states within reach, as a machine of its own. ``BudgetExceeded`` where there is no end of them."""
+        """All reachable states as an independent machine. Raises ``BudgetExceeded`` if there are infinitely many."""
         made = self.core.expanded(limits(budget) if budget else self._limits)
         return VectorFst.of_core(self.kind, made, self.tables)
 
     def counts(self) -> Counts:
-        """How many states were named, made and kept."""
+        """The numbers of states that were named, made and kept."""
         return Counts(*self.core.counts())
 
     def __repr__(self) -> str:
@@ -141,9 +142,10 @@ def compose(
     sigma_label: int = NO_LABEL, match_type: str = "input", rewrite_mode: str = "auto", phi_loop: bool = True,
     cache_bytes: int = CACHE_BYTES, budget: Budget | None = None,
 ) -> LazyFst:  # fmt: skip
-    """The composition, pair by pair; arguments as in ``tokenfst.fst.compose``. Not connected.
+    """The composition, state by state; arguments as in ``tokenfst.fst.compose``. Not connected.
 
-    With a special label in a lazy machine, ``rewrite_mode`` must be said: whether it is an acceptor is not known.
+    With a special label in a lazy machine, ``rewrite_mode`` must be given, because it is not known whether the machine
+    is an acceptor.
     """
     kind = require_same("compose", ifst1, ifst2)
     require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
@@ -169,7 +171,9 @@ def intersect(
     ifst1: AnyFst, ifst2: AnyFst, compose_filter: str = "auto", *, cache_bytes: int = CACHE_BYTES,
     budget: Budget | None = None,
 ) -> LazyFst:  # fmt: skip
-    """The words of both acceptors. ``FstOpError`` for transducers; of lazy machines that is for the caller to know."""
+    """The intersection of two acceptors. Raises ``FstOpError`` for transducers; for lazy machines the caller must
+    ensure this.
+    """
     for each in (ifst1, ifst2):
         if isinstance(each, VectorFst) and not operations.is_acceptor(each):
             raise FstOpError("intersect: a machine is a transducer, and acceptors are due: project it first")
@@ -180,8 +184,9 @@ def intersect(
 def difference(
     ifst1: AnyFst, ifst2: VectorFst, *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
 ) -> LazyFst:
-    """The words of the first acceptor that the second, an unweighted acceptor, does not have. The second is
-    determinized first where it must be, all of it."""
+    """The difference of two acceptors. The second must be unweighted, and is completely determinized first if
+    necessary.
+    """
     kind = require_same("difference", ifst1, ifst2)
     require_same_tables("difference", ifst1, ifst2)
     if isinstance(ifst1, VectorFst) and not operations.is_acceptor(ifst1):
@@ -199,9 +204,11 @@ def determinize(
     increment_subsequential_label: bool = False, *, acceptor: bool = False, cache_bytes: int = CACHE_BYTES,
     budget: Budget | None = None,
 ) -> LazyFst:  # fmt: skip
-    """Subsets, one by one; arguments as in ``tokenfst.fst.determinize``. ``acceptor``: that a lazy machine is one, so
-    outputs need not be kept apart. A lazy machine should have no dead states: they share in the weights, so that these
-    fall on other arcs."""
+    """Lazy determinization; arguments as in ``tokenfst.fst.determinize``.
+
+    ``acceptor``: asserts that a lazy machine is an acceptor, so that outputs need not be tracked. A lazy machine should
+    have no dead states: they take part in the normalization of weights, which moves weights to other arcs.
+    """
     chosen("determinize: det_type", det_type, operations.DET_TYPES)
     if isinstance(ifst, VectorFst):
         acceptor = operations.is_acceptor(ifst)
@@ -222,14 +229,14 @@ def rmepsilon(
     cache_bytes: int = CACHE_BYTES,
     budget: Budget | None = None,
 ) -> LazyFst:
-    """Without arcs that read and write nothing, state by state. Not connected."""
+    """Lazy epsilon removal. Not connected."""
     core = ifst.kind.lazy.rmepsilon(_core(ifst), positive("rmepsilon: delta", delta), _room(cache_bytes))
     return LazyFst(ifst.kind, core, ifst.tables, budget)
 
 
 @checked
 def union(*fsts: AnyFst, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None) -> LazyFst:
-    """One of the machines, behind a start with an epsilon to each."""
+    """The union, with a new start that has an epsilon arc to each machine."""
     if not fsts:
         raise FstArgError("union: there is no machine")
     kind = require_same("union", *fsts)
@@ -243,7 +250,7 @@ def union(*fsts: AnyFst, cache_bytes: int = CACHE_BYTES, budget: Budget | None =
 def concat(
     ifst1: AnyFst, ifst2: AnyFst, *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
 ) -> LazyFst:
-    """The first, then the second."""
+    """The concatenation of two machines."""
     kind = require_same("concat", ifst1, ifst2)
     require_same_tables("concat", ifst1, ifst2)
     core = kind.lazy.concat(_core(ifst1), _core(ifst2), _room(cache_bytes))
@@ -254,7 +261,7 @@ def concat(
 def closure(
     ifst: AnyFst, closure_type: str = "star", *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
 ) -> LazyFst:
-    """Any number of times: "star", or at least once: "plus"."""
+    """The Kleene closure: "star" (any number of times) or "plus" (at least once)."""
     plus = chosen("closure: closure_type", closure_type, ("star", "plus")) == "plus"
     return LazyFst(
         ifst.kind, ifst.kind.lazy.closure(_core(ifst), plus, _room(cache_bytes)), ifst.tables, budget
@@ -266,8 +273,9 @@ def arcmap(
     ifst: AnyFst, map_type: str = "identity", weight: WeightLike | None = None, *, cache_bytes: int = CACHE_BYTES,
     budget: Budget | None = None,
 ) -> LazyFst:  # fmt: skip
-    """Every arc changed: "identity", "invert" (input and output), "input_epsilon", "output_epsilon", "project_input",
-    "project_output", "rmweight", "times" and "plus" (with ``weight``). Zero stays Zero."""
+    """A map of all arcs: "identity", "invert" (input and output), "input_epsilon", "output_epsilon", "project_input",
+    "project_output", "rmweight", "times" and "plus" (with ``weight``). Zero stays Zero.
+    """
     change = _MAP_TYPES.index(chosen("arcmap: map_type", map_type, _MAP_TYPES))
     kind, (ours, theirs) = ifst.kind, ifst.tables
     neutral = kind.core.zero() if map_type == "plus" else kind.core.one()
@@ -283,8 +291,10 @@ def replace(
     epsilon_on_replace: bool = False, return_label: int = 0, *, cache_bytes: int = CACHE_BYTES,
     budget: Budget | None = None,
 ) -> LazyFst:  # fmt: skip
-    """Machines in the place of labels, as ``tokenfst.fst.replace``; but machines may call themselves, also through
-    others. Then there is no end of states, and ``expand`` ends with ``BudgetExceeded``."""
+    """Substitution of machines for labels, as in ``tokenfst.fst.replace``, but machines may be recursive.
+
+    A recursive machine has infinitely many states: ``expand`` then raises ``BudgetExceeded``.
+    """
     chosen("replace: call_arc_labeling", call_arc_labeling, SIDES)
     chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)
     machines, labels = named_machines(pairs, (VectorFst, LazyFst))

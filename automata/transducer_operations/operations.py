@@ -1,4 +1,4 @@
-"""Operations that make a new machine, or answer a question, under pywrapfst's names."""
+"""Operations that construct a new machine or answer a query, under pywrapfst's names."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def compose(
     phi_label: int = NO_LABEL, rho_label: int = NO_LABEL, sigma_label: int = NO_LABEL, match_type: str = "input",
     rewrite_mode: str = "auto", phi_loop: bool = True, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """What the first maps x to, and the second that to z: x to z. Neither needs to be sorted; it is quicker if
-    one is.
+    """The composition: maps x to z if the first machine maps x to some y, and the second y to z.
 
-    One label may be special, as OpenFst's matchers have it, on the inputs of the second machine, or with
-    ``match_type="output"`` on the outputs of the first: ``sigma_label`` matches every label, ``rho_label`` every label
-    for which the state has no arc, ``phi_label`` leads where such a label is looked for next, without reading it.
-    ``rewrite_mode``: whether what was matched is written on both sides of the arc ("always"), on the side that was
-    matched ("never"), or on both if that machine is an acceptor ("auto"). ``phi_loop``: a phi arc to its own state
-    reads.
+    Neither machine needs to be sorted; it is faster if one is. One label may be special, as in OpenFst's matchers, on
+    the inputs of the second machine, or with ``match_type="output"`` on the outputs of the first: ``sigma_label``
+    matches every label, ``rho_label`` every label for which the state has no arc, ``phi_label`` leads to the state
+    where such a label is looked up next, without consuming it. ``rewrite_mode``: whether the matched label is written
+    on both sides of the arc ("always"), on the matched side only ("never"), or on both if that machine is an acceptor
+    ("auto"). ``phi_loop``: a phi arc to its own state consumes.
 
-    ``FstOpError`` for two semirings. Pairs of states at worst, each with the product of matching arcs.
+    Raises ``FstOpError`` for different semirings. In the worst case all pairs of states, each with the product of
+    matching arcs.
     """
     require_same("compose", ifst1, ifst2)
     require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
@@ -74,7 +74,7 @@ def intersect(
     ifst1: VectorFst, ifst2: VectorFst, compose_filter: str = "auto", connect: bool = True, *,
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The words of both acceptors, with the products of their weights. ``FstOpError`` for transducers."""
+    """The intersection of two acceptors; weights multiply. Raises ``FstOpError`` for transducers."""
     for which, each in (("first", ifst1), ("second", ifst2)):
         _require_acceptor("intersect", which, each)
     return compose(ifst1, ifst2, compose_filter, connect, budget=budget)
@@ -85,10 +85,10 @@ def difference(
     ifst1: VectorFst, ifst2: VectorFst, compose_filter: str = "auto", connect: bool = True, *,
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The words of the first acceptor that the second does not have, with their weights.
+    """The difference: the words of the first acceptor that are not in the second, with their weights.
 
-    The second must be an unweighted acceptor (``FstOpError``). Where it is not deterministic or has epsilons,
-    it is made so first, which may be exponential.
+    The second must be an unweighted acceptor (``FstOpError``). If it is nondeterministic or has epsilons, it is
+    determinized first, which may be exponential.
     """
     require_same("difference", ifst1, ifst2)
     require_same_tables("difference", ifst1, ifst2)
@@ -106,14 +106,14 @@ def determinize(
     subsequential_label: int = 0, weight: Weight | str | float | None = None,
     increment_subsequential_label: bool = False, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """An equivalent machine with at most one arc for each input label in a state. Epsilon counts as a label.
+    """An equivalent machine with at most one arc for each input label in a state. Epsilon is treated as a label.
 
-    ``det_type`` says what becomes of an input with several outputs: "functional" refuses it (``FstOpError``),
+    ``det_type``: the treatment of an input with several outputs: "functional" rejects it (``FstOpError``),
     "nonfunctional" keeps all, "disambiguate" the best. Weights that differ by less than ``delta`` count as equal, so
-    that the weight of a path may move by ``delta`` for each of its arcs. Exponential at worst, and endless for some
-    weighted machines: ``BudgetExceeded``. ``weight`` and ``nstate`` prune as ``prune`` does; of an acceptor no state is
-    made that is not kept. With ``increment_subsequential_label`` each further output behind an input has the next
-    label.
+    the weight of a path may change by ``delta`` for each of its arcs. Exponential in the worst case; does not terminate
+    for some weighted machines: ``BudgetExceeded``. ``weight`` and ``nstate`` prune as in ``prune``; for an acceptor,
+    pruned states are not constructed. With ``increment_subsequential_label`` each further output of an input has the
+    next label.
     """
     threshold = kept("determinize", ifst.kind, weight, nstate)
     kind = DET_TYPES[chosen("determinize: det_type", det_type, DET_TYPES)]
@@ -130,11 +130,12 @@ def disambiguate(
     ifst: VectorFst, delta: float = DELTA, nstate: int = NO_STATE_ID, subsequential_label: int = 0,
     weight: Weight | str | float | None = None, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """An equivalent machine in which no two paths read the same input; each carries the sum of all that did. Epsilon
-    counts as a label. Then pruned (``weight``, ``nstate``).
+    """An equivalent machine in which no two paths have the same input; the weight of a path is the sum over all former
+    ones.
 
-    Unlike ``determinize`` it leaves apart what has no continuation in common, so it ends for more machines.
-    ``FstOpError`` for an input with two outputs. Exponential at worst.
+    Epsilon is treated as a label. The result is pruned (``weight``, ``nstate``). Unlike ``determinize`` it keeps states
+    without a common continuation apart, so it terminates for more machines. Raises ``FstOpError`` for an input with two
+    outputs. Exponential in the worst case.
     """
     threshold = kept("disambiguate", ifst.kind, weight, nstate)
     delta = positive("disambiguate: delta", delta)
@@ -150,8 +151,9 @@ def push(
     remove_common_affix: bool = False, remove_total_weight: bool = False, reweight_type: str = "to_initial", *,
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """Weights, outputs or both moved towards the start ("to_initial") or acceptance ("to_final"); the same
-    meaning."""
+    """An equivalent machine with weights, outputs or both pushed towards the start ("to_initial") or the final states
+    ("to_final").
+    """
     to_final = chosen("push: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
     made = ifst.core.push(
         push_weights, push_labels, to_final, remove_total_weight, remove_common_affix,
@@ -165,14 +167,16 @@ def prune(
     ifst: VectorFst, delta: float = DELTA, nstate: int = NO_STATE_ID,
     weight: Weight | str | float | None = None, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """Without what lies on no path as good as the best one times ``weight``, and (``nstate``) with that many states at
-    most: those on the best paths. Needs a semiring that chooses."""
+    """The machine without states and arcs that are on no path as good as the best one times ``weight``.
+
+    ``nstate``: keep at most this number of states, those on the best paths. Needs a semiring with the path property.
+    """
     return ifst.copy().prune(delta, nstate, weight, budget=budget)
 
 
 @checked
 def reverse(ifst: VectorFst, require_superinitial: bool = True, *, budget: Budget | None = None) -> VectorFst:
-    """Every path from its end to its beginning."""
+    """The reversed machine."""
     return ifst.like(ifst.core.reverse(require_superinitial, limits(budget)))
 
 
@@ -183,8 +187,8 @@ def shortestdistance(
 ) -> npt.NDArray[Any]:  # fmt: skip
     """The sum of the weights of all paths from the start to each state, or (``reverse``) from it to acceptance.
 
-    An array with a number for each state, where pywrapfst has a list of weights. ``nstate`` is the state to begin at,
-    as it is in pywrapfst, if it is not the start. ``FstOpError`` where a sum diverges.
+    An array with a number for each state, where pywrapfst has a list of weights. ``nstate``: the source state, as in
+    pywrapfst, if it is not the start. Raises ``FstOpError`` if a sum diverges.
     """
     if nstate != NO_STATE_ID and not reverse:
         ifst = ifst.copy().set_start(nstate)
@@ -201,11 +205,11 @@ def shortestpath(
     queue_type: str = "auto", unique: bool = False, weight: Weight | str | float | None = None, *,
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The ``nshortest`` best paths as a tree; with ``unique``, of an acceptor, the best path of each of the
-    best words.
+    """The ``nshortest`` best paths as a tree; with ``unique``, for an acceptor, the best path of each of the best
+    words.
 
-    ``weight``: none that is worse than the best one times it; ``nstate``: the search makes about that many states and
-    then ends. Needs a semiring that chooses (``FstOpError``).
+    ``weight``: excludes paths worse than the best one times it. ``nstate``: the search stops after about this number of
+    states. Needs a semiring with the path property (``FstOpError``).
     """
     threshold = kept("shortestpath", ifst.kind, weight, nstate)
     chosen("shortestpath: queue_type", queue_type, QUEUE_TYPES)
@@ -222,11 +226,13 @@ def randgen(
     ifst: VectorFst, npath: int = 1, seed: int = 0, select: str = "uniform", max_length: int = _LONGEST,
     weighted: bool = False, remove_total_weight: bool = False, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """``npath`` paths at random; the same seed gives the same paths. ``select``: "uniform" (each arc of a
-    state is as likely) or "log_prob" (by weights as negative logarithms of probabilities).
+    """``npath`` random paths; the same seed gives the same paths.
 
-    ``weighted``: as a tree in which each path weighs how often it was drawn, as a negative logarithm (``real``: the
-    number); with ``remove_total_weight`` its share. ``FstOpError`` in semirings that know no such weights."""
+    ``select``: "uniform" (all arcs of a state are equally likely) or "log_prob" (weights are negative
+    log-probabilities). ``weighted``: return a tree in which the weight of each path is how often it was drawn, as a
+    negative logarithm (``real``: the number); with ``remove_total_weight`` its share. Raises ``FstOpError`` in
+    semirings without such weights.
+    """
     by_weight = chosen("randgen: select", select, ("uniform", "log_prob")) == "log_prob"
     if npath < 0 or max_length < 0 or seed < 0:
         raise FstArgError("randgen: npath, max_length and seed must not be negative")
@@ -236,19 +242,20 @@ def randgen(
 
 @checked
 def synchronize(ifst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
-    """An equivalent machine that reads and writes a label at once as long as it can.
+    """An equivalent machine that reads and writes labels in lockstep as long as possible.
 
-    Where a cycle reads more than it writes, or less, there is none: ``BudgetExceeded``.
+    If a cycle reads more labels than it writes, or fewer, there is none: ``BudgetExceeded``.
     """
     return ifst.like(ifst.core.synchronize(limits(budget)))
 
 
 @checked
 def epsnormalize(ifst: VectorFst, eps_norm_type: str = "input", *, budget: Budget | None = None) -> VectorFst:
-    """An equivalent machine without epsilons on both sides, whose arcs that read nothing ("output": write
-    nothing) carry only what one label maps to beyond its first, or what stands behind all that is read.
+    """An equivalent epsilon-normalized machine: no arc has epsilon on both sides, and input epsilons ("output": output
+    epsilons) follow the labels that are read.
 
-    ``FstOpError`` where a cycle reads nothing and writes.
+    An arc with an input epsilon carries only the further outputs of one input label, or outputs after all of the input.
+    Raises ``FstOpError`` if a cycle reads nothing and writes.
     """
     side = chosen("epsnormalize: eps_norm_type", eps_norm_type, ("input", "output"))
     if side == "output":
@@ -270,7 +277,7 @@ def equal(ifst1: VectorFst, ifst2: VectorFst, delta: float = DELTA) -> bool:
 def isomorphic(
     ifst1: VectorFst, ifst2: VectorFst, delta: float = DELTA, *, budget: Budget | None = None
 ) -> bool:
-    """Whether both are equal but for the numbers of states and the order of arcs."""
+    """Whether both are equal up to the numbering of states and the order of arcs."""
     require_same("isomorphic", ifst1, ifst2)
     return bool(ifst1.core.isomorphic(ifst2.core, positive("isomorphic: delta", delta), limits(budget)))
 
@@ -280,7 +287,9 @@ def equivalent(
     ifst1: VectorFst, ifst2: VectorFst, delta: float = DELTA, *, budget: Budget | None = None
 ) -> bool:
     """Whether two deterministic acceptors without epsilons give the same weights to the same words.
-    ``FstOpError`` for others: ``rmepsilon`` and ``determinize`` them first."""
+
+    Raises ``FstOpError`` for others: apply ``rmepsilon`` and ``determinize`` first.
+    """
     require_same("equivalent", ifst1, ifst2)
     return bool(ifst1.core.equivalent(ifst2.core, positive("equivalent: delta", delta), limits(budget)))
 
@@ -314,7 +323,7 @@ def is_acceptor(fst: VectorFst) -> bool:
 
 
 def to_subtract(ifst2: VectorFst, budget: Budget | None) -> VectorFst:
-    """What ``difference`` takes away: an unweighted acceptor, deterministic and sorted. ``FstOpError``."""
+    """The second operand of ``difference``: an unweighted acceptor, deterministic and sorted. Raises ``FstOpError``."""
     _require_acceptor("difference", "second", ifst2)
     if not ifst2.properties(_UNWEIGHTED):
         raise FstOpError(
@@ -328,7 +337,7 @@ def to_subtract(ifst2: VectorFst, budget: Budget | None) -> VectorFst:
 
 
 def words_of(fst: VectorFst, budget: Budget | None) -> VectorFst:
-    """The deterministic acceptor, without epsilons, of an acceptor's words, each with weight One."""
+    """The deterministic, epsilon-free acceptor of an acceptor's words, with weight One."""
     plain = _over_booleans(fst, budget)
     plain = determinize(plain.rmepsilon(budget=budget), budget=budget)
     return _with_weight_one(plain, fst, budget)

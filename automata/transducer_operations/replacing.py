@@ -1,4 +1,4 @@
-"""Machines in the place of labels: ``replace``, which expands calls, and refuses recursion."""
+"""``replace``: substitution of machines for labels, without recursion."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def replace(
     pairs: Iterable[Any], call_arc_labeling: str = "input", return_arc_labeling: str = "neither",
     epsilon_on_replace: bool = False, return_label: int = 0, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The machine of the first pair, with each arc whose output is the label of a pair replaced by that pair's machine.
+    """The machine of the first pair, in which each arc whose output is the label of a pair is replaced by that pair's
+    machine.
 
     ``pairs``: (label, machine). The arc into a machine keeps the labels that ``call_arc_labeling`` names ("neither",
     "input", "output", "both"), the arc out of it has ``return_label`` on those that ``return_arc_labeling`` names;
-    ``epsilon_on_replace`` leaves none on either. ``FstOpError`` where a machine calls itself, also through others.
-    One state for each state in each chain of calls: exponential in the depth of calls at worst.
+    ``epsilon_on_replace`` leaves none on either. Raises ``FstOpError`` for recursive machines. One state for each state
+    in each chain of calls: exponential in the depth of calls in the worst case.
     """
     chosen("replace: call_arc_labeling", call_arc_labeling, SIDES)
     chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)
@@ -41,7 +42,7 @@ def replace(
 
 
 def named_machines(pairs: Iterable[Any], types: tuple[type, ...]) -> tuple[list[Any], dict[int, int]]:
-    """The machines of ``replace``, each of one of ``types``, and which of them a label calls."""
+    """The machines of ``replace``, each of one of ``types``, and the machine that each label calls."""
     machines, labels = list[Any](), dict[int, int]()
     for at, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[1], types):

@@ -1,7 +1,7 @@
 """``weighted_template``: fixed text with holes whose fillings have weights.
 
-The idea: a template is the concatenation of its pieces, and so is a weighted one; a text weighs the product of what
-its fillings weigh, summed over all ways to fill the holes with it. Cost: the states of the holes.
+A template is the concatenation of its pieces, and so is a weighted template. The weight of a text is the product of the
+weights of its fillings, summed over all ways to fill the holes. Cost: the states of the holes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from tokenfst.errors import ConstraintError
 def weighted_template(
     text: str, /, **holes: str | Constraint | WeightedLanguage | Mapping[str, float]
 ) -> WeightedLanguage:
-    """Fixed text with holes, written as in ``template``: a hole is a ``WeightedLanguage``, a mapping from texts to
-    weights (not logarithms), or what ``template`` takes, whose texts weigh 1.
+    """Fixed text with holes, written as in ``template``.
 
-    Raises what ``template`` does, and ``ConstraintError`` for a grammar that is not regular.
+    A hole is a ``WeightedLanguage``, a mapping from texts to weights (not logarithms), or an argument of ``template``,
+    whose texts have weight 1. Raises the errors of ``template``, and ``ConstraintError`` for a grammar that is not
+    regular.
     """
     if not isinstance(text, str):
         raise ConstraintError(f"a template is a str, not {type(text).__name__}")

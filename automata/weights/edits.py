@@ -1,13 +1,14 @@
-"""``weighted_edits``: the texts near a language, each at what its least costly edits cost.
+"""``weighted_edits``: the texts near a language, weighted by the cost of their cheapest edits.
 
-The idea: as in ``images/edits`` a state is a set of pairs (state of the language, cost of the edits so far), closed
-under deletions, with the least cost of each state of the language. What all ways to a set cost at least is paid as soon
-as it is known: the *potential* of a set is the least cost in it, an arc weighs the difference of potentials, and the
-end what the accepting states cost beyond it. So a text weighs e to the minus its distance, exactly, and each token is
-told what it costs.
+As in ``images/edits``, a state is a set of pairs (state of the language, cost of the edits so far), closed under
+deletions, with the least cost for each state of the language. A cost that all paths to a set share is charged as soon
+as it is known: the *potential* of a set is the least cost in it, the weight of an arc is the difference of potentials,
+and the final weight is the remaining cost of the accepting states. So the weight of a text is exactly e to the minus
+its distance, and each token is charged its own cost.
 
-Cost: the sets that can be met, exponentially many at worst; the budget bounds them. Rejected: the composition with an
-edit transducer in the log semiring: its weight is the sum over all edits, which are infinitely many where edits cancel.
+Cost: the reachable sets, exponentially many in the worst case; the budget bounds them. Rejected: the composition with
+an edit transducer in the log semiring: its weight is the sum over all edit sequences, which are infinitely many if
+edits cancel.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tokenfst.errors import ArgumentValueError, EmptyLanguageError
 
 _State = frozenset[tuple[int, float]]
 _DIGITS = 9
-"""Sums of costs that agree in so many decimal places are one."""
+"""Sums of costs that agree to this many decimal places are equal."""
 
 
 @checked
@@ -44,12 +45,12 @@ def weighted_edits(
     unit: Unit = "characters",
     budget: Budget | None = None,
 ) -> WeightedLanguage:
-    """The texts that edits make of texts of ``language``; each has the log weight of minus the least cost of edits that
-    make it, and those that cost more than ``max_cost`` have none.
+    """The texts that edits make of texts of ``language``, each with minus the least total cost as its log weight.
 
-    ``costs``: of "insert", "delete" and "replace", numbers that are not negative, 1 if not given; infinity forbids an
-    edit. An edit inserts, deletes or replaces one character, or one byte with ``unit="bytes"``. Deterministic. Raises
-    ``ConstraintError`` for other costs and grammars that are not regular, ``EmptyLanguageError``, ``BudgetExceeded``.
+    Texts that cost more than ``max_cost`` are excluded. ``costs``: non-negative costs of "insert", "delete" and
+    "replace", 1 by default; infinity forbids an edit. An edit inserts, deletes or replaces one character, or one byte
+    with ``unit="bytes"``. Deterministic. Raises ``ConstraintError`` for invalid costs and grammars that are not
+    regular, ``EmptyLanguageError``, ``BudgetExceeded``.
     """
     if not 0 <= max_cost < math.inf:
         refuse("weighted_edits", "max_cost", max_cost, "finite and not negative", ArgumentValueError)

@@ -1,16 +1,16 @@
-"""How many canonical tokens complete a text, and the masks of a token budget.
+"""The number of canonical tokens that complete a text, and the masks of a token budget.
 
-The idea: what the language needs at least, in tokens of any kind, bounds what canonical tokens need from below. So
-whether ``most`` tokens are enough is a depth-first search that gives up a place as soon as the bound does not fit,
-nearest to the end first; for budgets that are not tight the first way down is mostly enough. Of each node two numbers
-are kept, how many tokens are surely enough and how many surely are not, and the first token of the way that was found.
-The distance is the least number that is enough: found by trying one more each time.
+The least number of tokens of any kind is a lower bound for canonical tokens. So whether ``most`` tokens suffice is
+decided by a depth-first search, nearest to the end first, that abandons a node as soon as the bound exceeds the budget;
+for loose budgets the first path usually succeeds. For each node two numbers are kept, one that is known to suffice and
+one that is known not to, and the first token of the path that was found. The distance is the least sufficient number,
+found by increasing the budget by one each time.
 
-A mask under a budget looks at groups of tokens that lead to the same two states. One way settles all tokens of the
-group that bear its first token.
+A mask under a budget considers groups of tokens with the same two target states. One path decides for all tokens of the
+group that may precede its first token.
 
-Cost: as many nodes as the search meets, within the automaton's budget, then kept. Rejected: distances by breadth-first
-search backwards, which would make every node of the composition, states x tokens.
+Cost: the nodes that the search visits, within the automaton's budget; results are kept. Rejected: distances by backward
+breadth-first search, which would create every node of the composition, states x tokens.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 
 _KEPT = 32
-"""States whose targets are kept numbered."""
+"""The number of states whose numbered targets are cached."""
 
 
 class CanonicalLengths:
-    """What is known of lengths in one automaton, whose locks whoever asks holds."""
+    """A cache of length bounds for one automaton. The caller must hold the automaton's lock."""
 
     def __init__(self, automaton: CanonicalAutomaton) -> None:
         self._automaton = automaton
@@ -91,8 +91,9 @@ class CanonicalLengths:
         return False
 
     def mask(self, node: Node, left: int) -> npt.NDArray[np.int32]:
-        """The tokens of a node's mask after which ``left`` - 1 tokens are enough, and the end tokens where they are
-        allowed and ``left`` is one at least."""
+        """The tokens of a node's mask after which ``left`` - 1 tokens suffice; also the allowed end tokens, if ``left``
+        is at least 1.
+        """
         automaton = self._automaton
         allowed = np.zeros(32 * len(automaton.end_tokens), np.bool_)
         if left > 0:

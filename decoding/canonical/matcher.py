@@ -1,4 +1,4 @@
-"""One decoding by canonical token sequences."""
+"""``CanonicalMatcher``: one decoding by canonical token sequences."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _MAX_FORCED = 1 << 20
 
 
 class CanonicalMatcher(NodeMatcher[Node]):
-    """One decoding under a ``CanonicalAutomaton``; its methods mean what those of ``Matcher`` mean."""
+    """One decoding under a ``CanonicalAutomaton``, with the methods of ``Matcher``."""
 
     @property
     def state(self) -> int:
-        """Where the matcher stands: equal numbers have equal futures, in all matchers of one automaton."""
+        """A state number: equal numbers have equal futures, in all matchers of one automaton."""
         state, cuts, last = self._nodes[-1]
         return state << 64 | cuts << 32 | last + 1
 
     @property
     def memory(self) -> int:
-        """Bytes that this sequence holds, about; the shared automaton apart."""
+        """Approximate memory of this sequence in bytes, without the shared automaton."""
         each = sys.getsizeof(self._nodes[0]) + 3 * sys.getsizeof(1 << 30)
         return sys.getsizeof(self._tokens) + sys.getsizeof(self._nodes) + each * len(self._nodes)
 
     def forced_bytes(self) -> bytes:
-        """The bytes that every accepted text goes on with whose canonical tokens begin with those so far, however they
-        go on. As with ``Matcher``, the budget in tokens plays no part.
+        """The bytes that follow in every accepted text whose canonical tokens start with those so far.
 
-        All ways to go on are followed at once, byte by byte, up to the first choice or a place where the text may end.
+        As in ``Matcher``, the token budget is ignored. All continuations are followed in parallel, byte by byte, up to
+        the first choice or to a position at which the text may end.
         """
         budget = cast("CanonicalAutomaton", self.automaton).budget
         deadline = Deadline(budget, "the bytes that are certain to come")
@@ -58,7 +58,7 @@ class CanonicalMatcher(NodeMatcher[Node]):
         return bytes(forced)
 
     def find_jump_forward_string(self) -> str:
-        """``forced_bytes()`` as text, without a character that is not whole."""
+        """``forced_bytes()`` as text, without a trailing incomplete character."""
         return self.forced_bytes().decode("utf-8", "ignore")
 
     def _begun(self, nodes: Iterable[Node]) -> set[tuple[Node, bytes]] | None:

@@ -1,14 +1,16 @@
-"""Proof that a finite language is exactly a set of labels: every string that it has, against every label.
+"""``verify_labels``: a proof that a finite language is exactly a set of labels.
 
-The idea: walk the machine and the prefixes of the labels side by side. A deterministic machine is in one state after
-one prefix of bytes; a token automaton in one after each way to spell it. So pairs (prefix, state) are all there is to
-look at, however many spellings a label has, and the walk stops at the first step that leads out of the labels'
-prefixes. It shares nothing with the construction: neither the automaton of labels nor its counts.
+The machine and the prefixes of the labels are walked in parallel. A deterministic machine is in one state after a
+prefix of bytes; a token automaton is in one state after each tokenization of it. So only pairs (prefix, state) need to
+be visited, however many tokenizations a label has, and the walk stops at the first step that leaves the prefixes of the
+labels. It shares no code with the construction: neither the automaton of labels nor its counts.
 
-What is shown: no step leaves the labels (forward), acceptance is exactly at a label's end (termination), and each
-label is reached. Of a token automaton, for all its spellings, in the arcs that masks are made of.
+Three things are verified: no step leaves the labels (forward), acceptance is exactly at the end of a label
+(termination), and each label is reached. For a token automaton this covers all tokenizations, on the arcs from which
+masks are computed.
 
-Cost: one step for each pair and arc: as many as the labels have bytes, times the ways tokens can lie across one.
+Cost: one step for each pair and arc: the bytes of all labels, times the number of ways in which a token can overlap
+one.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ def verify_labels(
     *,
     budget: Budget | None = None,
 ) -> Answer:
-    """Whether the strings of ``machine`` are exactly ``labels``. If not, the answer's witness is a label that is
-    missing (side RIGHT), or what ``machine`` has and is none (LEFT).
+    """Whether the strings of ``machine`` are exactly ``labels``.
 
-    Of a token automaton (without a stack): the strings that its tokens spell. Makes all states. Of canonical sequences,
-    a label is missing too where the tokenizer's own sequence is not accepted. Raises BudgetExceeded beyond
-    ``budget.positions`` steps, LabelError for a label with a lone surrogate.
+    If not, the answer's witness is a missing label (side RIGHT), or a string of ``machine`` that is not a label (LEFT).
+    For a token automaton (without a stack), the strings are those that its tokens spell. Computes all states. For
+    canonical sequences, a label is also missing if the tokenizer's own sequence is not accepted. Raises BudgetExceeded
+    beyond ``budget.positions`` steps, LabelError for a label with a lone surrogate.
     """
     if isinstance(machine, CanonicalAutomaton):
         given = list(labels)

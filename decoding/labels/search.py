@@ -1,12 +1,12 @@
-"""The most probable labels of a set that is too large to score: exactly, the most probable beginnings first.
+"""``top_labels``: exact best-first search for the most probable labels of a set that is too large to score.
 
-No label is more probable than any of its beginnings. So beginnings wait in a heap, the best ones are opened (scored,
-and their continuations put into the heap), and a complete label that is better than all that wait is the next best of
-all. Several are opened in one call of the model, as a tree behind the prompt; labels are walked in their token
-automaton, so the set may have any size.
+No label is more probable than any of its prefixes. So prefixes wait in a heap. The best ones are expanded: they are
+scored, and their continuations are put into the heap. A complete label that is better than everything in the heap is
+the next best of all. Several prefixes are expanded in one call of the model, as a tree after the prompt. Labels are
+walked in their token automaton, so the set may have any size.
 
-Cost: about as many calls as labels have tokens, where the model is sure; for each beginning a mask, and a place in the
-heap for each token that it allows. Rejected: beam search, which may lose the best label early and cannot say so.
+Cost: about as many calls as labels have tokens, if the model is certain; for each prefix a mask, and a heap entry for
+each token that it allows. Rejected: beam search, which may lose the best label early without noticing.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def top_labels(
     budget: Budget | None = None,
     width: int | None = None,
 ) -> list[tuple[str, float]]:
-    """The ``count`` most probable labels (or all, where there are fewer) and the ln of their probability that
-    ``LabelScores.joint`` has, best first. Exact.
+    """The ``count`` most probable labels (or all, if there are fewer), best first, each with the ln of its probability,
+    as in ``LabelScores.joint``. Exact.
 
-    Opens the ``beams`` most probable beginnings in each call of the model, until no beginning is more probable than the
-    labels found. With ``tokenization="all"`` a label counts by its most probable token sequence. Raises what
-    ``label_probabilities`` does; ``BudgetExceeded`` beyond ``budget.positions`` beginnings.
+    Expands the ``beams`` most probable prefixes in each call of the model, until no prefix is more probable than the
+    labels found. With ``tokenization="all"`` a label is scored by its most probable token sequence. Raises the errors
+    of ``label_probabilities``; ``BudgetExceeded`` beyond ``budget.positions`` prefixes.
     """
     if count < 1 or beams < 1:
         raise DecodingError(f"count and beams must be 1 or more: {count}, {beams}")

@@ -1,9 +1,9 @@
-"""One pass of a model over a trie of labels: the probability of each, their beginnings scored once.
+"""One pass of a model over a trie of labels: the probability of each label, with shared prefixes scored once.
 
-A call of the model scores many nodes, each seeing its row and its own ancestors. A large trie goes in parts, in
-preorder: the nodes that a part follows are the ancestors of its first node, and are given again before it. So the cache
-holds the row and one part, and what comes back is reaped at once: of a node's scores only those of its children and of
-the stops are kept.
+A call of the model scores many nodes; each node attends to its row and its own ancestors. A large trie is processed in
+parts, in preorder. The ancestors of a part's first node are fed again before the part. So the cache holds the row and
+one part, and results are reduced at once: of a node's scores only those of its children and of the stop tokens are
+kept.
 
 Cost: nodes times the model's cost of a token, and a sum over the width for each node.
 """
@@ -24,15 +24,15 @@ except ImportError as error:
 
 _MOST_SCORES = 1 << 24
 _MOST_NODES = 1024
-"""Bounds of one call: so many scores of tokens come back, for so many nodes."""
+"""Bounds of one call: the number of scores that it returns, and the number of nodes."""
 
 
 def score_trie(
     session: TreeSession, trie: LabelTrie, stops: Sequence[int], without: Mapping[int, int] | None = None
 ) -> torch.Tensor:
-    """ln p of each label after each row, and of one of ``stops`` after it, if there are any: float64 (rows, labels).
+    """ln p of each label after each row, followed by one of ``stops``, if any: float64 (rows, labels).
 
-    ``without``: for nodes in which sequences end, the one of the stops that does not count behind it.
+    ``without``: for nodes at which sequences end, the stop token that does not count after the node.
     """
     tree, rows = trie.tree, len(session.logits)
     reaped = _Reaped(tree, rows, list(stops), without or {}, session.logits.device)

@@ -1,8 +1,8 @@
-"""The token sequences of labels as one trie: one of each label, or all that spell it.
+"""The token sequences of labels as one trie: one sequence for each label, or all that spell it.
 
-Invariant: what a sequence spells is its label, byte for byte, with the leading space that was asked for. Cost: linear
-in the sequences' total length; all tokenizations of a label may be exponentially many in its length, so the nodes are
-counted against ``Budget.positions``.
+Invariant: a sequence spells its label, byte for byte, with the requested leading space. Cost: linear in the total
+length of the sequences. A label may have exponentially many tokenizations, so the nodes are counted against
+``Budget.positions``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LeadingSpace: TypeAlias = Literal["none", "required"]
 
 @dataclass(frozen=True, slots=True)
 class LabelTrie:
-    """``ends[i]``: a node in which a sequence of label ``of[i]`` ends; a label may have several, and none."""
+    """``ends[i]``: a node at which a sequence of label ``of[i]`` ends; a label may have several or none."""
 
     tree: TokenTree
     ends: list[int]
@@ -73,7 +73,7 @@ def label_trie(
 
 
 def checked_tokenization(tokenization: str, leading_space: str) -> None:
-    """Raises ``ConstraintError`` for settings that are none."""
+    """Raise ``ConstraintError`` for invalid settings."""
     if tokenization not in ("canonical", "all"):
         raise ConstraintError(f'tokenization is "canonical" or "all", not {tokenization!r}')
     if leading_space not in ("none", "required"):
@@ -81,8 +81,9 @@ def checked_tokenization(tokenization: str, leading_space: str) -> None:
 
 
 def canonical_tokens(text: str, vocabulary: Vocabulary, encode: Encode | None) -> list[int]:
-    """The tokenizer's own tokens of a text. Raises ``TokenizationError`` where it is not known, or does not give the
-    text back."""
+    """The tokenizer's own tokens of a text. Raises ``TokenizationError`` if it is not known, or does not reproduce the
+    text.
+    """
     data = text.encode()
     found = list((encode or byte_pair_tokenizer(vocabulary).encode)(data))
     if vocabulary.decode(found) != data:
@@ -94,7 +95,7 @@ def canonical_tokens(text: str, vocabulary: Vocabulary, encode: Encode | None) -
 
 
 def model_over(model: Any, vocabulary: Vocabulary, width: int | None) -> LanguageModel:
-    """``model`` as the decoders see it. Raises ``VocabularyMismatchError`` where it scores too few tokens."""
+    """``model`` as a ``LanguageModel``. Raises ``VocabularyMismatchError`` if it has too few scores."""
     language_model = as_language_model(model, width)
     if language_model.width < len(vocabulary):
         raise VocabularyMismatchError(

@@ -1,8 +1,8 @@
-"""Applying a bitmask to torch logits on any device, by torch operations alone.
+"""Application of a bitmask to torch logits on any device, by torch operations only.
 
-The packed mask (V / 8 bytes a row) is copied to the device, its bits are unpacked there by a shift, and the
-forbidden logits are filled with -inf. Memory: V bytes a row for the unpacked bits. On the CPU the native
-kernel is far faster; ``apply_token_bitmask_inplace`` chooses.
+The packed mask (V / 8 bytes per row) is copied to the device and unpacked there by shifts, and the forbidden logits are
+filled with -inf. Memory: V bytes per row for the unpacked bits. On the CPU the native kernel is far faster;
+``apply_token_bitmask_inplace`` chooses.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ except ImportError as error:
 def apply_on_device(
     logits: Any, bitmask: Any, *, vocab_size: int | None = None, indices: Any = None, check_nan: bool = True
 ) -> None:
-    """``apply_token_bitmask_inplace`` for a torch tensor of floating-point logits on whatever device.
+    """``apply_token_bitmask_inplace`` for a torch tensor of floating-point logits on any device.
 
-    The bitmask may be a numpy array, or a torch tensor on the host or on the device of the logits. The NaN
-    test waits for the device; ``check_nan=False`` lets the call return at once.
+    The bitmask may be a numpy array, or a torch tensor on the host or on the device of the logits. The NaN test
+    synchronizes with the device; with ``check_nan=False`` the call returns at once.
     """
     if logits.is_meta:
         raise MaskBufferError("the logits are on the device meta and hold no numbers")
@@ -69,7 +69,7 @@ def apply_on_device(
 
 
 def first_empty(logits: Any, indices: Any) -> int | None:
-    """The first row, of all or of those in ``indices``, that is all -inf."""
+    """The first row, of all or of those in ``indices``, in which all logits are -inf."""
     scores = logits if logits.dim() == 2 else logits.unsqueeze(0)
     empty = (scores == float("-inf")).all(1).nonzero().flatten().tolist()
     return next((row for row in empty if indices is None or row in indices), None)

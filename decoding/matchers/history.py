@@ -1,10 +1,10 @@
-"""The way of one decoding: the nodes and tokens that it came through, whatever is walked.
+"""``WalkHistory``: the nodes and tokens of one decoding, over any kind of automaton.
 
-Invariant: there is one node more than there are tokens, the last one is where the walk stands, and what raises leaves
-it where it was. So going back is free. An end token repeats the node before it and ends the walk.
+Invariant: there is one node more than there are tokens, and the last node is the current one. An error leaves the
+history unchanged. A rollback only drops entries. An end token repeats the node before it and ends the walk.
 
-A subclass says by ``_push`` what a token does. ``NodeMatcher`` walks masks, ``decoding/scores`` walks scores. Cost: a
-node and a number a token.
+A subclass defines the effect of a token in ``_push``. ``NodeMatcher`` walks masks, ``decoding/scores`` walks scores.
+Cost: a node and a number for each token.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ N = TypeVar("N")
 
 
 class WalkHistory(ABC, Generic[N]):
-    """Nodes and tokens from the start of ``automaton``. Not for several threads at once."""
+    """Nodes and tokens from the start of ``automaton``. Not thread-safe."""
 
     def __init__(self, automaton: Any, start: N) -> None:
         self.automaton = automaton
@@ -43,7 +43,7 @@ class WalkHistory(ABC, Generic[N]):
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens were accepted so far."""
+        """The number of tokens accepted so far."""
         return len(self._tokens)
 
     def is_terminated(self) -> bool:
@@ -51,8 +51,10 @@ class WalkHistory(ABC, Generic[N]):
         return self._terminated
 
     def accept_token(self, token_id: int) -> bool:
-        """Go on by one token; False, and nothing changes, where it is not allowed. Raises ``TokenIdError`` and
-        ``TerminatedError``."""
+        """Advance by one token. Returns False and changes nothing if it is not allowed.
+
+        Raises ``TokenIdError`` and ``TerminatedError``.
+        """
         token = self._checked(token_id)
         if self._terminated:
             raise TerminatedError(
@@ -61,7 +63,7 @@ class WalkHistory(ABC, Generic[N]):
         return self._push(token)
 
     def accept_tokens(self, token_ids: Sequence[int]) -> bool:
-        """Go on by all of the tokens, or by none."""
+        """Advance by all of the tokens, or by none."""
         before, whole = len(self._tokens), False
         try:
             whole = self._push_all(token_ids) == len(token_ids)
@@ -71,7 +73,7 @@ class WalkHistory(ABC, Generic[N]):
         return whole
 
     def validate_tokens(self, token_ids: Sequence[int]) -> int:
-        """How many of the tokens would be accepted; the matcher stays where it is."""
+        """The number of leading tokens that would be accepted; the matcher does not change."""
         before = len(self._tokens)
         try:
             return self._push_all(token_ids)
@@ -79,7 +81,7 @@ class WalkHistory(ABC, Generic[N]):
             self.rollback(len(self._tokens) - before)
 
     def rollback(self, num_tokens: int = 1) -> None:
-        """Take back the last tokens. Raises ``RollbackError``."""
+        """Undo the last ``num_tokens`` tokens. Raises ``RollbackError``."""
         if type(num_tokens) is not int:
             num_tokens = whole("rollback", "num_tokens", num_tokens)
         if not 0 <= num_tokens <= len(self._tokens):
@@ -92,11 +94,11 @@ class WalkHistory(ABC, Generic[N]):
             self._terminated = False
 
     def reset(self) -> None:
-        """Back to the start."""
+        """Return to the start."""
         self.rollback(len(self._tokens))
 
     def fork(self) -> Self:
-        """Another matcher at the same place."""
+        """A copy of this matcher, in the same state."""
         other = self._new()
         other._nodes, other._tokens = list(self._nodes), list(self._tokens)  # noqa: SLF001  # another of this class
         other._terminated = self._terminated  # noqa: SLF001  # another of this class

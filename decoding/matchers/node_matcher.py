@@ -1,8 +1,8 @@
-"""Matchers over whatever can be walked node by node: what ``Matcher`` is to native automata, in Python.
+"""``NodeMatcher``: the interface of ``Matcher`` in Python, over anything that can be walked node by node.
 
-Two things are walked so: canonical token sequences (``CanonicalMatcher``), and the configurations of ``Reach``, whose
-token budgets are exact for stacks (``ReachMatcher``). The way here is a ``WalkHistory``. Cost: a step of what is
-walked, and a copied mask.
+It is used for canonical token sequences (``CanonicalMatcher``), and for the configurations of ``Reach``, whose token
+budgets are exact for stacks (``ReachMatcher``). The accepted tokens are a ``WalkHistory``. Cost: a step of the walk,
+and a copied mask.
 """
 
 from __future__ import annotations
@@ -32,48 +32,48 @@ N = TypeVar("N")
 
 
 class Walk(Protocol[N]):
-    """What can be walked: nodes, each with the tokens that lead on."""
+    """The interface of a walkable automaton: nodes, each with the tokens that lead to other nodes."""
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What tokens stand for."""
+        """The vocabulary of the tokens."""
 
     @property
     def native(self) -> _native.TokenAutomaton:
-        """The automaton of the core below it."""
+        """The underlying automaton of the native core."""
 
     @property
     def start(self) -> N:
-        """The node that walks begin at."""
+        """The start node."""
 
     @property
     def end_tokens(self) -> Bits:
         """The mask of the end tokens."""
 
     def distance(self, node: N) -> int:
-        """Tokens to acceptance, the end token not counted."""
+        """The number of tokens to acceptance, not counting the end token."""
 
     def refusal(self, node: N, max_new_tokens: int) -> TokenBudgetError:
-        """The error where so many tokens complete no text."""
+        """The error for a text that ``max_new_tokens`` tokens cannot complete."""
 
     def accepting(self, node: N) -> bool:
         """Whether the text may end."""
 
     def is_within(self, node: N, max_new_tokens: int) -> bool:
-        """Whether at most so many tokens complete the text."""
+        """Whether at most ``max_new_tokens`` tokens complete the text."""
 
     def step(self, node: N, token: int) -> N | None:
-        """Where a token leads from which the text can be completed; None: nowhere."""
+        """The node after a token, from which the text can be completed; None if there is none."""
 
     def mask(self, node: N) -> Bits:
-        """The tokens that may come next; read only."""
+        """The allowed next tokens; read-only."""
 
     def mask_within(self, node: N, max_new_tokens: int) -> Bits:
-        """Those after which ``max_new_tokens - 1`` suffice; read only."""
+        """The tokens after which ``max_new_tokens - 1`` tokens suffice; read-only."""
 
 
 class NodeMatcher(WalkHistory[N]):
-    """One decoding over a ``Walk``; its methods mean what those of ``Matcher`` mean."""
+    """One decoding over a ``Walk``, with the methods of ``Matcher``."""
 
     automaton: Walk[N]
 
@@ -87,8 +87,10 @@ class NodeMatcher(WalkHistory[N]):
 
     @property
     def max_tokens_left(self) -> int | None:
-        """How many tokens may still come, the end token counted; None: any number. Setting it raises
-        ``TokenBudgetError`` where no accepted text fits, ``BudgetExceeded`` where that cannot be found out."""
+        """The number of tokens that may still come, counting the end token; None if unlimited.
+
+        Setting it raises ``TokenBudgetError`` if no accepted text fits, ``BudgetExceeded`` if that cannot be decided.
+        """
         return None if self._limit is None else self._limit - len(self._tokens)
 
     @max_tokens_left.setter
@@ -98,7 +100,9 @@ class NodeMatcher(WalkHistory[N]):
         self._limit = None if left is None else len(self._tokens) + left
 
     def distance(self) -> int:
-        """The least number of tokens, the end token not counted, that complete the text; an upper bound with stacks."""
+        """The least number of tokens, not counting the end token, that complete the text; an upper bound with
+        stacks.
+        """
         return self.automaton.distance(self._nodes[-1])
 
     def is_accepting(self) -> bool:
@@ -106,11 +110,11 @@ class NodeMatcher(WalkHistory[N]):
         return self.automaton.accepting(self._nodes[-1])
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
+        """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; returns True."""
         return write_mask(self._mask(), bitmask, index)
 
     def forced_tokens(self) -> list[int]:
-        """The tokens that have no alternative, up to the next choice or the end."""
+        """The tokens without an alternative, up to the next choice or the end."""
         before = len(self._tokens)
         try:
             while not self._terminated:
@@ -130,8 +134,10 @@ class NodeMatcher(WalkHistory[N]):
         draft_tokens: npt.NDArray[np.int64],
         bitmask: Any,
     ) -> None:
-        """Masks for a tree of draft tokens, as ``Matcher.traverse_draft_tree`` has them: row i is the mask after the
-        path to node i, zero behind a token that is not allowed. The matcher does not change."""
+        """Compute the masks for a tree of draft tokens, as ``Matcher.traverse_draft_tree`` does.
+
+        Row i is the mask after the path to node i, zero after a token that is not allowed. The matcher does not change.
+        """
         if not len(next_token) == len(next_sibling) == len(draft_tokens):
             raise MaskBufferError("the three arrays of a draft tree must have one entry a node")
         for name, each in (
@@ -181,7 +187,7 @@ class NodeMatcher(WalkHistory[N]):
         return found
 
     def fork(self) -> Self:
-        """Another matcher at the same place."""
+        """A copy of this matcher, in the same state."""
         other = super().fork()
         other._limit = self._limit  # noqa: SLF001  # another of this class
         return other
@@ -199,16 +205,18 @@ class NodeMatcher(WalkHistory[N]):
         return automaton.mask_within(self._nodes[-1], left)
 
     def explain(self, token_id: int) -> TokenExplanation:
-        """Whether a token is allowed, and if not: why, at which of its bytes, and what could have stood there."""
+        """Whether a token is allowed, and if not, the reason, the failing byte of the token, and what was expected
+        there.
+        """
         return explain(self, token_id)
 
     @property
     def temperature(self) -> float | None:
-        """The temperature that the rules which may read the next token say; ``None`` where none says one."""
+        """The sampling temperature that is set by the rules that may read the next token; ``None`` if none sets one."""
         return temperature(self)
 
     def captures(self) -> Captures:
-        """What the named groups and rules of the constraint have read in the text so far."""
+        """The captures of the constraint's named groups and rules in the text so far."""
         return captures(self)
 
     def _push(self, token: int) -> bool:
@@ -228,7 +236,7 @@ class NodeMatcher(WalkHistory[N]):
 
 
 def write_mask(mask: Bits, bitmask: Any, index: int) -> bool:
-    """Write a mask into row ``index`` of a bitmask; True. Raises ``MaskBufferError``."""
+    """Write a mask into row ``index`` of a bitmask; returns True. Raises ``MaskBufferError``."""
     if type(index) is not int:
         index = whole("fill_next_token_bitmask", "index", index)
     rows = _rows(bitmask)

@@ -1,28 +1,28 @@
-"""Matchers that follow the rows of a batch, told apart by the tokens that the rows hold.
+"""Matchers for the rows of a batch, identified by the token ids of the rows.
 
-A decoding loop shows whole rows of token ids, step after step, and says neither where a row came from (beam search
-reorders and duplicates them), nor how many tokens are new (assisted decoding goes back and forth), nor where a new
-prompt begins. Where the prompt ends, a row's ids alone say where its matcher stands (``RowStates``): whatever is kept
-of the last call only saves work. So all that must be known of a loop is its prompt. ``PrefixStates`` finds it out:
+A decoding loop passes complete rows of token ids at each step. It does not say where a row came from (beam search
+reorders and duplicates rows), how many tokens are new (assisted decoding goes back and forth), or where a new prompt
+begins. Given the end of the prompt, the ids of a row determine the state of its matcher (``RowStates``); data kept from
+the last call only saves work. So only the prompt of a loop must be known. ``PrefixStates`` determines it:
 
     a call of transformers' generate()   the prompt is what generate() was given (``generate_calls``)
     reset(prompt_length=n)               n columns, and nothing is inferred
     any other loop                       by the ids, within one thread, see below
 
-A loop of one's own begins with its prompt and grows by one token a call. So a call is its next step where each row is a
-row of the last call and one token more, and else a new prompt. Several such loops may take turns: the newest 16 of a
-thread are kept. What may be either is refused (``MatcherError``): ids that a loop has met, or those and one token more,
-which is a step back or another prompt, and what may be the step of either of two loops. One case remains that the ids
-do not show: a prompt that is the last call's ids and one token more is taken for the next step.
+A custom loop starts with its prompt and grows by one token for each call. So a call is the next step of a loop if each
+row is a row of the last call plus one token, and else a new prompt. Several such loops may alternate: the newest 16 of
+a thread are kept. Ambiguous calls are rejected (``MatcherError``): ids that a loop has seen before, or those plus one
+token, which may be a step back or another prompt; and ids that may be the next step of either of two loops. One
+ambiguity cannot be detected: a prompt that equals the ids of the last call plus one token is taken for the next step.
 
 Invariants of ``RowStates``. The first ``prompt`` columns are never fed to a matcher. A matcher has accepted the row's
-tokens up to the first one that its constraint does not allow (the row is *dead* from there on) or up to the end token
-(the row is *finished*, and what follows is padding); both stay as they are until the row is cut back.
+tokens up to the first one that its constraint rejects (the row is *dead* from there on) or up to the end token (the row
+is *finished*, and the rest is padding); both stay so until the row is cut back.
 
-Cost per step and row: one accepted token, and one comparison of the row with the one kept (8 bytes a token, less than
-the copy that the caller makes to append a token: 4 µs at 10,000 tokens). Reordered rows are found in a dictionary.
-Rejected: matchers kept for every prefix ever seen (memory grows with length times beams), and hashing rows, which reads
-as much as comparing and then must compare all the same.
+Cost per step and row: one accepted token, and one comparison of the row with the stored one (8 bytes per token, less
+than the copy that the caller makes to append a token: 4 µs at 10,000 tokens). Reordered rows are found in a dictionary.
+Rejected: matchers for every prefix ever seen (memory grows with length times beams), and hashing rows, which reads as
+much as a comparison and needs a comparison afterwards anyway.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ AnyMatcher: TypeAlias = _native.Matcher | NodeMatcher[Any]
 Ids: TypeAlias = npt.NDArray[np.integer[Any]]
 
 _LOOPS = 16
-"""Loops of one's own that are kept for a thread."""
+"""The number of custom loops that are kept for each thread."""
 
 
 class RowStates:
-    """The matchers of one loop: after ``follow(ids)``, ``matchers[i]`` stands where the tokens of row ``i`` lead.
+    """The matchers of one loop: after ``follow(ids)``, ``matchers[i]`` has accepted the tokens of row ``i``.
 
     ``initial``: the matchers at their start, one per prompt; a batch of R rows gives each prompt R / len(initial)
-    consecutive rows (its beams or samples). None: rows without a constraint. ``vocab_size``: ids from there on are
-    dead tokens. ``prompt``: columns that are the prompt. ``beams``: rows that are one search. Not for several threads
-    at once.
+    consecutive rows (its beams or samples). None: rows without a constraint. ``vocab_size``: larger ids are dead
+    tokens. ``prompt``: the number of prompt columns. ``beams``: the number of rows that form one search. Not
+    thread-safe.
 
-    ``bitmask``: room for a mask of each row. ``constrained``: the rows that have a matcher; None: all. ``ends``: the
-    searches that had a row which could end.
+    ``bitmask``: a buffer with a mask for each row. ``constrained``: the rows that have a matcher; None: all. ``ends``:
+    the searches that had a row that could end.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class RowStates:
         self.forget()
 
     def forget(self) -> None:
-        """Follow the next rows from the prompt on."""
+        """Process the next rows from the prompt on."""
         self.width = -1
         self._seen = np.empty((0, 0), dtype=np.int64)
 
     def follow(self, ids: Ids) -> None:
-        """Follow the rows ``ids``, of shape ``(rows, width)``, wherever they come from.
+        """Advance the matchers to the rows ``ids``, of shape ``(rows, width)``, wherever they come from.
 
-        Raises ``MaskBufferError`` where the prompts do not divide the rows, or rows are shorter than the prompt; after
-        any error the next rows are followed from the prompt on.
+        Raises ``MaskBufferError`` if the number of rows is not a multiple of the number of prompts, or if rows are
+        shorter than the prompt. After any error the next rows are processed from the prompt on.
         """
         try:
             if not self._step(ids):
@@ -96,7 +96,7 @@ class RowStates:
             raise
 
     def step(self, ids: Ids) -> bool:
-        """Follow the rows if each is the row at the same place and one token more; whether it is so."""
+        """Advance if each row is the row at the same index plus one token; returns whether it is."""
         try:
             return self._step(ids)
         except BaseException:
@@ -104,34 +104,35 @@ class RowStates:
             raise
 
     def is_dead(self, row: int) -> bool:
-        """Whether the row holds a token that its constraint does not allow."""
+        """Whether the row contains a token that its constraint rejects."""
         matcher = self.matchers[row]
         if matcher is None:
             return False
         return matcher.num_tokens < self.width - self.prompt and not matcher.is_terminated()
 
     def is_over(self, row: int) -> bool:
-        """Whether the row is finished or dead, or its tokens are used up."""
+        """Whether the row is finished or dead, or has used its token budget."""
         matcher = self.matchers[row]
         return matcher is not None and (
             matcher.is_terminated() or matcher.max_tokens_left == 0 or self.is_dead(row)
         )
 
     def goes_on_with(self, ids: Ids) -> bool:
-        """Whether each row is a row of the last call, of the same constraint, and one token more."""
+        """Whether each row is a row of the last call, with the same constraint, plus one token."""
         return ids.shape[1] == self.width + 1 and self._has(ids[:, :-1])
 
     def began_with(self, ids: Ids) -> bool:
-        """Whether the rows are its prompts."""
+        """Whether the rows are the prompts of this loop."""
         return ids.shape[1] == self.prompt and self._has(ids)
 
     def may_claim(self, ids: Ids) -> bool:
-        """Whether the rows are as long as its next ones, or as its prompts."""
+        """Whether the rows have the length of this loop's next rows, or of its prompts."""
         return ids.shape[1] in (self.width + 1, self.prompt)
 
     def has_met(self, ids: Ids) -> bool:
-        """Whether each row, or each without its last token, is the beginning of a row of the last call, and is longer
-        than the prompt."""
+        """Whether each row, possibly without its last token, is a prefix of a row of the last call and longer than the
+        prompt.
+        """
         return self.prompt < ids.shape[1] <= self.width and self._has(ids[:, :-1])
 
     def _has(self, ids: Ids) -> bool:
@@ -228,7 +229,7 @@ class RowStates:
 class PrefixStates:
     """The loops that one processor serves, each with its prompt. Shared by threads; see the module.
 
-    ``initial`` and ``vocab_size``: those of ``RowStates``.
+    ``initial`` and ``vocab_size`` are those of ``RowStates``.
     """
 
     def __init__(self, initial: Sequence[AnyMatcher | None], vocab_size: int) -> None:
@@ -238,15 +239,16 @@ class PrefixStates:
         self.reset()
 
     def reset(self, prompt_length: int | None = None) -> None:
-        """Forget the loops of all threads, calls of ``generate`` apart. With ``prompt_length``, every later loop has a
-        prompt of so many columns."""
+        """Forget the loops of all threads, except calls of ``generate``. ``prompt_length``: the number of prompt
+        columns of every later loop.
+        """
         self._told = prompt_length
         self._own = threading.local()
 
     def update(self, ids: Ids) -> RowStates:
-        """The states of the loop that shows the rows ``ids``, of shape ``(rows, width)``, brought up to them.
+        """The states of the loop that passes the rows ``ids``, of shape ``(rows, width)``, advanced to them.
 
-        Raises ``MatcherError`` where the ids do not say which loop it is, and what ``RowStates.follow`` does.
+        Raises ``MatcherError`` if the ids do not determine the loop, and the errors of ``RowStates.follow``.
         """
         own, told = self._loops(), self._told
         if told is None and any(loop.may_claim(ids) for loop in own[1:]):
@@ -263,27 +265,27 @@ class PrefixStates:
         return states
 
     def of_call(self, key: int) -> RowStates | None:
-        """The states of a call of ``generate`` that is known by this number, and still goes on."""
+        """The states of the running call of ``generate`` with this key."""
         config, states = self._of_calls.get(key, (None, None))
         return None if config is None or config() is None else states
 
     def add_call(self, key: int, config: Any, states: RowStates) -> None:
-        """Know a call of ``generate`` by a number, as long as its ``config`` exists."""
+        """Register a call of ``generate`` under a key, for the lifetime of its ``config``."""
         calls = self._of_calls
         calls[key] = ref(config, lambda dead: calls.pop(key) if calls[key][0] is dead else None), states
 
     def new(self, prompt: int, beams: int = 1) -> RowStates:
-        """The states of another loop, for a prompt of so many columns or what ``reset`` said."""
+        """The states of another loop, with ``prompt`` prompt columns unless ``reset`` has set the number."""
         told = self._told
         return RowStates(self._initial, self._vocab_size, prompt if told is None else told, beams)
 
     @property
     def matchers(self) -> list[AnyMatcher | None]:
-        """Of this thread's last loop."""
+        """The matchers of this thread's last loop."""
         return self._loops()[0].matchers
 
     def is_dead(self, row: int) -> bool:
-        """``RowStates.is_dead`` of this thread's last loop."""
+        """``RowStates.is_dead`` for this thread's last loop."""
         return self._loops()[0].is_dead(row)
 
     def _loops(self) -> list[RowStates]:

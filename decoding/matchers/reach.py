@@ -1,27 +1,27 @@
-"""Which configurations of a token automaton are completed by exactly n tokens, or by at most n: found when asked, kept.
+"""``Reach``: which configurations of a token automaton are completed by exactly n, or by at most n, tokens; memoized.
 
-Distances do not answer this. From L = {a, bcd} one token leads to acceptance, and no text of three tokens begins with
-``a``. And distances of stacks are upper bounds: a token may close several frames at once, so a text can be shorter than
-they say. ``Reach`` decides both questions exactly, for finite and push-down automata alike, and gives the masks that
-follow: the tokens after which the tokens that are left suffice.
+Distances do not answer this. In L = {a, bcd} one token leads to acceptance, but no text of three tokens starts with
+``a``. And distances of push-down automata are upper bounds: a token may pop several frames at once, so a text can be
+shorter than they say. ``Reach`` decides both questions exactly, for finite and push-down automata, and computes the
+corresponding masks: the tokens after which the remaining tokens suffice.
 
     can(q, 0) = q accepts              can(q, r) = some token leads to a q' with can(q', r - 1)        (exact)
                                                    q accepts, or that                                  (at most)
 
-Data. Configurations are numbered by the native core, equal stacks alike. Of each, the successors are kept, and what is
-known: two sets of lengths as the bits of an integer. A question is a depth-first search through what is not known; one
-success settles all of its path. The next configuration is the one that stands still, if it may; else the one whose
-distance fits the tokens left best, since a shortest way has exactly as many tokens. Where distances are known to be the
-least, those that are too far are not tried. At most, and while the tokens left are more than what bounds say that any
-next token needs, masks are those of the automaton (``native/token_automata/configurations.hpp``), and nothing is
-searched.
+Data. The native core numbers configurations; equal stacks have equal numbers. For each one the successors are kept, and
+the known answers: two sets of lengths as the bits of an integer. A query is a depth-first search through unknown
+answers; one success decides for all of its path. The search first tries a configuration that is its own successor, if
+there is one, then the successor whose distance fits the remaining tokens best, since a shortest path has exactly that
+many tokens. If distances are exact, successors that are too far are skipped. In "at most" mode, as long as the
+remaining tokens exceed the upper bounds after every next token, the masks are those of the automaton
+(``native/token_automata/configurations.hpp``) and nothing is searched.
 
-Cost. A walk of the vocabulary for each configuration that a search meets; with S configurations at most S * n answers,
-most of them never asked for. With stacks nothing bounds S, and an answer "no" close to the end may need very many: the
-budget (states: answers) raises. Rejected: tables of all states for all lengths, made ahead (push-down automata have
-none); recursion.
+Cost. A walk of the vocabulary for each configuration that a search visits; with S configurations at most S * n answers,
+most of which are never needed. With stacks S is unbounded, and a negative answer near the end may need very many: the
+budget (states: answers) raises. Rejected: precomputed tables of all states for all lengths (impossible for push-down
+automata); recursion.
 
-Invariant: answers are exact. A mask allows a token exactly if can(q', r - 1) after it.
+Invariant: answers are exact. A mask allows a token if and only if can(q', r - 1) holds after it.
 """
 
 from __future__ import annotations
@@ -44,15 +44,17 @@ START = 0
 """The number of the first configuration."""
 
 _PLENTY = 1 << 31
-"""More tokens than any bound on distances."""
+"""A number of tokens above any bound on distances."""
 
 _NEAR = 16
-"""How many lengths more and fewer an error looks at to advise others."""
+"""An error looks for feasible lengths up to this much above and below the given one."""
 
 
 def reach_of(automaton: TokenAutomaton, *, exact: bool) -> Reach:
-    """What numbers of tokens complete a text of an automaton from where: exactly so many, or at most. Kept with the
-    automaton, and begun anew once half of its budget is used up, so that texts to come have room."""
+    """The ``Reach`` of an automaton, for exact or for maximum numbers of tokens.
+
+    Cached with the automaton. Replaced by a new one when half of its budget is used, so that later texts have room.
+    """
     known: Reach | None = automaton.kept.get((Reach, exact))
     if known is None or known.is_crowded:
         known = automaton.kept[Reach, exact] = Reach(automaton, exact=exact)
@@ -60,12 +62,11 @@ def reach_of(automaton: TokenAutomaton, *, exact: bool) -> Reach:
 
 
 class Reach:
-    """What a token automaton's configurations can be completed with. ``exact``: by exactly so many tokens, not at most.
+    """Exact reachability of a token automaton. ``exact``: with exactly the given number of tokens, not at most.
 
-    Made by ``reach_of``; shared by threads, which wait for each other. Grows by what it is asked, within
-    ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question or mask, ``bytes`` of
-    what they hold; beyond an eighth of that, masks are made anew. Numbers of configurations mean nothing to another
-    ``Reach``.
+    Created by ``reach_of``; shared by threads, which wait for each other. It grows by its queries, within
+    ``automaton.budget``: ``states`` bounds answers and configurations, ``seconds`` one query or mask, ``bytes`` its
+    memory; masks beyond an eighth of that are recomputed. Configuration numbers are not valid in another ``Reach``.
     """
 
     def __init__(self, automaton: TokenAutomaton, *, exact: bool) -> None:
@@ -83,7 +84,7 @@ class Reach:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether half of the budget is used up."""
+        """Whether half of the budget is used."""
         budget = self.automaton.budget
         return 2 * self._states > budget.states or 2 * self._bytes > budget.bytes
 
@@ -92,22 +93,22 @@ class Reach:
         return self._configurations.accepting(at)
 
     def distance(self, at: int) -> int:
-        """Tokens to acceptance, the end token not counted; with stacks an upper bound."""
+        """The number of tokens to acceptance, not counting the end token; with stacks an upper bound."""
         with self._lock:
             return self._configurations.distance(at)
 
     def advance(self, at: int, token: int) -> int:
-        """Where a token leads; -1: nowhere."""
+        """The configuration after a token; -1 if there is none."""
         with self._lock:
             return self._configurations.advance(at, token)
 
     def check(self, tokens: int) -> None:
-        """Raise ``TokenBudgetError`` where no text fits, naming numbers of tokens that work."""
+        """Raise ``TokenBudgetError`` if no text fits, naming feasible numbers of tokens."""
         if not self.can(START, tokens):
             raise self.refusal(START, tokens)
 
     def refusal(self, at: int, tokens: int) -> TokenBudgetError:
-        """The error where so many tokens complete no text, naming numbers that do."""
+        """The error for a text that ``tokens`` tokens cannot complete, naming numbers that can."""
         name, enough = self.automaton.source, self.distance(at)
         near: list[int] = []
         with contextlib.suppress(BudgetExceeded):  # advice only
@@ -122,7 +123,7 @@ class Reach:
         return TokenBudgetError(f"no accepted text of {name} fits into {tokens} tokens: {advice}")
 
     def can(self, at: int, left: int) -> bool:
-        """Whether ``left`` tokens suffice from here, or are just right. Raises ``BudgetExceeded``."""
+        """Whether at most, or exactly, ``left`` tokens complete the text. Raises ``BudgetExceeded``."""
         with self._lock:
             return self._can(at, left, self._deadline())
 
@@ -155,8 +156,11 @@ class Reach:
         return False
 
     def mask(self, at: int, left: int | None) -> Bits:
-        """The tokens after which ``left - 1`` tokens suffice, or are just right, or any number (None); packed, read
-        only. At most: the end tokens too, where the text is accepted."""
+        """The tokens after which at most, or exactly, ``left - 1`` tokens complete the text, or any number (None);
+        packed, read-only.
+
+        In "at most" mode also the end tokens, if the text is accepted.
+        """
         with self._lock:
             known = self._mask_at.get((at, left))
             if known is None and not self.exact and (left is None or left > 0):
@@ -177,7 +181,7 @@ class Reach:
             return known
 
     def nearer(self, at: int) -> Bits:
-        """The tokens that reduce the distance, packed; end tokens apart. Read only."""
+        """The tokens that reduce the distance, packed, without end tokens. Read-only."""
         with self._lock:
             distances = self._reached(at)[1]
             return self._mask_of(at, distances < self.distance(at), False)
@@ -264,7 +268,7 @@ class Reach:
 
 
 def nearest(tokens: int, numbers: list[int]) -> str:
-    """Which of the ascending ``numbers`` of tokens that work are next to one that does not."""
+    """A message with the ascending feasible ``numbers`` nearest to ``tokens``."""
     near = [n for n in numbers if n < tokens][-1:] + [n for n in numbers if n > tokens][:1]
     if not near:
         return "no number works"

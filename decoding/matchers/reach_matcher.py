@@ -1,12 +1,12 @@
-"""Matchers whose token budgets are exact for stacks: the configurations of ``Reach``, walked.
+"""Matchers with exact token budgets for push-down automata, over the configurations of ``Reach``.
 
-A push-down automaton's distances are upper bounds, since one token may close several frames. So ``Matcher`` refuses
-some budgets into which a text fits, and near the end of a budget its masks lack tokens whose texts would fit.
-``start_matcher`` gives every decoder its matcher, and where there are stacks and a budget, that is a ``ReachMatcher``:
-a mask holds a token exactly if the text can be completed after it. Where that cannot be found out within
-``automaton.budget``, there is ``BudgetExceeded``, and never a part of the mask.
+Distances of a push-down automaton are upper bounds, since one token may pop several frames. So ``Matcher`` rejects some
+budgets into which a text fits, and near the end of a budget its masks omit tokens whose texts would fit.
+``start_matcher`` gives every decoder its matcher. With a stack and a budget it is a ``ReachMatcher``: a mask has a
+token if and only if the text can be completed after it. If that cannot be decided within ``automaton.budget``,
+``BudgetExceeded`` is raised; a mask is never incomplete.
 
-Cost: masks are the automaton's own while the budget is plenty; near its end a search, whose answers stay with the
+Cost: while the budget is large, masks are the automaton's own; near its end a search, whose answers are kept with the
 automaton (``reach``).
 """
 
@@ -24,17 +24,17 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class Walkable(Protocol):
-    """An automaton that matchers walk."""
+    """An automaton with matchers."""
 
     def matcher(self, max_new_tokens: int | None = None) -> AnyMatcher:
-        """A walk from the start."""
+        """A matcher at the start."""
 
 
 def start_matcher(automaton: Walkable, max_new_tokens: int | None) -> AnyMatcher:
-    """A walk from the start, complete within ``max_new_tokens`` tokens, the end token counted but not needed.
+    """A matcher at the start, complete within ``max_new_tokens`` tokens; the end token counts but is not needed.
 
-    Raises ``TokenBudgetError``, with the least number that suffices, where no accepted text is so short,
-    ``EmptyLanguageError``, and ``BudgetExceeded`` where that cannot be found out for a stack, as its masks do.
+    Raises ``TokenBudgetError``, with the least number that suffices, if no accepted text is short enough,
+    ``EmptyLanguageError``, and ``BudgetExceeded`` if that cannot be decided for a stack, as its masks do.
     """
     if max_new_tokens is None or max_new_tokens < 0 or not isinstance(automaton, TokenAutomaton):
         return automaton.matcher(max_new_tokens)
@@ -44,18 +44,18 @@ def start_matcher(automaton: Walkable, max_new_tokens: int | None) -> AnyMatcher
 
 
 class ReachMatcher(NodeMatcher[int]):
-    """One decoding over the configurations of a ``Reach``; its methods mean what those of ``Matcher`` mean."""
+    """One decoding over the configurations of a ``Reach``, with the methods of ``Matcher``."""
 
     _twin: Matcher | None = None
-    """A matcher without a budget that stood here when it was last asked."""
+    """A matcher without a budget in the same state, as of its last use."""
 
     @property
     def state(self) -> int:
-        """Where the matcher stands: equal numbers have equal futures, in forks of one matcher."""
+        """A state number: equal numbers have equal futures, in forks of one matcher."""
         return self._nodes[-1]
 
     def forced_bytes(self) -> bytes:
-        """The bytes that every accepted text goes on with."""
+        """The bytes that follow in every accepted text."""
         tokens, twin = self.tokens, self._twin
         if twin is None:
             assert isinstance(self.automaton, _Configurations)
@@ -70,8 +70,9 @@ class ReachMatcher(NodeMatcher[int]):
         return twin.forced_bytes()
 
     def fork(self) -> Self:
-        """Another matcher at the same place. At the start it takes the automaton's newest ``Reach``, so that texts to
-        come have room."""
+        """A copy of this matcher, in the same state. At the start it takes the automaton's newest ``Reach``, so that
+        later texts have room.
+        """
         walk = self.automaton
         if self._tokens or not isinstance(walk, _Configurations):
             return super().fork()

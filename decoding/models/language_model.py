@@ -1,21 +1,21 @@
-"""Language models as the decoders see them: rows of tokens that grow in step, and what may come next.
+"""The language-model interface of the decoders: rows of tokens that grow together, and scores of the next token.
 
-A decoder (beam search, particles, speculation) asks a model for two things: logits for the token after each of its
-rows, and to go on with some rows, chosen and repeated at will, each longer by some tokens. A ``Session`` is that and no
-more, so a decoder is written once for transformers, for a callback (image streams, n-grams, exact tests) and for
-whatever else can score tokens.
+A decoder (beam search, particles, speculation) needs two operations: the logits of the next token of each row, and
+replacing the rows by a selection of them, possibly with repetitions, each extended by some tokens. A ``Session`` is
+exactly that, so one decoder works with transformers, with a callback (image streams, n-grams, exact tests) and with
+anything else that scores tokens.
 
     session = as_language_model(model).start([[1, 2], [1, 2, 3]])       # a prompt a row, of any lengths
     log_probs = next_log_probs(session.logits)                          # (rows, width)
     session.extend(parents, tokens)                                     # row i is now row parents[i] and tokens[i]
 
-Sessions that are a ``TreeSession`` score trees of tokens behind their rows in one call; ``tree_session`` (its own
-module) makes one of any session.
+A ``TreeSession`` also scores trees of tokens after its rows in one call; ``tree_session`` (in its own module) makes one
+of any session.
 
-Invariants: ``logits`` always belong to the rows as they are; rows are scored with the positions that they would have
-alone, whatever the padding of their neighbours. Cost of an ``extend``: one call of the model over the new tokens, and
-one gather of its cache where rows were reordered. Rows that grow by different numbers of tokens are padded on the right
-in that call, and the padding stays in the cache, hidden.
+Invariants: ``logits`` always belong to the current rows; rows are scored with the positions that they would have alone,
+whatever the padding of other rows. Cost of an ``extend``: one call of the model over the new tokens, and one gather of
+its cache if rows were reordered. If rows grow by different numbers of tokens, they are padded on the right in that
+call; the padding stays in the cache, masked out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Callback: TypeAlias = Callable[["torch.Tensor"], "torch.Tensor"]
 
 @runtime_checkable
 class Session(Protocol):
-    """Rows of token sequences in decoding."""
+    """A batch of token sequences in decoding."""
 
     @property
     def logits(self) -> torch.Tensor:
@@ -48,33 +48,41 @@ class Session(Protocol):
     def extend(
         self, parents: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Row i becomes row ``parents[i]`` followed by ``tokens[i]``: parents of shape (rows',), tokens of shape
-        (rows',) or (rows', n), both int64. Returns the scores after each new token, shape (rows', n, width).
+        """Replace the rows: row i becomes row ``parents[i]`` followed by ``tokens[i]``.
 
-        ``lengths``, int64 of shape (rows',), from 1 to n: row i takes only the first ``lengths[i]`` of its tokens; the
-        scores after the others mean nothing."""
+        Parents have shape (rows',), tokens (rows',) or (rows', n), both int64. Returns the scores after each new token,
+        shape (rows', n, width). ``lengths``, int64 of shape (rows',), from 1 to n: row i takes only the first
+        ``lengths[i]`` of its tokens; the scores after the others are meaningless.
+        """
 
     def rewind(self, count: int) -> None:
-        """Take the last ``count`` tokens of every row back, none of the prompts'. Until the next ``extend``, ``logits``
-        are those of the longer rows: a caller that rewinds extends next."""
+        """Remove the last ``count`` tokens of every row; prompts cannot be removed.
+
+        Until the next ``extend``, ``logits`` are still those of the longer rows, so call ``extend`` next.
+        """
 
 
 @runtime_checkable
 class TreeSession(Session, Protocol):
-    """A session that can try several continuations at once: a tree of tokens behind the end of its rows, the same tree
-    behind each. ``keep`` makes one path of it part of the rows; until then the rows are as they were.
+    """A session that can score several continuations at once: a tree of tokens after its rows, the same tree for each
+    row.
+
+    ``keep`` appends one path of the tree to the rows; until then the rows are unchanged.
     """
 
     def extend_tree(self, parents: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
-        """Add nodes, numbered on from those added since the last ``keep``. ``parents[i]``: an earlier node, or -1 for
-        the end of the rows. Returns the scores after each new node, shape (rows, n, width)."""
+        """Add nodes; their numbers continue those of the nodes added since the last ``keep``.
+
+        ``parents[i]``: an earlier node, or -1 for the end of the rows. Returns the scores after each new node, shape
+        (rows, n, width).
+        """
 
     def keep(self, path: Sequence[int]) -> None:
-        """Append the nodes of ``path``, which leads down from the rows' end, to the rows; forget the others."""
+        """Append the nodes of ``path``, a path down from the end of the rows, to the rows; drop the others."""
 
 
 class LanguageModel(Protocol):
-    """What can be decoded from. ``width`` is the number of scores per row."""
+    """A model to decode from. ``width``: the number of scores per row."""
 
     @property
     def width(self) -> int: ...
@@ -87,8 +95,8 @@ class LanguageModel(Protocol):
 class CallbackModel:
     """A model given by a function from ids of shape (rows, length), prompts included, to scores of shape (rows, width).
 
-    Prompts may be empty, and of any lengths: the function gets rows of one length at a time. It is called anew with the
-    whole rows at every step, so it is for models without memory, for tests and for streams whose scores depend on the
+    Prompts may be empty, and of any lengths: the function is called with rows of equal length. It is called with the
+    complete rows at every step, so it suits models without a cache, tests, and streams whose scores depend on the
     position.
     """
 
@@ -116,7 +124,7 @@ class CallbackModel:
 
 
 class CallbackSession:
-    """Rows over a ``CallbackModel``. All end in the last column; the first ``_skip`` columns are none of theirs."""
+    """The rows of a ``CallbackModel``. All end in the last column; the first ``_skip`` columns of a row are padding."""
 
     def __init__(self, model: CallbackModel, prompts: list[list[int]]) -> None:
         self._model = model
@@ -181,7 +189,7 @@ class CallbackSession:
 
 
 class TransformersModel:
-    """A causal language model of transformers, with its cache of keys and values."""
+    """A causal language model of transformers, with its key-value cache."""
 
     def __init__(self, model: Any) -> None:
         if getattr(model.config, "is_encoder_decoder", False):
@@ -214,7 +222,7 @@ class TransformersModel:
 
 
 class TransformersSession:
-    """Rows over a causal model; prompts are padded on the left."""
+    """The rows of a causal model; prompts are padded on the left."""
 
     def __init__(self, model: Any, prompts: list[list[int]], device: torch.device) -> None:
         from transformers import DynamicCache
@@ -237,7 +245,7 @@ class TransformersSession:
 
     @property
     def sees_trees(self) -> bool:
-        """Whether ``extend_tree`` is exact: attention takes a mask of any shape, and every layer keeps every key."""
+        """Whether ``extend_tree`` is exact: attention accepts a mask of any shape, and every layer keeps all keys."""
         from transformers.cache_utils import DynamicLayer
 
         any_mask = self._model.config._attn_implementation in ("eager", "sdpa")  # noqa: SLF001  # transformers says it nowhere else
@@ -274,7 +282,9 @@ class TransformersSession:
         return scores
 
     def keep_past(self) -> None:
-        """Let layers that forget what left their window keep it until the next ``rewind``, so that one is possible."""
+        """Let sliding-window layers keep the keys outside their window until the next ``rewind``, so that a rewind is
+        possible.
+        """
         self._cache.activate_past_recording()
 
     def rewind(self, count: int) -> None:
@@ -333,8 +343,9 @@ class TransformersSession:
 
 
 def as_language_model(model: Any, width: int | None = None) -> LanguageModel:
-    """``model`` itself where it is a ``LanguageModel``, a transformers model wrapped, or a function of ids (with the
-    ``width`` of its scores). Raises ``ModelError`` for anything else."""
+    """``model`` as a ``LanguageModel``: itself if it is one, a wrapped transformers model, or a wrapped function of ids
+    (with the ``width`` of its scores). Raises ``ModelError`` for anything else.
+    """
     if hasattr(model, "start") and hasattr(model, "width"):
         found: LanguageModel = model
         return found
@@ -353,8 +364,10 @@ def as_language_model(model: Any, width: int | None = None) -> LanguageModel:
 
 
 def start_behind(model: LanguageModel, prompts: list[list[int]], written: list[list[int]]) -> Session:
-    """A session with a row for each prompt, and behind it what was written already. A model to which that is not all
-    the same has a method ``start_behind`` (``fused``)."""
+    """A session with a row for each prompt, followed by the text already written.
+
+    A model that distinguishes prompt and text has a method ``start_behind`` (``fused``).
+    """
     own = getattr(model, "start_behind", None)
     if own is not None:
         found: Session = own(prompts, written)
@@ -363,8 +376,11 @@ def start_behind(model: LanguageModel, prompts: list[list[int]], written: list[l
 
 
 def next_log_probs(logits: torch.Tensor) -> torch.Tensor:
-    """Logits of shape (rows, width) as float32 log-probabilities. Raises ``LogitsError`` where a row has NaN or +inf,
-    or no finite value at all: nothing can be drawn from it. Waits for the device."""
+    """Logits of shape (rows, width) as float32 log-probabilities.
+
+    Raises ``LogitsError`` for a row with NaN or +inf, or without any finite value: nothing can be drawn from it.
+    Synchronizes with the device.
+    """
     log_probs = torch.log_softmax(logits.to(torch.float32), dim=-1)
     bad = log_probs[:, 0].isnan()  # one such value makes the sum NaN, and with it the whole row
     if bool(bad.any()):
@@ -377,7 +393,7 @@ def next_log_probs(logits: torch.Tensor) -> torch.Tensor:
 
 
 def prompt_rows(prompts: Prompts) -> list[list[int]]:
-    """The ids of each prompt. Raises ``ModelError`` where there is none."""
+    """The ids of each prompt. Raises ``ModelError`` if there are no prompts."""
     rows = prompts.tolist() if isinstance(prompts, torch.Tensor) else [list(prompt) for prompt in prompts]
     if not rows:
         raise ModelError("no prompts: give at least one, which may be empty for models that need none")
@@ -385,7 +401,7 @@ def prompt_rows(prompts: Prompts) -> list[list[int]]:
 
 
 def one_prompt(prompt: Sequence[int] | torch.Tensor) -> list[int]:
-    """The ids of a prompt. Raises ``ModelError`` where they are none, such as those of several prompts."""
+    """The ids of one prompt. Raises ``ModelError`` for anything else, such as several prompts."""
     tokens = prompt.tolist() if isinstance(prompt, torch.Tensor) else list(prompt)
     if not all(isinstance(token, Integral) for token in tokens):
         raise ModelError(

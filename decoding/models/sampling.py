@@ -1,10 +1,11 @@
-"""How the next token is chosen from masked scores: the most probable one, or a draw.
+"""``Sampling``: the choice of the next token from masked scores, greedy or random.
 
-``temperature``, ``top_k`` and ``top_p`` mean what they mean in transformers, and act in that order, after the mask: the
-tokens that they drop are dropped among those allowed. ``probabilities`` is the distribution that ``choose`` draws from,
-so speculative decoding compares draft and target by the very numbers that sampling uses.
+``temperature``, ``top_k`` and ``top_p`` have the meaning of transformers, and are applied in that order, after the
+mask. ``probabilities`` is the distribution from which ``choose`` draws, so speculative decoding compares draft and
+target by the same numbers that sampling uses.
 
-Invariant: what is chosen is allowed, and its score is finite. Cost: a few passes over the scores; greedy choice one.
+Invariant: the chosen token is allowed, and its score is finite. Cost: a few passes over the scores; one for greedy
+choice.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ except ImportError as error:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Settings; greedy unless ``do_sample``. Raises ``DecodingError`` for values outside of their range."""
+    """Sampling settings; greedy unless ``do_sample``. Raises ``DecodingError`` for values out of range."""
 
     do_sample: bool = False
     temperature: float = 1.0
@@ -41,8 +42,11 @@ class Sampling:
             raise DecodingError(f"top_p={self.top_p} is no share of the probability: let it lie in (0, 1]")
 
     def heated(self, scores: torch.Tensor, temperatures: Sequence[float | None]) -> torch.Tensor:
-        """Scores from which these settings draw as they would from ``scores`` at other temperatures, one for each row
-        (``matcher.temperature``); ``None`` is that of the settings, 0 the most probable token alone."""
+        """Scores with a separate temperature for each row.
+
+        Sampling from them with these settings is sampling from ``scores`` at ``temperatures``
+        (``matcher.temperature``). ``None`` is the temperature of the settings; 0 keeps only the most probable token.
+        """
         if not self.do_sample or all(each is None for each in temperatures):
             return scores
         found = scores.double()
@@ -59,10 +63,11 @@ class Sampling:
         return found
 
     def probabilities(self, scores: torch.Tensor) -> torch.Tensor:
-        """The distribution of the next token, float64 of the shape (rows, width) of ``scores``, where forbidden tokens
-        have -inf. Greedy: all on the most probable token, the first of equals.
+        """The distribution of the next token: float64, with the shape (rows, width) of ``scores``, where forbidden
+        tokens have -inf.
 
-        Raises ``LogitsError`` where a row has NaN, +inf, or no finite score.
+        Greedy: probability 1 for the most probable token, the first of equals. Raises ``LogitsError`` for a row with
+        NaN, +inf, or no finite score.
         """
         check_scores(scores.amax(dim=-1))
         if not self.do_sample:
@@ -80,7 +85,7 @@ class Sampling:
         return found
 
     def choose(self, scores: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-        """The next token of each row, int64 of shape (rows,). Raises what ``probabilities`` does."""
+        """The next token of each row, int64 of shape (rows,). Raises the errors of ``probabilities``."""
         if self.do_sample:
             return torch.multinomial(self.probabilities(scores), 1, generator=generator).squeeze(1)
         best, tokens = scores.max(dim=-1)
@@ -89,7 +94,7 @@ class Sampling:
 
 
 def check_scores(best: torch.Tensor) -> None:
-    """Raise ``LogitsError`` where the best of a row's allowed scores is not finite."""
+    """Raise ``LogitsError`` if the best allowed score of a row is not finite."""
     values = best.tolist()
     if not all(map(math.isfinite, values)):
         row = [math.isfinite(value) for value in values].index(False)

@@ -1,8 +1,8 @@
-"""Trees of tokens: several ways to go on from one place, with their beginnings shared.
+"""``TokenTree``: a tree of alternative token sequences with shared prefixes.
 
-A node is a token after its parent, which is an earlier node or, as -1, the place the tree grows from. Drafts of
-speculative decoding are trees, and so are the token sequences of a set of labels. Numbers are given in order, so a
-parent's is less than its children's. Cost: O(depth) for a path, all else O(1) a node.
+A node is a token after its parent, which is an earlier node or, as -1, the root. Drafts of speculative decoding are
+trees, and so are the token sequences of a set of labels. Nodes are numbered in order of insertion, so a parent's number
+is less than its children's. Cost: O(depth) for a path, O(1) per node for everything else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tokenfst.errors import ModelError
 
 
 class TokenTree:
-    """``tokens`` and ``parents`` by node; ``children`` of -1 are the first tokens."""
+    """``tokens`` and ``parents`` by node; the children of -1 are the first tokens."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -25,7 +25,7 @@ class TokenTree:
 
     @classmethod
     def of_sequences(cls, sequences: Iterable[Iterable[int]]) -> tuple[TokenTree, list[int]]:
-        """The trie of some sequences, and the node that each of them ends in (-1 for the empty one)."""
+        """The trie of several sequences, and the node at which each of them ends (-1 for the empty one)."""
         tree = cls()
         ends = []
         for sequence in sequences:
@@ -40,7 +40,7 @@ class TokenTree:
         return len(self.tokens)
 
     def append(self, parent: int, token: int) -> int:
-        """Add a node, and return its number. Raises ``ModelError`` where ``parent`` is no node."""
+        """Add a node and return its number. Raises ``ModelError`` if ``parent`` is not a node."""
         node = len(self.tokens)
         if not -1 <= parent < node:
             raise ModelError(f"node {node} of a tree has the parent {parent}, which is no earlier node")
@@ -51,23 +51,25 @@ class TokenTree:
         return node
 
     def add(self, parents: Sequence[int], tokens: Sequence[int]) -> range:
-        """Add nodes, and return their numbers."""
+        """Add nodes and return their numbers."""
         first = len(self)
         for parent, token in zip(parents, tokens, strict=True):
             self.append(parent, token)
         return range(first, len(self))
 
     def children(self, node: int) -> dict[int, int]:
-        """The nodes below ``node`` by their tokens, the last of those with one token; in the order they were added."""
+        """The children of ``node`` by token, in the order in which they were added; of several with one token, the
+        last.
+        """
         return self._children[node + 1]
 
     @property
     def is_chain(self) -> bool:
-        """Whether each node follows the one before it."""
+        """Whether each node is the child of the node before it."""
         return self.parents == list(range(-1, len(self) - 1))
 
     def path_nodes(self, node: int) -> list[int]:
-        """The nodes from the top down to ``node``."""
+        """The nodes from the root down to ``node``."""
         path = []
         while node >= 0:
             path.append(node)
@@ -75,12 +77,15 @@ class TokenTree:
         return path[::-1]
 
     def path(self, node: int) -> list[int]:
-        """The tokens from the top down to ``node``."""
+        """The tokens from the root down to ``node``."""
         return [self.tokens[each] for each in self.path_nodes(node)]
 
     def links(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """First child, next sibling and token of each node, as ``Matcher.traverse_draft_tree`` takes them: int64
-        (nodes + 1,), the root 0 before all others, -1 for none. No two children of a node may have one token."""
+        """First child, next sibling and token of each node, the arguments of ``Matcher.traverse_draft_tree``.
+
+        int64 (nodes + 1,), with the root 0 before all others, and -1 for none. The children of a node must have
+        different tokens.
+        """
         first = np.full(len(self) + 1, -1, np.int64)
         sibling = np.full(len(self) + 1, -1, np.int64)
         for node, below in enumerate(self._children):

@@ -1,8 +1,8 @@
-"""Trees of tokens for sessions that cannot see them: each path of the tree becomes a row of its own.
+"""Tree scoring for sessions without tree attention: each path of the tree becomes a separate row.
 
-Cost: the whole tree again at every ``extend_tree``, one row a leaf, and one more call for what is kept; the cache is
-copied for each leaf. For models with sliding windows, states instead of keys, or attention without free masks; others
-score a tree in one row.
+Cost: the whole tree again at every ``extend_tree``, one row for each leaf with a copy of the cache, and one more call
+for the tokens that are kept. It is for models with sliding windows, recurrent states instead of keys, or attention
+without arbitrary masks; other models score a tree in one row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ except ImportError as error:
 
 
 def tree_session(session: Session) -> TreeSession:
-    """``session`` itself where it sees trees, else branches over it, for sessions of one row."""
+    """``session`` itself if it is a tree session, else a wrapper that expands paths to rows; for sessions of
+    one row.
+    """
     if isinstance(session, TreeSession) and getattr(session, "sees_trees", True):
         return session
     return Branches(session)
@@ -35,8 +37,9 @@ def tree_session(session: Session) -> TreeSession:
 def tree_sessions(
     model: LanguageModel, prompts: list[list[int]], written: list[list[int]] | None = None
 ) -> list[TreeSession]:
-    """One session of all prompts where the model sees trees, else one of each; rows begin behind what was
-    ``written``."""
+    """One session for all prompts if the model supports trees, else one for each; rows include the text already
+    ``written``.
+    """
     behind = [[] for _ in prompts] if written is None else written
     session = start_behind(model, prompts, behind)
     if len(prompts) == 1 or (isinstance(session, TreeSession) and getattr(session, "sees_trees", True)):
@@ -48,7 +51,7 @@ def tree_sessions(
 
 
 class Branches:
-    """A ``TreeSession`` of one row by the rows of another session."""
+    """A ``TreeSession`` of one row, implemented by the rows of another session."""
 
     def __init__(self, session: Session) -> None:
         if len(session.logits) != 1:

@@ -1,14 +1,14 @@
-"""Rows of constraints that keep exact numbers of tokens (globally constrained decoding), and the choice between kinds.
+"""Rows with exact numbers of tokens (globally constrained decoding), and the choice between the kinds of rows.
 
-``start_rows`` gives every decoder its rows: by matchers, whose budgets are distances (``ConstraintRows``), or by exact
-reachability (``ReachRows``, over ``Reach``). Which tokens count:
+``start_rows`` gives every decoder its rows: based on matchers, whose budgets use distances (``ConstraintRows``), or on
+exact reachability (``ReachRows``, over ``Reach``). The lengths mean:
 
     "at_most"                       up to n tokens, the end token counted; a text of n tokens needs none
     "exact"                         a text of exactly n tokens; the end token is never chosen
     "exact" with ``count_end``      exactly n tokens, the last of which is an end token
 
-Both are exact: a mask has a token if and only if the text can be completed in the tokens left then. Finite automata
-know their distances; for those with stacks the matcher searches (``matchers.reach_matcher``), or raises
+All are exact: a mask has a token if and only if the text can be completed with the remaining tokens. Finite automata
+know their distances. For push-down automata the matcher searches (``matchers.reach_matcher``), or raises
 ``BudgetExceeded``.
 """
 
@@ -54,13 +54,14 @@ def start_rows(
     length: Length = "at_most",
     count_end: bool = False,
 ) -> Rows:
-    """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary; or
-    rows that were started elsewhere, which are checked for number and width only.
-    ``max_new_tokens``, ``length`` and ``count_end``: see the module.
+    """A row for each prompt, at the start.
 
-    Raises ``DecodingError`` for options that make no sense, ``EmptyLanguageError``, ``TokenBudgetError``, naming
-    numbers of tokens that work, ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in
-    number, ``ConstraintError`` for exact numbers of canonical tokens.
+    ``automata``: one for all prompts, or one for each, over one vocabulary; or rows that were started elsewhere, which
+    are only checked for number and width. ``max_new_tokens``, ``length`` and ``count_end``: see the module.
+
+    Raises ``DecodingError`` for inconsistent options, ``EmptyLanguageError``, ``TokenBudgetError``, naming feasible
+    numbers of tokens, ``VocabularyMismatchError``, ``ModelError`` if prompts and automata differ in number,
+    ``ConstraintError`` for exact numbers of canonical tokens.
     """
     if isinstance(automata, Rows):
         return checked_rows(automata, prompts, width)
@@ -72,7 +73,7 @@ def start_rows(
 
 
 def check_length(length: str, max_new_tokens: int, count_end: bool) -> None:
-    """Raise ``DecodingError`` for options that make no sense."""
+    """Raise ``DecodingError`` for inconsistent options."""
     if length not in ("at_most", "exact"):
         raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
     if count_end and length != "exact":
@@ -94,7 +95,9 @@ class _Row:
 
 
 class ReachRows(PackedRows):
-    """Rows of configurations, completed by exactly so many tokens, or at most; see the module for ``count_end``."""
+    """Rows of configurations, completed by exactly or at most ``max_new_tokens`` tokens; see the module for
+    ``count_end``.
+    """
 
     def __init__(
         self,

@@ -1,17 +1,17 @@
-"""The constraint's side of a decoder: where each row of a batch stands, and what it may take next.
+"""Constraint state for a batch: the position of each row in its automaton, and the tokens that it allows next.
 
-``ConstraintRows`` is to matchers what ``language_model.Session`` is to a model: it goes on with rows chosen and
-repeated at will. A decoder keeps one of each, in step:
+``ConstraintRows`` corresponds to ``language_model.Session``: it replaces its rows by a selection of them, possibly with
+repetitions. A decoder keeps one of each and advances both together:
 
     rows = ConstraintRows.start(automaton, prompts=2, max_new_tokens=50, width=model.width, device=model.device)
     rows.mask_(log_probs)                    # forbidden tokens to -inf, in place
     rows.extend(parents, tokens)             # row i is now row parents[i] and tokens[i]
 
-Invariants. A row is *finished* when it took an end token, or when its tokens are used up (its text is complete then, by
-the budget's guarantee); a finished row allows end tokens only, and what it is given changes nothing. Every row that is
-not finished allows a token. Cost: a mask and an advance a row (about 1 µs each once cached), a fork where a row goes on
-in several; the masks travel to the device packed. Near the end of a budget a mask is a walk of the vocabulary: one for
-all rows of a state.
+Invariants. A row is *finished* after an end token, or when its tokens are used up (its text is then complete, as the
+budget guarantees). A finished row allows end tokens only, and ignores further tokens. Every unfinished row allows a
+token. Cost: a mask and an advance for each row (about 1 µs each once cached), and a fork if a row continues in several;
+masks are sent to the device packed. Near the end of a budget a mask is a walk of the vocabulary: one for all rows in
+the same state.
 """
 
 from __future__ import annotations
@@ -59,8 +59,11 @@ _Place: TypeAlias = tuple[Reach, int, int]
 
 
 class Rows(ABC):
-    """What decoders ask of a batch's constraints. ``ConstraintRows`` walks matchers; ``reach_rows.ReachRows`` keeps
-    exact numbers of tokens, and ``tensor_rows.TensorRows`` those of nondeterministic automata."""
+    """The interface of a batch's constraints for decoders.
+
+    ``ConstraintRows`` uses matchers; ``reach_rows.ReachRows`` implements exact numbers of tokens, and
+    ``tensor_rows.TensorRows`` those of nondeterministic automata.
+    """
 
     def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
         if width < len(vocabulary):
@@ -77,7 +80,7 @@ class Rows(ABC):
 
     @abstractmethod
     def is_finished(self, row: int) -> bool:
-        """Whether the row took an end token or has no token left."""
+        """Whether the row has taken an end token or has no tokens left."""
 
     @property
     def finished(self) -> torch.Tensor:
@@ -87,22 +90,25 @@ class Rows(ABC):
     @property
     @abstractmethod
     def accepting(self) -> torch.Tensor:
-        """Which rows hold an accepted text, bool of shape (rows,)."""
+        """Whether the text of each row is accepted, bool of shape (rows,)."""
 
     @abstractmethod
     def distances(self) -> torch.Tensor:
-        """The least number of tokens, end token not counted, from each row to an accepted text: int64 of shape (rows,).
-        Those of stacks are upper bounds."""
+        """The least number of tokens, not counting the end token, from each row to an accepted text: int64 of shape
+        (rows,).
+
+        Upper bounds for push-down automata.
+        """
 
     @abstractmethod
     def tokens(self, row: int) -> list[int]:
-        """The tokens that the row took, its end token included."""
+        """The tokens of the row, including its end token."""
 
     @abstractmethod
     def extend(self, parents: Sequence[int] | torch.Tensor, tokens: Sequence[int] | torch.Tensor) -> None:
-        """Row i becomes row ``parents[i]`` followed by ``tokens[i]``; both of shape (rows',).
+        """Replace the rows: row i becomes row ``parents[i]`` followed by ``tokens[i]``; both of shape (rows',).
 
-        Finished rows stay as they are. Raises ``ModelError`` for a token that its row does not allow, and nothing
+        Finished rows stay unchanged. Raises ``ModelError`` for a token that its row does not allow; then nothing
         changes.
         """
 
@@ -110,15 +116,18 @@ class Rows(ABC):
     def mask_(self, scores: torch.Tensor, *, max_new_tokens: Sequence[int] | None = None) -> torch.Tensor:
         """Set the scores, of shape (rows, width), of forbidden tokens to -inf in place, and return them.
 
-        ``max_new_tokens``: for this mask only, the tokens left for each row instead of what its own limit says. The
-        mask has the tokens after which ``max_new_tokens - 1`` suffice. Rows for which none suffice allow nothing.
+        ``max_new_tokens``: for this mask only, the remaining tokens of each row in place of its own limit. The mask has
+        the tokens after which ``max_new_tokens - 1`` tokens suffice. A row for which none suffice allows nothing.
         """
 
     @abstractmethod
     def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
-        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance to -inf in place, and
-        return them: of the end tokens too. Nothing is left of rows at distance 0. Tokens that reduce it are not always
-        allowed: mask twice."""
+        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance, including the end
+        tokens, to -inf in place, and return them.
+
+        Rows at distance 0 have no tokens left. A token that reduces the distance is not always allowed: apply both
+        masks.
+        """
 
     @renamed(left="max_new_tokens")
     def allowed(self, *, max_new_tokens: Sequence[int] | None = None) -> torch.Tensor:
@@ -128,8 +137,10 @@ class Rows(ABC):
 
 
 class PackedRows(Rows):
-    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state, or of a state with its stack, is a walk of
-    the vocabulary, the first time."""
+    """Rows whose masks are packed on the host.
+
+    The first ``mask_nearer_`` for a state, or for a state with its stack, walks the vocabulary.
+    """
 
     def __init__(self, count: int, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
         super().__init__(vocabulary, width, device)
@@ -167,10 +178,10 @@ class PackedRows(Rows):
 
 
 class ConstraintRows(PackedRows):
-    """One matcher per row of a batch.
+    """One matcher for each row of a batch.
 
-    Stacks are a matcher's own, so what reduces a stack's distance is kept by the numbers that ``Reach`` gives to
-    configurations. ``_places`` has that of each row, as it was after so many tokens; it follows when it is asked for.
+    A stack belongs to its matcher, so the masks of ``mask_nearer_`` for stacks are cached by the configuration numbers
+    of ``Reach``. ``_places`` has the number of each row as of some number of tokens; it is updated on demand.
     """
 
     def __init__(
@@ -191,11 +202,12 @@ class ConstraintRows(PackedRows):
         width: int,
         device: torch.device,
     ) -> ConstraintRows:
-        """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary.
-        ``max_new_tokens`` counts the end token, which is not needed to complete a text.
+        """A row for each prompt, at the start.
 
-        Raises ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in number, and
-        ``TokenBudgetError``, naming the least budget, where no accepted text fits into ``max_new_tokens``.
+        ``automata``: one for all prompts, or one for each, over one vocabulary. ``max_new_tokens`` counts the end
+        token, which is not needed to complete a text. Raises ``VocabularyMismatchError``, ``ModelError`` if prompts and
+        automata differ in number, and ``TokenBudgetError``, naming the least budget, if no accepted text fits into
+        ``max_new_tokens``.
         """
         return cls(one_for_each(automata, prompts), max_new_tokens, width, device)
 
@@ -300,7 +312,7 @@ class ConstraintRows(PackedRows):
         self._resize()
 
     def select(self, rows: Sequence[int]) -> None:
-        """Keep these rows, in this order, none of them twice."""
+        """Keep these rows, in this order, without repetitions."""
         self.matchers = [self.matchers[row] for row in rows]
         self._automata = [self._automata[row] for row in rows]
         self._places = [self._places[row] for row in rows]
@@ -320,12 +332,12 @@ def _by_distances(automaton: AnyAutomaton, matcher: AnyMatcher) -> AnyMatcher:
 
 
 def as_lists(*arrays: Sequence[int] | torch.Tensor) -> list[list[int]]:
-    """Numbers on the host."""
+    """Numbers as lists on the host."""
     return [each.tolist() if isinstance(each, torch.Tensor) else list(each) for each in arrays]
 
 
 def not_allowed(row: int, token: int) -> ModelError:
-    """The error of a row that is given a token that it does not allow."""
+    """The error for a token that its row does not allow."""
     return ModelError(f"row {row} does not allow token {token}: mask its scores before choosing")
 
 
@@ -340,7 +352,9 @@ def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
 
 
 def check_compiled(automata: AnyAutomaton | Sequence[AnyAutomaton]) -> Sequence[AnyAutomaton]:
-    """The constraints of a decoder, as a sequence. ConstraintError for what is none."""
+    """The constraints of a decoder, as a sequence. Raises ConstraintError for anything that is not a compiled
+    constraint.
+    """
     given: Sequence[AnyAutomaton] = automata if isinstance(automata, list | tuple) else [automata]  # type: ignore[list-item]
     for automaton in given:
         if not isinstance(automaton, AnyAutomaton):
@@ -351,7 +365,9 @@ def check_compiled(automata: AnyAutomaton | Sequence[AnyAutomaton]) -> Sequence[
 
 
 def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
-    """A constraint for each prompt: the one for all, or those given, checked for kind, number and vocabulary."""
+    """A constraint for each prompt: the single one repeated, or the given ones, checked for kind, number and
+    vocabulary.
+    """
     if not prompts:
         raise ModelError("no prompts: give at least one, which may be empty for models that need none")
     given = check_compiled(automata)

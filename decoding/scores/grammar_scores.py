@@ -1,13 +1,12 @@
-"""A weighted grammar composed with a vocabulary: the scores of tokens where texts nest.
+"""``GrammarScores``: a weighted grammar composed with a vocabulary, giving scores of tokens.
 
-The idea: a node is a chart (native/scores/rule_chart), which says what all texts that begin so weigh together; the
-score of a token is the log of its share of that, and of an end token the share of the text itself. So scores are
-conditional probabilities, and along any tokens that spell a text they add up to its log weight less ``start_weight``,
-the log mass.
+A node is a chart (native/scores/rule_chart), which gives the total weight of all texts with the current prefix. The
+score of a token is the log of its share of that weight, and of an end token the share of the text itself. So scores are
+conditional log-probabilities, and along any token sequence that spells a text they add up to its log weight minus
+``start_weight``, the log mass.
 
-A row is one walk of the vocabulary's trie, a column of the chart for each node that has others below it. Rows are kept
-by what the future depends on, so a place that comes again (inside of a string, behind a bracket) has the row that it
-had.
+A row of scores is one walk of the vocabulary's trie, with a column of the chart for each inner node. Rows are cached by
+what the future depends on, so a recurring situation (inside a string, after a bracket) reuses its row.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Node = tuple[_native.RuleChart, bool]
-"""A chart, and whether tokens are spelled as inside of a text."""
+"""A chart, and whether the next token is spelled as inside a text (not as its first token)."""
 
 
 class GrammarScores(ScoreSource):
-    """A weighted grammar over the tokens of a vocabulary. Made by ``compile``; shared by threads."""
+    """A weighted grammar over the tokens of a vocabulary. Created by ``compile``; may be shared by threads."""
 
     def __init__(
         self, grammar: WeightedGrammar, vocabulary: Vocabulary, budget: Budget | None = None
@@ -51,16 +50,16 @@ class GrammarScores(ScoreSource):
 
     @property
     def start_weight(self) -> float:
-        """The log mass, which no token's score has in it."""
+        """The log mass; no token's score includes it."""
         return self.grammar.log_mass()
 
     @property
     def rows_made(self) -> int:
-        """How many rows were made so far: walks of the vocabulary."""
+        """The number of score rows computed so far, each by a walk of the vocabulary."""
         return self._kept.made
 
     def matcher(self) -> ScoreMatcher[Node]:
-        """A walk from the start."""
+        """A matcher at the start."""
         return ScoreMatcher(self)
 
     def row(self, node: Node) -> ScoreRow:
@@ -68,7 +67,7 @@ class GrammarScores(ScoreSource):
         return self._kept.row((node[0].key(), node[1]), lambda: self._made(node))
 
     def step(self, node: Node, token: int) -> tuple[Node, float] | None:
-        """Where a token leads, and its score; None where it leads out of the grammar."""
+        """The node after a token, and the token's score; None if the token leaves the grammar."""
         vocabulary = self.vocabulary
         if token in vocabulary.special_token_ids:
             return None

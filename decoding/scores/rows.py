@@ -1,7 +1,7 @@
-"""The scores of all tokens at one place, and how they are kept.
+"""``ScoreRow``: the scores of all tokens at one node, and the cache of such rows.
 
-Invariant: ``scores`` are finite; forbidden tokens have 0 there and no bit in ``allowed``. So adding a row costs
-the pass of a mask and one pass of an addition, and a weight of 0 leaves the mask.
+Invariant: ``scores`` are finite; forbidden tokens have 0 there and no bit in ``allowed``. So adding a row costs one
+pass of a mask and one of an addition, and with weight 0 only the mask remains.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tokenfst.errors import BudgetExceeded
 from tokenfst.locks import fork_safe_lock
 
 _SHARE = 8
-"""Rows are kept up to this part of the budget's bytes: 128 MiB of the default."""
+"""The cache takes up to this fraction (1/8) of the budget's bytes: 128 MiB by default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreRow:
-    """Of each token its score (float32, 0 where forbidden), and a bit (int32 words) that says whether it may come."""
+    """For each token its score (float32, 0 if forbidden), and a bit (int32 words) that is 1 if it is allowed."""
 
     scores: npt.NDArray[np.float32]
     allowed: npt.NDArray[np.int32]
 
     @classmethod
     def of(cls, scores: npt.NDArray[np.float32]) -> ScoreRow:
-        """The row of scores with -inf in them."""
+        """The row for scores in which forbidden tokens have -inf."""
         some = scores > -np.inf
         bits = np.zeros(-(-len(scores) // 32) * 32, np.bool_)
         bits[: len(scores)] = some
@@ -38,17 +38,17 @@ class ScoreRow:
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory."""
+        """Its memory in bytes."""
         return self.scores.nbytes + self.allowed.nbytes
 
     def full(self) -> npt.NDArray[np.float32]:
-        """The scores with -inf where a token is forbidden."""
+        """The scores, with -inf for forbidden tokens."""
         bits = np.unpackbits(self.allowed.view(np.uint8), bitorder="little", count=len(self.scores))
         return np.where(bits.view(np.bool_), self.scores, np.float32(-np.inf))
 
 
 class KeptRows:
-    """Rows by key, the latest used ones; shared by threads. The same key always has the same row."""
+    """A least-recently-used cache of rows by key; shared by threads. Equal keys always give equal rows."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -59,7 +59,9 @@ class KeptRows:
         """How many rows were made so far."""
 
     def row(self, key: Hashable, make: Callable[[], ScoreRow]) -> ScoreRow:
-        """The row of a key, made where it is not there. ``BudgetExceeded("bytes")`` where one alone is too large."""
+        """The row of a key, computed if it is not cached. Raises ``BudgetExceeded("bytes")`` if a single row is too
+        large.
+        """
         with self._lock:
             found = self._rows.get(key)
             if found is not None:

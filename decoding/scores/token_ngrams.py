@@ -1,7 +1,7 @@
-"""n-gram models over token ids: the scores of all tokens behind a context, with exact back-off.
+"""``TokenNGrams``: n-gram models over token ids, with the scores of all tokens after a context by exact back-off.
 
-A row begins as the unigrams; each longer suffix of the context then writes what it lists, and the price of not being
-listed is added first. O(tokens x order) a row, kept like other rows.
+A row starts with the unigrams. Each longer suffix of the context then adds its back-off weight and overwrites the
+tokens that it lists. O(tokens x order) for each row, cached like other rows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _Entry = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 class TokenNGrams(ScoreSource):
-    """An n-gram model over the token ids of a vocabulary; ``</s>`` stands for its end tokens. Made by ``compile``.
+    """An n-gram model over the token ids of a vocabulary; ``</s>`` stands for its end tokens. Created by ``compile``.
 
-    Tokens that the model does not list have the probability of ``<unk>``, or none. ``ArpaError`` for symbols
-    that are no token ids.
+    Tokens that the model does not list have the probability of ``<unk>``, or zero. Raises ``ArpaError`` for symbols
+    that are not token ids.
     """
 
     start_weight = 0.0
@@ -56,19 +56,19 @@ class TokenNGrams(ScoreSource):
 
     @property
     def rows_made(self) -> int:
-        """How many rows were made so far."""
+        """The number of score rows computed so far."""
         return self._kept.made
 
     def matcher(self) -> ScoreMatcher[int]:
-        """A walk from the start."""
+        """A matcher at the start."""
         return ScoreMatcher(self)
 
     def row(self, node: int) -> ScoreRow:
-        """The scores of all tokens behind a context."""
+        """The scores of all tokens after a context."""
         return self._kept.row(node, lambda: self._made(node))
 
     def step(self, node: int, token: int) -> tuple[int, float] | None:
-        """Where a token leads, and its score; None where it has the probability zero."""
+        """The context after a token, and the token's score; None if its probability is zero."""
         score = self.model.log_prob(node, str(token))
         return None if score == -np.inf else (self.model.after(node, str(token)), score)
 

@@ -1,7 +1,7 @@
-"""Runs of tokens without a choice: taken at once, wherever a decoder stands.
+"""Runs of forced tokens, which a decoder takes at once.
 
-The end token counts: where a text can only end, it ends. Cost: a mask for each token of the run, and one for the choice
-after it.
+An end token without an alternative is part of the run: the text ends. Cost: a mask for each token of the run, and one
+for the choice after it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class ForcedRuns:
-    """Takes them, from matchers whose budget is ``limit`` tokens."""
+    """Takes forced tokens from matchers with a budget of ``limit`` tokens."""
 
     def __init__(self, vocabulary: Vocabulary, limit: int) -> None:
         self._limit = limit
@@ -21,11 +21,11 @@ class ForcedRuns:
         self._only_end = bitmask_from_ids([self._end], len(vocabulary))
 
     def is_finished(self, matcher: AnyMatcher) -> bool:
-        """Whether there is nothing more to take: after an end token, or at the limit."""
+        """Whether no more tokens can be taken: after an end token, or at the limit."""
         return matcher.is_terminated() or matcher.num_tokens >= self._limit
 
     def take(self, matcher: AnyMatcher) -> list[int]:
-        """Go on by all tokens that have no alternative; return them."""
+        """Advance by all tokens without an alternative; returns them."""
         if self.is_finished(matcher):
             return []
         run = matcher.forced_tokens()[: self._limit - matcher.num_tokens]

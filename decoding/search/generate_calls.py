@@ -1,17 +1,18 @@
-"""Which call of transformers' ``generate`` asks a logits processor, and how long its prompt is.
+"""Identification of the call of transformers' ``generate`` that invokes a logits processor, and of its prompt.
 
-``generate`` tells a logits processor the ids of the rows and nothing else, and ids do not say where a prompt ends. A
-second prompt may be the first one and a token more, or what was generated for it. But a call of ``generate`` stands on
-the stack of the thread that asks, and it has what is needed: the prompt, and a ``GenerationConfig`` of its own: a copy
-that nobody else has and that goes when the call returns. So this module looks at the stack.
+``generate`` passes only the ids of the rows to a logits processor, and ids do not show where a prompt ends: a second
+prompt may be the first one plus one token, or plus the generated text. But the frame of the calling ``generate`` is on
+the stack of the thread, and contains the prompt and a ``GenerationConfig``, a private copy that lives as long as the
+call. So this module inspects the stack.
 
-Which call. The innermost one; but an assistant's ``generate`` writes drafts for the model that it assists: then it is
-the call of that model, as long as the rows begin with that model's prompt (an assistant may have another tokenizer).
+The relevant call is the innermost one, with one exception: an assistant's ``generate`` writes drafts for the model that
+it assists. Then it is the call of the assisted model, as long as the rows start with that model's prompt (an assistant
+may have another tokenizer).
 
-Cost: the frames up to ``generate`` (three, under transformers' own loops) each time, and for a new call all frames.
-Only the frame of ``generate`` itself is asked for its variables: a look at those of a frame may keep them alive (Python
-3.12 and older), and the loops below it drop the model's outputs on purpose. Rejected: to ask for a new processor for
-each prompt, which nothing enforces; to guess by the ids.
+Cost: the frames up to ``generate`` (three, in transformers' own loops) each time, and all frames for a new call. Only
+the frame of ``generate`` itself is asked for its variables: reading those of a frame may keep them alive (Python 3.12
+and older), and the loops below it drop the model's outputs on purpose. Rejected: requiring a new processor for each
+prompt, which cannot be enforced; guessing by the ids.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ class _Call:
 
 
 def states_of_call(states: PrefixStates, ids: Ids) -> RowStates | None:
-    """The states of the call of ``generate`` that asks, brought up to the rows ``ids``; None where there is none.
+    """The states of the calling ``generate``, advanced to the rows ``ids``; None if there is no such call.
 
-    Raises what ``RowStates.follow`` does.
+    Raises the errors of ``RowStates.follow``.
     """
     frame = _outward(sys._getframe(1), _GENERATE)  # noqa: SLF001  # the documented way to a frame
     if frame is None:

@@ -1,8 +1,8 @@
-"""Many constraints into a store, by several processes.
+"""Batch compilation of many constraints into a store, by several processes.
 
-Each line is compiled by itself: what goes wrong with one is an outcome like others, also where its process dies of it
-(a new one takes over with the next line). Nothing is kept in memory but what is under way, so that a batch may be as
-long as a file. What the store has is not compiled again: a batch that was interrupted is started again as it was.
+Each line is compiled independently: a failure is an outcome of that line, even if its process dies (a new process
+continues with the next line). Only lines in progress are in memory, so a batch may be as long as a file. Entries that
+exist in the store are not compiled again, so an interrupted batch is simply started again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tokenfst.json_objects import RepeatedNameError, unique_names
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _AT_ONCE = 16
-"""Lines that a process gets at a time."""
+"""The number of lines that a process receives at a time."""
 
 _NO_START = (
     "the processes of a batch do not start: Python says why on stderr. A script must call compile_batch below "
@@ -36,8 +36,10 @@ _Line = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a line: ``state``; where it is in the store by now its ``key``; where it failed, the ``place`` in
-    the line, if it is known, and the ``reason``. ``line`` counts from 1."""
+    """The result of a line: its ``state``, and its ``key`` if it is in the store.
+
+    For a failure, ``place`` is the position in the line, if known, and ``reason`` the error. ``line`` counts from 1.
+    """
 
     line: int
     id: str
@@ -58,11 +60,10 @@ def compile_batch(
     expand: bool = False,
     jobs: int = 1,
 ) -> Iterator[Outcome]:
-    """Compile each line (``documents``) that the store does not have, and put it; what became of each, as they are
-    done. ``budget`` bounds each line. Empty lines are left out.
+    """Compile and store each line (``documents``) that is not in the store; yields the outcomes in order of completion.
 
-    Raises ``StoreError`` where the store cannot be opened, or no process starts; whatever else goes wrong is the
-    outcome of a line.
+    ``budget`` bounds each line. Empty lines are skipped. Raises ``StoreError`` if the store cannot be opened, or if no
+    process starts; every other failure is the outcome of a line.
     """
     whole("compile_batch", "jobs", jobs, 1)
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
@@ -77,7 +78,7 @@ def _once(pool: Pool, lines: Iterator[_Line]) -> Iterator[Outcome]:
 
 
 class Pool:
-    """Processes, and what each of them has in hand. They wait for more lines until the pool is closed."""
+    """Worker processes and the lines that they have received. They wait for more lines until the pool is closed."""
 
     def __init__(
         self, store: Store, vocabulary: Vocabulary, budget: Budget | None, *, expand: bool, jobs: int
@@ -90,7 +91,7 @@ class Pool:
         self._answered = False
 
     def run(self, lines: Iterator[_Line]) -> Iterator[Outcome]:
-        """What became of each of these numbered lines."""
+        """The outcomes of these numbered lines."""
         self._lines = lines
         while len(self._workers) < self._jobs and (found := self._next()):
             self._employ(found)
@@ -100,7 +101,7 @@ class Pool:
                 yield from self._hear(ends)
 
     def close(self) -> None:
-        """End all processes, whatever they have in hand."""
+        """Stop all processes, whatever they are doing."""
         busy = [(ends, process) for ends, (process, _) in self._workers.items()]
         for ends, process in [*busy, *self._idle.items()]:
             ends.close()
@@ -191,7 +192,7 @@ def compile_line(
     budget: Budget | None,
     options: Mapping[str, Any],
 ) -> Outcome:
-    """What becomes of one line. Never raises but for what ends processes."""
+    """The outcome of one line. Raises only exceptions that terminate the process."""
     began = time.perf_counter()
     own = ""
     try:
@@ -206,7 +207,7 @@ def compile_line(
 
 
 def members_of(line: str | bytes) -> dict[str, Any]:
-    """The JSON object in a line. ``ConstraintError``."""
+    """The JSON object in a line. Raises ``ConstraintError``."""
     try:
         found = json.loads(line, object_pairs_hook=unique_names)
     except RecursionError:
@@ -223,12 +224,12 @@ def members_of(line: str | bytes) -> dict[str, Any]:
 
 
 def place_of(error: Exception) -> str:
-    """Where in a constraint an error says that it is, if it says it."""
+    """The position in a constraint that an error names, if any."""
     if isinstance(error, PatternError):
         return f"position {error.position}"
     return str(getattr(error, "pointer", ""))
 
 
 def reason_of(error: Exception) -> str:
-    """What an error says, and of what kind it is where that is not one of ours."""
+    """The message of an error, with its type if it is not an error of tokenfst."""
     return str(error) if isinstance(error, TokenfstError) else f"{type(error).__name__}: {error}"

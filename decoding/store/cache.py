@@ -1,15 +1,15 @@
-"""The cache of a machine below a store: files that its processes map into memory, and so have in memory once.
+"""The local cache of a store: files that processes map into memory, so that they share one copy.
 
-A file appears under its name whole, by a rename, and is never changed. Who maps one holds a shared lock on it
-(``flock``) for as long as anything looks into the mapping, also in processes that were forked since: the lock lies with
-the open file, and the mapping has a copy of that. So whoever evicts asks for an exclusive lock, without waiting, and
-leaves what it does not get. Among the rest, what was used longest ago goes first, until all fits into the limit.
+A file appears under its name complete, by a rename, and is never modified. A process that maps a file holds a shared
+lock on it (``flock``) as long as any view of the mapping exists, also in processes forked later, because the mapping
+keeps a duplicate of the locked file description. Eviction asks for an exclusive lock without waiting, and skips files
+that it does not get. Of the others, the least recently used are removed until the total is within the limit.
 
-What was mapped is checked as everything is, digest included. But unlike what is read it can change afterwards: whoever
-may write into the folder can end the processes that map its files. So the folder is made for its owner alone, and one
-that belongs to somebody else is refused.
+Mapped files are verified like all others, including the digest. But unlike data that was read, a mapped file can change
+afterwards: anyone who may write into the folder can crash the processes that map its files. So the folder is created
+for its owner only, and a folder that belongs to another user is rejected.
 
-Rejected: to remove what is mapped, which Linux allows: its memory is not free then, and the limit would not hold.
+Rejected: removing mapped files, which Linux allows: their memory would not be freed, and the limit would not hold.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEW = ".new-"
 
 
 class Cache:
-    """A folder of mapped files of at most ``most`` bytes in all, but for what is mapped at the moment."""
+    """A folder of mapped files with at most ``most`` bytes in total, not counting files that are currently mapped."""
 
     def __init__(self, folder: str | os.PathLike[str], most: int) -> None:
         if fcntl is None:
@@ -57,7 +57,7 @@ class Cache:
             )
 
     def get(self, name: str) -> memoryview | None:
-        """The file, mapped, as long as the view or a part of it is there; None: it is not in the cache."""
+        """The file, mapped as long as the view or a part of it exists; None if it is not in the cache."""
         path = self._folder / name
         try:
             while True:
@@ -77,7 +77,7 @@ class Cache:
             return None
 
     def put(self, name: str, data: bytes) -> memoryview | None:
-        """Takes a file in, and gives it as ``get`` does; None where it has no room."""
+        """Add a file and return it as ``get`` does; None if there is no room."""
         if len(data) > self._most:
             return None
         new = self._folder / f"{_NEW}{secrets.token_hex(8)}"
@@ -95,12 +95,12 @@ class Cache:
         return self.get(name)
 
     def remove(self, name: str) -> None:
-        """Takes a file out, mapped or not: it was found to be damaged."""
+        """Remove a file that was found to be damaged, even if it is mapped."""
         with suppress(OSError):
             (self._folder / name).unlink(missing_ok=True)
 
     def size(self) -> int:
-        """The bytes of all files."""
+        """The total size of all files in bytes."""
         return sum(size for _, size, _ in self._files())
 
     def _make_room(self, most: int) -> None:

@@ -1,10 +1,10 @@
-"""Constraints as data: what a line of a batch holds, and what a front end makes of it.
+"""Constraints as data: the contents of a line of a batch, and their translation by a front end.
 
     {"id": "order", "json_schema": {...}, "spelling": "any"}
 
-One member says by its name how the constraint is written; ``id`` is for people; all others are options of the front end
-by their own names. A store remembers under a document's digest which key it led to, so whoever has the document needs
-no front end the second time.
+The name of one member is the notation of the constraint; ``id`` is a label for people; all others are options of the
+front end, by name. A store records the key of each document under the document's digest, so that a known document needs
+no front end.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Document:
-    """A constraint as it is written: ``kind``, the ``text`` (or a JSON value), and the front end's ``options``."""
+    """A constraint as data: its ``kind``, its ``text`` (or a JSON value), and the front end's ``options``."""
 
     kind: str
     text: Any
@@ -86,7 +86,7 @@ class Document:
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Document:
-        """The document that these members are. ``ConstraintError``."""
+        """The document with these members. Raises ``ConstraintError``."""
         kinds = [kind for kind in _KINDS if kind in members]
         if len(kinds) != 1:
             found = " and ".join(map(repr, kinds)) if kinds else f"{sorted(map(str, members))[:8]}"
@@ -104,7 +104,7 @@ class Document:
         return cls(kind, text, options, str(members.get("id", "")))
 
     def constraint(self, vocabulary: Vocabulary, budget: Budget | None = None) -> Constraint:
-        """What the front end makes of it. Raises what that raises."""
+        """The constraint that the front end makes of it. Raises the errors of the front end."""
         options = dict(self.options)
         if self.kind == "regex":
             options["flags"] = _flags(options.get("flags", ""))
@@ -115,8 +115,10 @@ class Document:
         return _KINDS[self.kind].make(self.text, budget=budget, **options)
 
     def digest(self, vocabulary: Vocabulary, options: Mapping[str, Any]) -> str:
-        """The name under which a store remembers its key, for a vocabulary and options of ``compile``. Members of JSON
-        objects count in their order, which may mean something. ``ConstraintError`` for what is no JSON."""
+        """The name under which a store records its key, for a vocabulary and options of ``compile``.
+
+        The order of members of JSON objects is significant. Raises ``ConstraintError`` if it is not JSON.
+        """
         told = [
             self.kind,
             self.text,

@@ -1,11 +1,12 @@
-"""Entries: an artifact, and before it what it is of.
+"""The format of a store entry: a header with the key, followed by the artifact.
 
     8 bytes, little-endian: the length of the header; the header, JSON in UTF-8 with spaces behind it up to a multiple
     of 64 bytes from the beginning; the artifact
 
-The header has the four parts of the key, the artifact's digest and its length, and perhaps a signature of all of these.
-So a reader who asks for a key gets what was put under it, or an ArtifactCorruptError: whatever a storage, a cache or
-a network makes of the bytes. Nothing in an entry is executed, and nothing is believed before it is checked.
+The header has the four parts of the key, the artifact's digest and its length, and optionally a signature of all of
+these. So a reader who asks for a key receives exactly what was stored under it, or an ArtifactCorruptError, whatever a
+storage, a cache or a network does to the bytes. Nothing in an entry is executed, and nothing is trusted before it is
+verified.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ _KEYS = {*_TEXTS, "size"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """``key``: what the artifact is of. ``artifact``: its bytes. ``signed``: what a signature is of; ``signature``:
-    that, and whose it is, if there is any."""
+    """An entry: the ``key`` and the bytes of the ``artifact``.
+
+    ``signed``: the bytes that a signature covers; ``signature``: the public key and the signature, if there is one.
+    """
 
     key: Key
     artifact: memoryview
@@ -38,7 +41,7 @@ class Entry:
 
 
 def pack(key: Key, data: bytes, sign: Any = None) -> bytes:
-    """The bytes of an entry. ``sign`` gives for what is signed whose key it was signed with, and the signature."""
+    """The bytes of an entry. ``sign`` maps the bytes to be signed to a public key and a signature."""
     header: dict[str, Any] = {
         "artifact": data[DIGEST].decode("ascii"),
         "compiler": key.compiler,
@@ -58,8 +61,10 @@ def pack(key: Key, data: bytes, sign: Any = None) -> bytes:
 
 
 def unpack(where: object, name: str, data: bytes | memoryview) -> Entry:
-    """The entry in these bytes, which must be that of the key ``name``. ``ArtifactCorruptError`` for any other; the
-    artifact is not looked at yet (``artifact.parse``)."""
+    """The entry in these bytes, which must be that of the key ``name``. Raises ``ArtifactCorruptError`` otherwise.
+
+    The artifact itself is not verified yet (``artifact.parse``).
+    """
     view = memoryview(data)
     length = int.from_bytes(view[:8], "little")
     if len(view) < 8 or length > MOST_HEADER or 8 + length > len(view):
@@ -94,7 +99,7 @@ def unpack(where: object, name: str, data: bytes | memoryview) -> Entry:
 
 
 def read(where: object, entry: Entry) -> artifact.Artifact:
-    """The artifact of an entry, checked in full."""
+    """The artifact of an entry, fully verified."""
     try:
         found = artifact.parse(where, entry.artifact)
     except ArtifactCorruptError:

@@ -1,7 +1,8 @@
-"""Keys: what an artifact in a store is of.
+"""Keys of store entries, derived from everything that determines an artifact's content.
 
-Two constraints have one key where their programs have one digest (``automata/expressions/digests.py``): then they are
-one language. Whatever else decides what an artifact holds is part of the key, so that an entry is right forever.
+Two constraints have the same key if and only if their programs have the same digest
+(``automata/expressions/digests.py``); then they are the same language. Everything else that determines the content of
+an artifact is part of the key, so an entry never becomes outdated.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 NAME = re.compile(r"[0-9a-f]{64}")
 ENTRIES, DOCUMENTS = "artifacts", "documents"
-"""The folders of a store: entries, and notes of which document an entry is of."""
+"""The folders of a store: entries, and records of the key of each document."""
 
 
 def compiler() -> str:
-    """Whose artifacts are of one kind: the package's version and that of the artifact format."""
+    """The version that determines an artifact: those of the package and of the artifact format."""
     version = sys.modules[__name__.partition(".")[0]].__version__
     return f"tokenfst {version}, artifact format {PROGRAM_VERSION}"
 
 
 @dataclass(frozen=True)
 class Key:
-    """``constraint``: the digest of its program. ``vocabulary``: its fingerprint. ``options``: those that decide what
-    is compiled, as JSON. ``compiler``: its version. ``str(key)``: the SHA-256 of all four, the name in the store."""
+    """A key: the digest of the constraint's program, the fingerprint of the vocabulary, the options that affect
+    compilation as JSON, and the compiler's version.
+
+    ``str(key)`` is the SHA-256 of all four, the name in the store.
+    """
 
     constraint: str
     vocabulary: str
@@ -61,7 +65,7 @@ def make_key(
     tokenization: str,
     token_classes: Mapping[str, Iterable[int]] | None,
 ) -> Key:
-    """The key of what ``compile`` makes of these. O(the constraint's program)."""
+    """The key of the result of ``compile`` with these arguments. O(the constraint's program)."""
     program = constraint.program()
     options: dict[str, Any] = {"expand": expand, "tokenization": tokenization}
     if tokenization == "canonical":
@@ -75,7 +79,7 @@ def make_key(
 
 
 def name_of(key: Key | str) -> str:
-    """The name of a key, or of what somebody says is one. ``StoreError``."""
+    """The name of a key, or a checked name. Raises ``StoreError``."""
     if isinstance(key, Key):
         return key.name
     if not NAME.fullmatch(key):
@@ -86,22 +90,22 @@ def name_of(key: Key | str) -> str:
 
 
 def path_of(name: str) -> str:
-    """Where an entry is in its store."""
+    """The path of an entry in its store."""
     return f"{ENTRIES}/{name[:2]}/{name}"
 
 
 def path_of_document(name: str) -> str:
-    """Where the note of a document is in its store."""
+    """The path of a document's record in its store."""
     return f"{DOCUMENTS}/{name[:2]}/{name}"
 
 
 def key_at(path: str) -> str | None:
-    """The key of the entry at a path; None: what is there is no entry."""
+    """The key of the entry at a path; None if the path is not that of an entry."""
     name = path.rpartition("/")[2]
     return name if NAME.fullmatch(name) and path == path_of(name) else None
 
 
 def is_document(path: str) -> bool:
-    """Whether a document's note is at a path."""
+    """Whether a path is that of a document's record."""
     name = path.rpartition("/")[2]
     return NAME.fullmatch(name) is not None and path == path_of_document(name)

@@ -1,16 +1,17 @@
-"""What automata have learned, beside the entries of a store.
+"""Learned data of automata, stored beside the entries of a store.
 
     learned/ab/<key>/<digest of the artifact>
 
-Each file is an entry (``entries``) whose artifact is a program with what was learned (docs/serving/format.md, version
-5). It is named after its content and never changed. Whoever has learned more reads the files of the key, puts a new one
-with all of it, and then takes away those that it read.
+Each file is an entry (``entries``) whose artifact is a program with learned data (docs/serving/format.md, version 5).
+Its name is the digest of its content, and it is immutable. A worker that has learned more reads the files of the key,
+writes a new one with the union, and then removes the files that it read.
 
-Invariant: what was put is in some file at any time, whoever else puts or dies meanwhile: nobody takes a file away
-before one that holds all of it is there. So two who put at once leave two files, and whoever reads takes up both.
+Invariant: everything that was stored is in some file at any time, whatever other workers do and even if they die,
+because a file is removed only after one with all of its data exists. So two workers that write at once leave two files,
+and a reader merges both.
 
-Rejected: one file that is replaced. Storages cannot replace a file only if it is still the one that was read, so of two
-writers one would be lost.
+Rejected: one file that is replaced. Storages have no atomic compare-and-replace, so of two concurrent writers one would
+be lost.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ _FOLDER = "learned"
 
 
 class LearnedFiles:
-    """Of one storage. ``parse`` checks an entry: its path, its key, its bytes; ``create`` puts one. ``most``: bytes of
-    one file."""
+    """The learned data of one storage.
+
+    ``parse`` verifies an entry, given its path, its key and its bytes; ``create`` stores one. ``most``: maximum size of
+    a file in bytes.
+    """
 
     def __init__(
         self,
@@ -42,8 +46,11 @@ class LearnedFiles:
         self._place, self._parse, self._create, self._most = place, parse, create, most
 
     def take_up(self, name: str, automaton: TokenAutomaton) -> None:
-        """What was learned under a key. What cannot be read, or is of the same constraint put together in another
-        order, is left aside: the automaton is right without it."""
+        """Load what was learned under a key into an automaton.
+
+        Files that cannot be read, or whose constraint was composed in another order, are skipped: the automaton is
+        correct without them.
+        """
         try:
             for path in self._taken(name, automaton):
                 self._place.touch(path)
@@ -71,12 +78,12 @@ class LearnedFiles:
         return made
 
     def remove(self, name: str) -> None:
-        """All of a key."""
+        """Remove all files of a key."""
         for each in [*self._place.list(_folder(name))]:
             self._place.remove(each.name)
 
     def verify(self, remove: bool) -> Iterator[tuple[str, ArtifactError]]:
-        """The files that are damaged."""
+        """The damaged files."""
         for each, key in self._all():
             try:
                 self._read(each.name, key)
@@ -86,7 +93,7 @@ class LearnedFiles:
                     self._place.remove(each.name)
 
     def prune(self, exists: Callable[[str], bool], before: float | None) -> None:
-        """Take away what was not used since, and what belongs to no entry."""
+        """Remove files that were not used since ``before``, and files without an entry."""
         for each, key in [*self._all()]:
             if (before is not None and each.used < before) or not exists(key):
                 self._place.remove(each.name)

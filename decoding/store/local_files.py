@@ -1,10 +1,10 @@
-"""A folder as a storage.
+"""A local folder as a storage.
 
-A file is written under a name of its own, flushed to the disk, and then linked to its name, which fails where there is
-one: so it is whole from the first moment, and the first writer's. The folder is flushed before anybody hears of it.
-What a writer that died has left has a name that begins with a dot, and is nobody's entry.
+A file is written under a temporary name, flushed to the disk, and then hard-linked to its final name, which fails if
+that exists. So a file is complete from the first moment, and the first writer wins. The folder is flushed before the
+call returns. Files left by a writer that died have names that start with a dot, and are never read as entries.
 
-Rejected: ``open(..., "x")``, whose file is there before its content; ``rename``, which takes the last writer's.
+Rejected: ``open(..., "x")``, whose file exists before its content; ``rename``, where the last writer wins.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tokenfst.errors import StoreError
 
 _LEFT = ".tokenfst-"
 _OFTEN = 3600.0
-"""Seconds within which a file is not touched twice."""
+"""Seconds within which a file is not touched again."""
 
 
 class LocalFiles:
-    """See ``places.Place``."""
+    """An implementation of ``places.Place``."""
 
     def __init__(self, folder: str) -> None:
         self._root = Path(folder).absolute()

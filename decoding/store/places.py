@@ -1,4 +1,4 @@
-"""What a store needs of a storage: files by names, made whole, at once, and once."""
+"""``Place``: the storage interface of a store, with atomic creation of complete files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from tokenfst.errors import StoreError
 
 
 class Listed(NamedTuple):
-    """A file of a storage: its name, its size in bytes, and when it was last written or used (seconds of the epoch)."""
+    """A file of a storage: its name, its size in bytes, and the time of its last write or use (seconds since the
+    epoch).
+    """
 
     name: str
     size: int
@@ -19,45 +21,47 @@ class Listed(NamedTuple):
 
 
 class Place(Protocol):
-    """A storage. Names are paths below it, of letters, digits, dots and slashes.
+    """A storage. Names are relative paths of letters, digits, dots and slashes.
 
-    ``create`` is the one that counts: after it returns, the file is there whole, and stays where machines stop; of
-    several at once one makes the file. Every method raises ``StoreError`` where the storage fails.
+    The essential operation is ``create``: after it returns, the file is complete and durable; of several concurrent
+    calls exactly one creates the file. Every method raises ``StoreError`` if the storage fails.
     """
 
     url: str
 
     def read(self, name: str) -> bytes | None:
-        """The whole file; None: there is none."""
+        """The complete file; None if there is none."""
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Makes the file; False: there is one, which stays as it is."""
+        """Create the file. Returns False if it exists already; it is then unchanged."""
 
     def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
-        """Makes the file, in place of another if there is one; readers get one or the other. Unless it is ``lasting``,
-        it may be gone, or be empty, after a machine stops."""
+        """Create the file or replace it; readers get the old or the new content.
+
+        Unless it is ``lasting``, it may be missing or empty after a crash of the machine.
+        """
 
     def remove(self, name: str) -> None:
-        """Takes the file away, if it is there."""
+        """Remove the file, if it exists."""
 
     def touch(self, name: str) -> None:
-        """Says that the file was used today. It may come to nothing."""
+        """Record that the file was used today. Best effort."""
 
     def list(self, folder: str) -> Iterator[Listed]:
         """The files below a folder."""
 
     def now(self) -> float:
-        """What time it is by the clock that ``list`` tells times by."""
+        """The current time of the clock that ``list`` uses."""
 
     def clean(self, before: float) -> None:
-        """Takes away what writers that died before then have left."""
+        """Remove the temporary files of writers that died before ``before``."""
 
 
 def open_place(url: str | os.PathLike[str], options: Mapping[str, Any]) -> Place:
-    """The storage that a URL names: a path, ``file://...``, or what fsspec knows. ``StoreError``."""
+    """The storage at a URL: a path, ``file://...``, or a URL that fsspec supports. Raises ``StoreError``."""
     text = os.fspath(url)
     scheme = urlsplit(text).scheme if "://" in text else ""
     if not text or "\0" in text:

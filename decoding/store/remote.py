@@ -1,8 +1,8 @@
-"""Whatever fsspec reaches as a storage: S3, GCS, the hub, memory.
+"""Storages that fsspec supports: S3, GCS, the hub, memory.
 
-An object is put by one request, which the storage does as a whole or not at all; that it is the first under its name is
-for the storage to see to (``mode="create"``: on S3 the header If-None-Match). Who uses what is written down in small
-objects, once a day, object and process, since no such storage tells.
+An object is written by one request, which the storage executes completely or not at all. The storage also guarantees
+that an existing object is not overwritten (``mode="create"``: on S3 the header If-None-Match). Since such storages do
+not record reads, usage is recorded in small objects, once for each day, object and process.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _CUT = {
     "IncompleteReadError",
     "ResponseStreamingError",
 }
-"""How HTTP clients call a body that did not arrive as it was sent."""
+"""The exceptions of HTTP clients for an incomplete response body."""
 _creating = threading.Lock()
 """Held while objects are created in memory, which is not atomic among threads."""
 
 
 class Remote:
-    """See ``places.Place``."""
+    """An implementation of ``places.Place``."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         try:
@@ -109,14 +109,14 @@ class Remote:
             yield Listed(name, size, max(modified, used.get(_USED + name, 0)))
 
     def now(self) -> float:
-        """The storage's own clock, by an object that is written for it."""
+        """The storage's own clock, read from an object that is written for this purpose."""
         self.replace(_CLOCK, b"")
         with self._failing("read", _CLOCK):
             self._files.invalidate_cache()
             return _modified(self._files.info(self._at(_CLOCK)))
 
     def clean(self, before: float) -> None:
-        """See ``Place``: no writer leaves anything but parts of large uploads, which are the storage's to forget."""
+        """Does nothing: writers leave only parts of multipart uploads, which the storage removes."""
 
     def _all(self, folder: str) -> Iterator[tuple[str, int, float]]:
         with self._failing("list"):

@@ -1,8 +1,7 @@
-"""Signatures of entries: Ed25519, by the package cryptography. Whoever trusts some keys takes nothing that none of them
-has signed.
+"""Ed25519 signatures of store entries, by the package cryptography.
 
-A key is 32 bytes, or 64 hexadecimal digits. What is signed says what an entry is of and which artifact it holds, so a
-signature does not fit another entry.
+A store with trusted keys accepts only entries that one of them has signed. A key is 32 bytes, or 64 hexadecimal digits.
+The signed data contain the entry's key and the artifact's digest, so a signature is not valid for another entry.
 """
 
 from __future__ import annotations
@@ -14,12 +13,15 @@ from tokenfst.arguments import shown
 from tokenfst.errors import MissingDependencyError, SignatureError
 
 Signature = tuple[str, str]
-"""A public key and what it verifies, in hexadecimal digits."""
+"""A public key and a signature by it, in hexadecimal digits."""
 
 
 class Signatures:
-    """How a store signs what it puts (``sign_with``: a private key), and whose signatures it wants (``trusted``: public
-    keys; None: anybody's or nobody's). Raises ``ValueError`` for what is no key."""
+    """The signing key of a store (``sign_with``: a private key), and the keys that it trusts (``trusted``: public keys;
+    None: no signature is required).
+
+    Raises ``ValueError`` for an invalid key.
+    """
 
     def __init__(self, sign_with: str | bytes | None, trusted: Iterable[str | bytes] | None) -> None:
         self._private: Any = None
@@ -42,12 +44,12 @@ class Signatures:
 
     @property
     def can_sign(self) -> bool:
-        """Whether what is put is signed."""
+        """Whether new entries are signed."""
         return self._private is not None
 
     @property
     def are_wanted(self) -> bool:
-        """Whether what is not signed is refused."""
+        """Whether unsigned entries are rejected."""
         return self._trusted is not None
 
     def sign(self, data: bytes) -> Signature:
@@ -55,7 +57,7 @@ class Signatures:
         return self._public, self._private.sign(data).hex()
 
     def check(self, where: object, data: bytes, signature: Signature | None) -> None:
-        """``SignatureError`` where signatures are wanted, and this is none of a trusted key."""
+        """Raise ``SignatureError`` if signatures are required and this one is not valid or not by a trusted key."""
         if self._trusted is None:
             return
         from cryptography.exceptions import InvalidSignature

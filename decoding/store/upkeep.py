@@ -1,6 +1,6 @@
-"""What is said of all entries of a store, and which of them go.
+"""Listing and pruning of the entries of a store.
 
-Cost of ``prune``: one listing of the storage, and a request for each file that goes.
+Cost of ``prune``: one listing of the storage, and a request for each file that is removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An entry of a store: ``key``, its ``bytes``, and when it was last put or used, in seconds of the epoch."""
+    """An entry of a store: ``key``, its size in ``bytes``, and the time of its last write or use, in seconds since the
+    epoch.
+    """
 
     key: str
     bytes: int
@@ -27,7 +29,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An entry that is not what it should be, and why."""
+    """A damaged entry and the error."""
 
     key: str
     error: ArtifactError
@@ -35,7 +37,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What ``prune`` removed, and what it left."""
+    """The numbers and sizes of entries that ``prune`` removed and kept."""
 
     removed: int
     removed_bytes: int
@@ -50,7 +52,7 @@ def prune(
     max_bytes: int | None,
     unused_days: float | None,
 ) -> Pruned:
-    """As ``Store.prune``, for arguments that are checked. ``contains``: whether there is an entry under a key."""
+    """``Store.prune``, for checked arguments. ``contains``: whether there is an entry under a key."""
     now = place.now()
     entries = (each for each in place.list(ENTRIES) if key_at(each.name) is not None)
     files = sorted(entries, key=lambda each: each.used)

@@ -1,20 +1,21 @@
 """Artifacts: expanded token automata as ``.safetensors`` files (docs/serving/format.md is the specification).
 
-``write`` lays the tables out as safetensors does; ``read`` reads the file at one go and hands out views of what it
-read, so that no table is copied.
+``write`` lays the tables out as safetensors does. ``read`` reads the file at once and returns views of the buffer, so
+no table is copied.
 
-Invariant: what ``read`` returns has every tensor of the format, of the stated type, with shapes that fit each
-other, inside the file; and the file is what was written, bit for bit. That indices point at something is
-checked by the native core, which uses them.
+Invariant: the result of ``read`` has every tensor of the format, with its dtype and with consistent shapes, inside the
+file; and the file is unmodified, bit for bit. The native core, which uses the indices, checks their ranges.
 
-Cost: one SHA-256 of the file, which is nearly all of it.
+Cost: one SHA-256 of the file, which dominates.
 
-Rejected: to map the file. What is mapped changes with the file: cut short in place it ends the process (SIGBUS), and
-what was checked may be another content by the time it is walked. Reading costs a tenth of the SHA-256; processes that
-are forked after it share what was read.
-The safetensors library. Its writer shuffles the metadata (a hash map), so that one automaton gave
-other bytes in every process; its reader takes any tensors, so every check would stand here all the same.
-A checksum in place of SHA-256: half the time, but the digest also serves to name what was compiled.
+Rejected: memory-mapping the file. A mapping changes with the file: if it is truncated in place, the process dies
+(SIGBUS), and the content may change after verification. Reading costs a tenth of the SHA-256; processes that are forked
+later share the buffer.
+
+Rejected: the safetensors library. Its writer orders the metadata by a hash map, so the bytes differ from process to
+process; its reader accepts any tensors, so every check would be needed here anyway.
+
+Rejected: a checksum instead of SHA-256. It takes half the time, but the digest also serves as a name of the content.
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ from tokenfst.errors import ArtifactError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Artifact:
-    """What an artifact holds.
+    """The contents of an artifact.
 
-    ``arrays``: the tensors by name (read-only views of what was read; docs/serving/format.md has shapes and
-    meanings), and the start states ``start`` and ``inner_start`` as ints; of a program (versions 4 and 5), its parts.
-    ``vocabulary_fingerprint`` and ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the
-    constraint, for people. ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the
-    file, in bytes. ``split_pattern``: how the tokenizer splits texts, where only its own token sequences are meant;
-    otherwise None.
-    ``token_names``: of a program that speaks of tokens, what it calls them (JSON). ``learned_by``: the release whose
-    automata learned what stands beside the program (version 5).
+    ``arrays``: the tensors by name (read-only views; docs/serving/format.md has shapes and meanings), and the start
+    states ``start`` and ``inner_start`` as ints; for a program (versions 4 and 5), its parts.
+    ``vocabulary_fingerprint`` and ``vocabulary_size``: of the vocabulary for which it was compiled. ``source``: a
+    readable description of the constraint. ``version``: of the format. ``digest``: SHA-256 of the content, in hex.
+    ``size``: of the file, in bytes. ``split_pattern``: how the tokenizer splits texts, if only canonical token
+    sequences are accepted, else None.
+
+    ``token_names``: for a program that constrains tokens, the names that it uses (JSON). ``learned_by``: the release
+    whose automata produced the learned data (version 5).
     """
 
     arrays: dict[str, Any]
@@ -65,7 +67,7 @@ class Artifact:
 
     @property
     def is_program(self) -> bool:
-        """Whether it holds a program, of which states and masks are made when they are first asked for."""
+        """Whether it contains a program, whose states and masks are computed on demand."""
         return self.version in (rules.PROGRAM_VERSION, rules.LEARNED_VERSION)
 
 
@@ -81,7 +83,7 @@ def serialize(
     """The bytes of an artifact. The same input gives the same bytes, in every process and on every machine.
 
     ``arrays`` are those of an expanded automaton, or of a program, named as in ``Artifact.arrays``. Raises
-    ``ArtifactError`` where they do not fit together, or where ``source`` is too long for a header.
+    ``ArtifactError`` if they are inconsistent, or if ``source`` is too long for a header.
     """
     version = rules.version_of(arrays, canonical=split_pattern is not None)
     starts = {key: str(arrays[key]) for key in rules.STARTS if key in arrays}
@@ -141,10 +143,10 @@ def write(
 
 
 def write_bytes(path: str | PathLike[str], data: bytes) -> None:
-    """Write the bytes of an artifact: ``path`` then names the whole new file, or still what it named.
+    """Write the bytes of an artifact atomically: ``path`` then names the complete new file, or still the old one.
 
-    It is written under a temporary name in the same folder, flushed to the disk and renamed.
-    Raises ``ArtifactError`` where that fails; the temporary file is removed then.
+    The bytes are written under a temporary name in the same folder, flushed to the disk and renamed. Raises
+    ``ArtifactError`` if that fails; the temporary file is then removed.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -168,11 +170,11 @@ def write_bytes(path: str | PathLike[str], data: bytes) -> None:
 
 
 def read(path: str | PathLike[str]) -> Artifact:
-    """Read an artifact into memory and check it against docs/serving/format.md, its digest included.
+    """Read an artifact into memory and check it against docs/serving/format.md, including its digest.
 
-    Whatever happens to the file afterwards is of no consequence. Raises ``ArtifactVersionError`` for other versions of
-    the format, ``ArtifactCorruptError`` where a rule is broken, and ``ArtifactError`` for what is not an artifact or
-    cannot be read. O(size of the file).
+    Later changes of the file have no effect. Raises ``ArtifactVersionError`` for other versions of the format,
+    ``ArtifactCorruptError`` if a rule is violated, and ``ArtifactError`` for a file that is not an artifact or cannot
+    be read. O(size of the file).
     """
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -185,8 +187,9 @@ def read(path: str | PathLike[str]) -> Artifact:
 
 
 def parse(name: object, data: bytes | memoryview) -> Artifact:
-    """An artifact out of its bytes, checked as ``read`` checks a file; its arrays are views of them. ``name``: what
-    errors call it."""
+    """An artifact from its bytes, checked as ``read`` checks a file; its arrays are views of them. ``name``: its name
+    in errors.
+    """
     view = memoryview(data)
     length = _header_length(name, bytes(view[:9]), len(view))
     head = bytes(view[: 8 + length])

@@ -1,7 +1,7 @@
-"""The layout of artifacts and the rules of docs/serving/format.md: one check and one error for each.
+"""The layout of artifacts and the rules of docs/serving/format.md, with one check and one error for each.
 
-Everything here works on the header alone. Nothing is allocated or read on a header's word before the sizes in
-it were compared with the size of the file.
+All checks here use the header only. The sizes in a header are compared with the size of the file before anything is
+allocated or read.
 """
 
 from __future__ import annotations
@@ -31,39 +31,38 @@ FORMAT = "tokenfst.token_automaton"
 """The value of ``format`` in the metadata of every artifact, whatever its version."""
 
 VERSION = 1
-"""The version that is written of automata over bytes alone."""
+"""The version for automata over bytes only."""
 
 TOKENS_VERSION = 2
-"""The version of automata that speak of tokens."""
+"""The version for automata that constrain tokens."""
 
 CANONICAL_VERSION = 3
-"""The version of canonical tokenizations."""
+"""The version for canonical tokenizations."""
 
 PROGRAM_VERSION = 4
-"""The version of programs, which hold no tables."""
+"""The version for programs, without tables."""
 
 LEARNED_VERSION = 5
-"""The version of programs with what was learned. All five are read."""
+"""The version for programs with learned data. All five versions can be read."""
 
 LEARNED_BY = "learned_by"
-"""What the metadata of version 5 have beside: which release of this package learned it."""
+"""The additional metadata of version 5: the release of this package that produced the learned data."""
 
 SPLIT_PATTERN = "split_pattern"
-"""What the metadata of version 3 have beside, and those of versions 4 and 5 where only canonical tokenizations are
-meant."""
+"""The additional metadata of version 3, and of versions 4 and 5 if only canonical tokenizations are accepted."""
 
 TOKEN_NAMES = "token_names"
-"""What the metadata of versions 4 and 5 have beside where the program speaks of tokens."""
+"""The additional metadata of versions 4 and 5 if the program constrains tokens."""
 
 MAX_HEADER = 16 << 20
-"""The longest header, in bytes."""
+"""Maximum length of the header in bytes."""
 
 MAX_VOCABULARY = (1 << 32) - 1
-"""The most tokens, and the largest value of any index."""
+"""Maximum number of tokens, and the largest value of any index."""
 
 
 def version_of(names: Container[str], *, canonical: bool = False) -> int:
-    """The version of a file that holds these tensors; ``canonical``: of canonical tokenizations."""
+    """The version of a file with these tensors; ``canonical``: for canonical tokenizations."""
     if "code" in names:
         return LEARNED_VERSION if LEARNED_TENSORS[0].name in names else PROGRAM_VERSION
     if canonical:
@@ -72,7 +71,7 @@ def version_of(names: Container[str], *, canonical: bool = False) -> int:
 
 
 def tensors(names: Container[str]) -> tuple[Tensor, ...]:
-    """The tensors of a file, in its order, given what it holds."""
+    """The tensors of a file, in file order, given the names that it contains."""
     if "code" in names:
         if LEARNED_TENSORS[0].name not in names:
             return PROGRAM_TENSORS
@@ -106,20 +105,22 @@ METADATA = (
 )
 
 STARTS = ("start", "inner_start")
-"""Those of the metadata that are states, which versions 4 and 5 do not have."""
+"""The metadata fields that are states; versions 4 and 5 do not have them."""
 
 OPENING = b'{"__metadata__":{"digest":"'
-"""How every header begins; 64 hexadecimal digits of SHA-256 follow, and then what that was taken over."""
+"""The first bytes of every header; 64 hexadecimal digits of SHA-256 follow, and then the data that the digest
+covers.
+"""
 
 DIGEST = slice(8 + len(OPENING), 8 + len(OPENING) + 64)
-"""The place of the digest in the file."""
+"""The position of the digest in the file."""
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
 def parse_header(path: object, data: bytes) -> dict[str, Any]:
-    """The JSON object of a header, duplicate keys refused."""
+    """The JSON object of a header; duplicate keys are rejected."""
     try:
         header = json.loads(data.decode("utf-8"), object_pairs_hook=unique_names)
     except UnicodeDecodeError as error:
@@ -136,7 +137,7 @@ def parse_header(path: object, data: bytes) -> dict[str, Any]:
 
 
 def check_format(path: object, header: dict[str, Any]) -> None:
-    """Whether it is an artifact of this version: all that later versions promise to keep."""
+    """Check that it is an artifact of a known version, using only fields that later versions keep."""
     metadata = header.get("__metadata__", {})
     name = metadata.get("format") if isinstance(metadata, dict) else None
     if name != FORMAT:
@@ -154,7 +155,7 @@ def check_format(path: object, header: dict[str, Any]) -> None:
 
 
 def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
-    """Check all values, and that the tensors fit each other and ``data_size`` bytes of data."""
+    """Check all values, and that the tensors are consistent with each other and with ``data_size`` bytes of data."""
     metadata = header["__metadata__"]
     canonical = metadata["version"] == str(CANONICAL_VERSION)
     program = metadata["version"] in (str(PROGRAM_VERSION), str(LEARNED_VERSION))
@@ -262,13 +263,13 @@ def _are_sizes(value: object, count: int) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value out of a file, in a length that fits a message."""
+    """A value from a file, shortened for a message."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def corrupt(path: object, what: str) -> ArtifactCorruptError:
-    """The error for a broken rule."""
+    """The error for a violated rule."""
     return ArtifactCorruptError(
         f"{path} is damaged or was not made by tokenfst: {what}. Copy or compile it again"
     )

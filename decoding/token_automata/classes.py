@@ -1,8 +1,8 @@
-"""What names of tokens in a constraint stand for in one vocabulary.
+"""``TokenClasses``: the meaning, in one vocabulary, of the token names in a constraint.
 
-Special tokens have no bytes: they become symbols beside the bytes. Those that no class tells apart are one symbol, so
-that symbols exclude each other. Tokens of text are read by their bytes: a class of them is its byte strings, each as
-one token; so tokens of equal bytes are in a class together or not at all.
+Special tokens have no bytes: they become symbols beside the bytes. Special tokens that no class distinguishes share one
+symbol, so that symbols are mutually exclusive. Text tokens are read by their bytes: a class of them is a set of byte
+strings, each read as one token. So tokens with equal bytes are in a class together or not at all.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _LISTED = re.compile(r"\[(?P<but>\^?)(?P<ids>[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*|\*)\]")
 MAX_SYMBOLS = 64
-"""The most kinds of special tokens that one constraint can tell apart."""
+"""Maximum number of kinds of special tokens that one constraint can distinguish."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenClasses:
-    """``rows``: for each name the bits of its symbols, and the words that are its tokens of text. ``symbols``: pairs of
-    a special token and its symbol, by token. ``given``: the ids of the names that are given beside the constraint."""
+    """The symbols and words of each token name.
+
+    ``rows``: for each name the bits of its symbols, and the words that are its text tokens. ``symbols``: pairs of a
+    special token and its symbol, by token. ``given``: the ids of the names that are given outside the constraint.
+    """
 
     rows: tuple[tuple[int, Lexicon | None], ...] = ()
     symbols: tuple[tuple[int, int], ...] = ()
@@ -37,8 +40,8 @@ def find_classes(
 ) -> TokenClasses:
     """The classes of these names. O(tokens in them).
 
-    Raises VocabularyMismatchError for names that are not there, ConstraintError for classes that are empty, hold an end
-    token, or part tokens that have the same bytes; TokenIdError for ids outside of the vocabulary.
+    Raises VocabularyMismatchError for unknown names, ConstraintError for classes that are empty, contain an end token,
+    or contain only some of the tokens with the same bytes; TokenIdError for ids outside the vocabulary.
     """
     members = [(name, _members(name, vocabulary, given)) for name in names]
     kinds: dict[tuple[int, ...], int] = {}

@@ -1,6 +1,6 @@
-"""Token automata as pictures: one edge for two states, with some of the tokens between them.
+"""Token automata as pictures: one edge for each pair of states, labelled with some of its tokens.
 
-End tokens are not drawn: doubled states accept.
+End tokens are not drawn: doubled circles accept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Arc = tuple[int, int, int]
 def draw_arcs(
     vocabulary: Vocabulary, arcs: Iterable[Arc], start: int, accepting: list[int], title: str
 ) -> Drawing:
-    """A picture of arcs. Linear."""
+    """A picture of arcs. Linear time."""
     between: dict[tuple[int, int], list[int]] = {}
     for source, token, target in arcs:
         between.setdefault((source, target), []).append(token)
@@ -34,8 +34,7 @@ def draw_arcs(
 
 
 def named(vocabulary: Vocabulary, token: int, first: bool) -> str:
-    """A token as its symbol, as its name if it is special, or else as its bytes, which may be others at the beginning
-    of a text."""
+    """A token as its symbol, its name if it is special, or else its bytes, which may differ at the start of a text."""
     if vocabulary.symbols is not None:
         return vocabulary.symbols[token] or ""
     if token in vocabulary.special_token_ids:

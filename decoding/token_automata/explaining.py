@@ -1,14 +1,14 @@
-"""What a matcher says of its text: why a token is not allowed (``matcher.explain(token)``), and what was captured.
+"""Explanations by a matcher: why a token is not allowed (``matcher.explain(token)``), and the captures of its text.
 
-The idea: the text so far and the token's bytes are a text, and where a text leaves a constraint is a question that the
-constraint itself answers (``Constraint.explain``). What is left are reasons that only tokens have: the end token before
-the end, a special token, a budget, a place where a token may not end.
+The text so far followed by the token's bytes is a text, and the constraint itself can say where a text leaves it
+(``Constraint.explain``). The other reasons concern tokens: an end token too early, a special token, a budget, a
+position at which a token may not end.
 
-Where the constraint is not at hand (automata that were loaded), or speaks of tokens itself, the mask is asked instead:
-a beginning of the token is possible if allowed tokens, one after the other, spell it. That is exact as well, and tells
-characters beyond ASCII by their first bytes.
+If the constraint is not available (for loaded automata), or constrains tokens itself, the mask is used instead: a
+prefix of the token is possible if a sequence of allowed tokens spells it. That is exact as well, but gives characters
+beyond ASCII by their first bytes.
 
-Cost: linear in the text so far; through masks, a look at all allowed tokens for each place in the token.
+Cost: linear in the text so far; through masks, a scan of all allowed tokens for each position in the token.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ Reason = Literal["allowed", "text", "end", "special", "budget", "tokens", "termi
 
 @dataclass(frozen=True, slots=True)
 class TokenExplanation:
-    """Whether a token is allowed; true in a condition if it is. ``reason``, if it is not:
+    """Whether a token is allowed; true in a boolean context if it is. If it is not, ``reason`` is one of:
 
     - ``"text"``: its byte number ``place`` leaves the language
     - ``"end"``: it is an end token, and the text is not complete
     - ``"special"``: it is a special token, which has no bytes and is not allowed here
-    - ``"budget"``: its text could go on, but not to its end within ``max_tokens_left``
-    - ``"tokens"``: its text could go on, but not by this token: the constraint asks where tokens end, the tokens are
-      not canonical, or no tokens of the vocabulary spell the rest
-    - ``"terminated"``: the end token came before it
+    - ``"budget"``: its text could continue, but not to its end within ``max_tokens_left``
+    - ``"tokens"``: its text could continue, but not by this token: the constraint requires a token boundary, the tokens
+      are not canonical, or no tokens of the vocabulary spell the rest
+    - ``"terminated"``: an end token was accepted before
 
-    ``spelled``: the bytes that the token adds; ``symbol``: what it stands for in a vocabulary of symbols, and
-    ``expected_symbols`` those that could have come. ``text`` says of the text so far, with the token's bytes behind it,
-    where it leaves the language and what was expected there (``Constraint.explain``).
+    ``spelled``: the bytes that the token adds. ``symbol``: its symbol in a vocabulary of symbols, and
+    ``expected_symbols`` the allowed ones. ``text``: for the text so far followed by the token's bytes, where it leaves
+    the language and what was expected there (``Constraint.explain``).
     """
 
     token: int
@@ -96,8 +96,10 @@ class TokenExplanation:
 
 
 def explain(matcher: Any, token_id: int) -> TokenExplanation:
-    """Whether a token is allowed, and if not: why, at which of its bytes, and what could have stood there. ``print``
-    shows it with a caret. The matcher does not change. Raises ``TokenIdError`` outside the vocabulary."""
+    """Whether a token is allowed, and if not, the reason, the failing byte of the token, and what was expected there.
+
+    ``print`` shows it with a caret. The matcher does not change. Raises ``TokenIdError`` outside the vocabulary.
+    """
     native = _native_of(matcher)
     vocabulary: Vocabulary = native.made_from[2]
     vocabulary.token_bytes(token_id)  # or TokenIdError
@@ -132,12 +134,12 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
 
 
 def captures(matcher: Any) -> Captures:
-    """What the named groups and rules of the constraint have read in the text so far: by name, all captures of each, in
-    the order in which they begin.
+    """The captures of the constraint's named groups and rules in the text so far: by name, in the order of their
+    starts.
 
-    As ``Constraint.captures``: of the text if it is one of the constraint, else of the beginning of one, of which
-    captures may be open. The text is read anew each time, so captures are right after ``rollback`` and in forks.
-    Raises ConstraintError where the automaton was loaded from a file.
+    As in ``Constraint.captures``, the text may be complete or a prefix, whose captures may be open. The text is parsed
+    each time, so captures are correct after ``rollback`` and in forks. Raises ConstraintError if the automaton was
+    loaded from a file.
     """
     constraint, native = _constraint_of(matcher, "captures"), _native_of(matcher)
     vocabulary: Vocabulary = native.made_from[2]
@@ -150,11 +152,12 @@ def captures(matcher: Any) -> Captures:
 
 
 def temperature(matcher: Any) -> float | None:
-    """The temperature that the rules which may read the next token say (``rule[temperature=0.7]`` in Lark's notation);
-    ``None`` where none says one, and behind the end token.
+    """The sampling temperature set by the rules that may read the next token (``rule[temperature=0.7]`` in Lark's
+    notation).
 
-    Of rules inside of each other the innermost that says one counts; where the text can be read in several ways, the
-    highest. Raises ConstraintError where the automaton was loaded from a file, BudgetExceeded.
+    ``None`` if no rule sets one, and after an end token. Of nested rules the innermost that sets a temperature counts;
+    if the text is ambiguous, the highest. Raises ConstraintError if the automaton was loaded from a file,
+    BudgetExceeded.
     """
     native: Any = _native_of(matcher)
     if not hasattr(native, "heats"):
@@ -164,7 +167,7 @@ def temperature(matcher: Any) -> float | None:
 
 
 def said_temperature(matcher: Any) -> float | None:
-    """``temperature`` for decoders: ``None`` also where an automaton was loaded from a file, which keeps no rules."""
+    """``temperature`` for decoders: ``None`` also for an automaton that was loaded from a file, which has no rules."""
     native = _native_of(matcher)
     return temperature(matcher) if hasattr(native, "constraint") else None
 

@@ -1,13 +1,14 @@
-"""What automata learn while they are walked, in files: taken up, updated, merged.
+"""Learned data of automata in files: loading, updating, merging.
 
-A lazy automaton makes a mask when it is first asked for. What it has found out by then is written behind its program
-(docs/serving/format.md, version 5), by what states mean and not by their numbers (docs/decisions/009-learned-state.md);
-so an automaton of the same program takes it up wherever it is, and what several have learned is one union.
+A lazy automaton computes a mask when it is first requested. The masks that it has computed are written after its
+program (docs/serving/format.md, version 5), identified by the meaning of states and not by their numbers
+(docs/decisions/009-learned-state.md). So any automaton of the same program can load them, and the data of several
+automata can be merged.
 
-Invariant: nothing is taken up from another program, vocabulary or release of this package. A release that makes masks
-in another way may make other ones: what an earlier one has learned is left aside.
+Invariant: data are loaded only if program, vocabulary and release are the same. Another release may compute masks
+differently, so its data are ignored.
 
-Cost: to take up, linear in what there is; to write, a look at each state and a sort.
+Cost: loading is linear in the data; writing visits each state and sorts.
 """
 
 from __future__ import annotations
@@ -35,14 +36,16 @@ except ImportError:  # not on Windows
 
 
 def release() -> str:
-    """Whose masks are of one kind: this package and its version."""
+    """The version whose masks are comparable: the package name and its version."""
     package = __name__.partition(".")[0]
     return f"{package} {sys.modules[package].__version__}"
 
 
 def take_up(native: _native.TokenAutomaton, found: Artifact, path: object) -> None:
-    """Look masks and distances up in an artifact from now on, where it has any and this release learned them. It must
-    be of the automaton's own program. ``ArtifactCorruptError``."""
+    """Use masks and distances of an artifact from now on, if it has any and this release computed them.
+
+    The artifact must have the automaton's own program. Raises ``ArtifactCorruptError``.
+    """
     if found.version != artifact_format.LEARNED_VERSION or found.learned_by != release():
         return
     try:
@@ -54,7 +57,7 @@ def take_up(native: _native.TokenAutomaton, found: Artifact, path: object) -> No
 def same_program(
     found: Artifact, path: object, program: Program | None, classes: TokenClasses | None
 ) -> None:
-    """Raise ``ArtifactError`` unless an artifact is of this program."""
+    """Raise ``ArtifactError`` unless an artifact has this program."""
     if program is None or not found.is_program:
         raise ArtifactError(
             f"{path} cannot be learned from: only automata that are not expanded have something to learn"
@@ -70,8 +73,9 @@ def same_program(
 
 
 def merge(native: _native.TokenAutomaton, learned: dict[str, Any] | None = None) -> dict[str, Any]:
-    """All that an automaton has found and taken up, and what else there is, as one; it is taken up in place of its
-    parts."""
+    """The union of all data that an automaton has computed or loaded, and of ``learned``; the automaton uses it from
+    now on.
+    """
     if learned is not None:
         native.learn(learned)
     union: dict[str, Any] = native.learned()
@@ -82,7 +86,10 @@ def merge(native: _native.TokenAutomaton, learned: dict[str, Any] | None = None)
 
 @contextmanager
 def alone(path: str | PathLike[str]) -> Iterator[None]:
-    """One process at a time updates files of a folder, where the system has such locks. ``ArtifactError``."""
+    """A file lock: one process at a time updates the files of a folder, where the system has such locks.
+
+    Raises ``ArtifactError``.
+    """
     if fcntl is None:
         yield
         return

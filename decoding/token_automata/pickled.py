@@ -1,13 +1,13 @@
-"""Token automata and matchers as values that travel to other processes.
+"""Pickling of token automata and matchers.
 
-The core's automaton is tables and tries in memory, so it travels as what it was made from (``made_from``, which
-``TokenAutomaton`` gives it) and for (``constraint``, where it is known): an expanded one as its arrays, a lazy one as
-its program, which is composed again over there. Both bring their vocabulary; a process keeps one object of each that it
-receives. A matcher travels as its automaton and its history, which is walked again. Automata never change, so a copy
-inside of a process is the automaton itself, and a copy of a matcher is a fork.
+The core's automaton consists of tables and tries in memory. It is pickled as the data it was made from (``made_from``,
+set by ``TokenAutomaton``) and its ``constraint``, if known: an expanded automaton as its arrays, a lazy one as its
+program, which is composed again when unpickled. Both include their vocabulary; a process keeps one object of each that
+it receives. A matcher is pickled as its automaton and its history, which is replayed. Automata are immutable, so a copy
+within a process is the automaton itself, and a copy of a matcher is a fork.
 
-Cost: what is pickled is as large as the arrays, or the program, and the vocabulary. Whoever has a file of an artifact
-sends its path instead, and ``load`` maps it into memory in each process.
+Cost: the pickle is as large as the arrays, or the program, and the vocabulary. If an artifact file exists, send its
+path instead, and call ``load`` in each process.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _T = TypeVar("_T")
 def made_by(
     make: Callable[..., _native.TokenAutomaton], native: _native.TokenAutomaton, *parts: Any
 ) -> _native.TokenAutomaton:
-    """The automaton, which knows now that ``make(*parts)`` makes it."""
+    """The automaton, annotated with the call ``make(*parts)`` that recreates it."""
     native.made_from = make, *parts
     return native
 
 
 def speaking_of(constraint: Constraint | None, native: _native.TokenAutomaton) -> _native.TokenAutomaton:
-    """The automaton, which knows now what constraint it was made from; None: that is not known."""
+    """The automaton, annotated with the constraint it was made from; None if unknown."""
     native.constraint = constraint
     return native
 
 
 def restored(matcher: _T, tokens: Sequence[int], left: int | None) -> _T:
-    """A matcher at its start, after the tokens of its history, with so many left."""
+    """A matcher at its start, advanced by the tokens of its history, with ``left`` tokens left."""
     walked: Any = matcher
     walked.accept_tokens(tokens)
     walked.max_tokens_left = left

@@ -1,12 +1,12 @@
-"""Programs as the arrays of an artifact (docs/serving/format.md, version 4) and back.
+"""Conversion of programs to the arrays of an artifact (docs/serving/format.md, version 4) and back.
 
-A program is what a constraint has become and the core reads: instructions and the tables that they point into. All of
-it is numbers, bytes and texts, so it is written as it is; machines and sets of words become tables and words.
+A program is the compiled form of a constraint that the core reads: instructions and the tables that they reference. All
+of it is numbers, bytes and texts, so it is written directly; machines and sets of words become tables and words.
 
-Invariant: ``read`` gives a program whose tables are as those that front ends make (machines trimmed, words ascending),
-or raises ``ArtifactCorruptError``. The instructions are checked by the core, which reads them.
+Invariant: ``read`` returns a program whose tables have the form that front ends produce (machines trimmed, words
+ascending), or raises ``ArtifactCorruptError``. The core checks the instructions when it reads them.
 
-Cost: linear in what is written. What is in a program is few KB for a schema, so nothing is compressed.
+Cost: linear in the output. The program of a schema has a few KB, so nothing is compressed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME_PARTS = 3
 
 
 def arrays(program: Program) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a program, by the names that docs/serving/format.md gives them."""
+    """The arrays of a program, by their names in docs/serving/format.md."""
     words = [lexicon.words() for lexicon in program.lexicons]
     labels = [text.encode("utf-8", "backslashreplace") for _, text in program.labels]
     machines = [_machine_row(dfa) for dfa in program.machines]
@@ -56,7 +56,7 @@ def arrays(program: Program) -> dict[str, npt.NDArray[Any]]:
 
 
 def token_names(program: Program, classes: TokenClasses | None) -> str | None:
-    """What a program that speaks of tokens calls them, as JSON; None of others."""
+    """The names that a program uses for tokens, as JSON; None if it does not constrain tokens."""
     if classes is None:
         return None
     names = [[name.name, name.special, name.but] for name in program.token_names]
@@ -64,7 +64,9 @@ def token_names(program: Program, classes: TokenClasses | None) -> str | None:
 
 
 def read(found: Artifact, path: object) -> tuple[Program, dict[str, list[int]] | None]:
-    """The program of an artifact, and the token ids of the classes that it names; None: it speaks of text alone."""
+    """The program of an artifact, and the token ids of the classes that it names; None if it does not constrain
+    tokens.
+    """
     made = found.arrays
     names = tuple(_token_names(path, found.token_names))
     try:

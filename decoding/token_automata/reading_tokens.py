@@ -1,11 +1,11 @@
-"""Tokens as a constraint's reading takes them, and the temperature that its rules say for the next one.
+"""Token sequences as input of a constraint's capture reading, and the temperature that its rules set for the next
+token.
 
-The idea: a reading reads bytes, special tokens, and the ends of tokens, where something is bounded to few of them.
-Where the last question about a constraint ended a few tokens before, its run goes on; else the tokens are read from
-the first on.
+A reading reads bytes, special tokens, and the ends of tokens, where the number of tokens is bounded. If the last query
+for a constraint ended a few tokens earlier, its run is continued; otherwise the tokens are read from the first one.
 
-Cost: ``temperature`` takes the bytes of one token a call in a loop that goes forward; after ``rollback`` and in forks
-all of the text once.
+Cost: in a forward loop ``temperature`` reads the bytes of one token per call; after ``rollback`` and in forks it reads
+the whole text once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _MOST_RUNS = 64
 _MOST_AHEAD = 32
-"""So many tokens may have come since the last question: drafts, and what has no alternative, come several at once."""
+"""Maximum number of tokens since the last query for which its run is continued: drafts and forced tokens add several at
+once.
+"""
 
 
 def parts_of(
     special: Callable[[int], Part], vocabulary: Vocabulary, tokens: Sequence[int], *, begun: bool = False
 ) -> Iterator[Part]:
-    """What tokens are to a reading. ``special``: what special ones are; ``begun``: there is text in front of them."""
+    """The input that tokens are to a reading. ``special``: the input for special tokens; ``begun``: text
+    precedes them.
+    """
     for token in tokens:
         if token in vocabulary.eos_token_ids:
             continue
@@ -44,7 +48,7 @@ def parts_of(
 
 
 def special_tokens(native: _native.TokenAutomaton) -> Callable[[int], Part]:
-    """What says of a special token whether it is one of a name."""
+    """A function that maps a special token to a test whether a token name includes it."""
     program, classes = native.made_from[1], native.made_from[4:]
     if native.speaks_of_tokens and not program.only_counts_tokens:
         if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
@@ -69,8 +73,10 @@ def special_tokens(native: _native.TokenAutomaton) -> Callable[[int], Part]:
 
 
 class Heats:
-    """The temperatures of one constraint over one vocabulary: the runs that the last questions ended with, by their
-    tokens. Threads may share it: whoever takes a run out has it alone."""
+    """The temperatures of one constraint over one vocabulary: a cache of the runs at the last queries, by their tokens.
+
+    Threads may share it: a run that is in use is removed from the cache.
+    """
 
     def __init__(self, reader: Reader, native: _native.TokenAutomaton, vocabulary: Vocabulary) -> None:
         self._reader, self._vocabulary = reader, vocabulary
@@ -78,7 +84,7 @@ class Heats:
         self._runs: dict[tuple[int, ...], tuple[Run, bytes]] = {}
 
     def behind(self, tokens: Sequence[int]) -> float | None:
-        """The temperature of the token behind these, which are allowed."""
+        """The temperature of the token after these tokens, which must be allowed."""
         key = tuple(tokens)
         for length in range(len(key), max(len(key) - _MOST_AHEAD, 0), -1):
             known = self._runs.pop(key[:length], None)

@@ -1,7 +1,7 @@
-"""The one table of an artifact's tensors.
+"""The table of an artifact's tensors, from which the writer and the reader work.
 
-The writer and the reader go by it; a test holds docs/serving/format.md, native/artifact/view.hpp and
-native/bindings/token_automata/artifact.hpp to it.
+A test checks docs/serving/format.md, native/artifact/view.hpp and native/bindings/token_automata/artifact.hpp against
+it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 
 class Tensor(NamedTuple):
-    """One tensor of the format. Sizes of the same name are equal in all tensors.
+    """One tensor of the format. Dimensions with the same name are equal in all tensors.
 
-    ``meaning``: what docs/serving/format.md says of it. ``rules``: those that the core checks of its values before it
-    is walked, in the core's words; a rule about several tensors stands at the first that it is about.
+    ``meaning``: its description in docs/serving/format.md. ``rules``: the conditions on its values that the core checks
+    before an automaton is walked, in the core's words; a condition on several tensors is listed with the first of them.
     """
 
     name: str
@@ -92,7 +92,7 @@ TENSORS = (
         ("there are 1 to 256 byte classes", "each byte has a class"),
     ),
 )
-"""In the order of the file: wide types first, so that all are aligned, and then by name."""
+"""In file order: wide types first, so that all are aligned, and then by name."""
 
 MARKS = Tensor(
     "marks",
@@ -105,7 +105,7 @@ MARKS = Tensor(
         "a mark has signs that exist",
     ),
 )
-"""What automata with strings that must differ have beside. It stands before ``mask``."""
+"""The additional tensor of automata with strings that must differ. It precedes ``mask``."""
 
 STACK_TENSORS = (
     Tensor(
@@ -182,7 +182,7 @@ STACK_TENSORS = (
         ),
     ),
 )
-"""What push-down automata have beside: all of them, or none. They stand before ``table``."""
+"""The additional tensors of push-down automata: all of them, or none. They precede ``table``."""
 
 
 TOKEN_COLUMNS = Tensor(
@@ -198,7 +198,7 @@ TOKEN_COLUMNS = Tensor(
         "tokens with columns have no bytes",
     ),
 )
-"""What version 2 has beside, before ``worst``; it has no stack."""
+"""The additional tensor of version 2, before ``worst``; version 2 has no stacks."""
 
 EVERY_TENSOR = (*TENSORS, MARKS, *STACK_TENSORS, TOKEN_COLUMNS)
 
@@ -229,7 +229,9 @@ PROGRAM_TENSORS = (
     Tensor("sets", "U8", ("sets", 32), "sets of bytes as bits", ()),
     Tensor("word_bytes", "U8", ("word_bytes",), "the words of all sets", ()),
 )
-"""What version 4 has, a program: none of the others. ``program_arrays`` checks it, and the core when it reads it."""
+"""The tensors of version 4, a program, in place of the others. ``program_arrays`` checks them, and the core when it
+reads them.
+"""
 
 LEARNED_TENSORS = (
     Tensor(
@@ -261,5 +263,6 @@ LEARNED_TENSORS = (
         ),
     ),
 )
-"""What version 5 has beside a program, before ``lexicons``. Masks follow the rules of ``mask_row``, ``flips`` and
-``rows``."""
+"""The additional tensors of version 5, before ``lexicons``. Masks follow the rules of ``mask_row``, ``flips`` and
+``rows``.
+"""

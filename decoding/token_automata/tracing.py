@@ -1,7 +1,6 @@
-"""A token sequence seen from its matcher: at each place how many tokens the mask allows, what is forced, and how far
-the end is; and the same as a heat map.
+"""``Trace``: the masks along a token sequence (numbers of allowed tokens, forced bytes, distances), also as a heat map.
 
-Cost: one mask a place, as in decoding. The matcher that is given is not moved.
+Cost: one mask for each position, as in decoding. The given matcher is not advanced.
 """
 
 from __future__ import annotations
@@ -29,10 +28,12 @@ _REFUSED = "#b30000"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One place. ``token``: the token that comes next (None: the sequence ends here), ``name`` what it is called in
-    pictures, ``spelled`` the bytes that it adds, ``taken`` whether it is allowed. Before it: ``allowed`` tokens in the
-    mask, ``forced`` bytes that every text goes on with, ``distance`` tokens to acceptance as ``Matcher.distance`` tells
-    it, ``accepting``."""
+    """One position of a trace.
+
+    ``token``: the next token (None: the sequence ends here), ``name`` its label in pictures, ``spelled`` the bytes that
+    it adds, ``taken`` whether it is allowed. Before it: the number of ``allowed`` tokens in the mask, the ``forced``
+    bytes that follow in every text, the ``distance`` to acceptance as in ``Matcher.distance``, and ``accepting``.
+    """
 
     token: int | None
     name: str
@@ -46,30 +47,32 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The places along a sequence: one before each token, up to the first that is not allowed, and one behind the last
-    token if all are. ``vocabulary``: tokens in all."""
+    """The positions along a sequence: one before each token, up to the first that is not allowed; if all are allowed,
+    also one after the last token. ``vocabulary``: the number of tokens in the vocabulary.
+    """
 
     steps: tuple[Step, ...]
     vocabulary: int
 
     @property
     def taken(self) -> int:
-        """How many tokens are allowed, one after the other."""
+        """The number of leading tokens that are allowed."""
         return sum(step.taken for step in self.steps if step.token is not None)
 
     @property
     def refused(self) -> int | None:
-        """The first token that is not allowed; None: all are."""
+        """The first token that is not allowed; None if all are allowed."""
         last = self.steps[-1]
         return None if last.taken else last.token
 
     def heat(self, allowed: int) -> float:
-        """From 0 (one token, or none) to 1 (the whole vocabulary), by the logarithm."""
+        """A number from 0 (at most one token) to 1 (the whole vocabulary), on a logarithmic scale."""
         return math.log(max(allowed, 1)) / math.log(max(self.vocabulary, 2))
 
     def draw(self, title: str = "") -> Drawing:
-        """The heat map: a cell a token, the darker, the more tokens were allowed in its place; below each its number of
-        allowed tokens. A token that was refused is red."""
+        """The heat map: a cell for each token, darker if more tokens were allowed at its position, with the number of
+        allowed tokens below it. A rejected token is red.
+        """
         cells = [self._cell(step) for step in self.steps]
         lines = [cells[begin : begin + _COLUMNS] for begin in range(0, len(cells), _COLUMNS)]
         rows = "".join(f"<TR>{''.join(line)}</TR>" for line in lines)
@@ -98,7 +101,7 @@ def _escaped(text: str) -> str:
 
 
 def mask_of(matcher: Any, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
-    """The tokens that a matcher allows, ascending."""
+    """The token ids that a matcher allows, ascending."""
     mask = np.full((1, -(-len(vocabulary) // 32)), -1, np.int32)
     matcher.fill_next_token_bitmask(mask, 0)
     bits = np.unpackbits(mask.view(np.uint8), bitorder="little", count=len(vocabulary))
@@ -106,7 +109,9 @@ def mask_of(matcher: Any, vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
 
 
 def trace(matcher: Any, tokens: Iterable[int], vocabulary: Vocabulary) -> Trace:
-    """The places along ``tokens``, from where ``matcher`` stands. Raises ``TokenIdError`` outside the vocabulary."""
+    """The positions along ``tokens``, starting from the state of ``matcher``. Raises ``TokenIdError`` outside the
+    vocabulary.
+    """
     walk = matcher.fork()
     steps = []
     for token in tokens:
