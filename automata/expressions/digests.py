@@ -1,21 +1,22 @@
-"""Digests of programs: equal ones, equal languages, whatever order a constraint was put together in.
+"""Digests of programs: equal digests mean equal languages, and the digest does not depend on the order of composition.
 
-``digest(program)`` is the SHA-256 of a description from which the program can be made again but for labels, so two
-languages share a digest only if SHA-256 does. What the native core reads as one expression is described as one:
-unions, intersections and unordered members without order, unions and concatenations without nesting, words as their
-bytes, shared parts as what they are. What authors wrote (labels, names of rules) and what is only known beside
-(``assured``) is left out.
+``digest(program)`` is the SHA-256 of a description that determines the program up to labels, so two different languages
+share a digest only in case of a SHA-256 collision. Constructs that the native core normalizes to one expression have
+one description: unions, intersections and unordered members are unordered sets, unions and concatenations are
+flattened, words are their bytes, and shared parts are described by their content. Labels, names of rules, and derived
+facts (``assured``) are omitted.
 
-Rules and variables may call each other, so no order of them is given. They are told apart as states of automata are:
-each has a colour, at first whether it has the empty word, then what its body says with colours in place of calls,
-until no further ones are told apart. Those of one colour then have the same words, and count as one. Sorted by colours,
-the program is gone through from its root, and rules are numbered as they are met. The description is of the numbered
-bodies. A program that is not done after 32 rounds is told as it is written: then two ways to write one grammar may have
-two digests, but never two languages one.
+Rules and variables may be recursive, so they have no given order. They are distinguished as states of automata are, by
+partition refinement: each has a colour, at first whether it has the empty word, then the description of its body with
+colours in place of calls, until the partition is stable. Rules of one colour have the same words, and count as one.
+Sorted by colours, the program is traversed from its root, and rules are numbered in the order of visits. The
+description is that of the numbered bodies. If the partition is not stable after 32 rounds, the program is described as
+written: then one grammar written in two ways may have two digests, but two languages never share one.
 
-Cost: a SHA-256 of a few dozen bytes for each instruction; for those that a call stands below, one for each round.
-Rejected: the native core's own numbers for expressions, which depend on the order in which they are made; automata
-minimized and hashed, which costs what the artifact is to save.
+Cost: a SHA-256 of a few dozen bytes for each instruction; for those above a call, one for each round.
+
+Rejected: the native core's own numbers for expressions, which depend on the order of creation; hashing minimized
+automata, which costs as much as the artifact that the digest is to save.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from tokenfst.automata.expressions.expression import Dfa, Op
 from tokenfst.automata.expressions.program import Program
 
 _MOST_PARTS = 256
-"""The longest union or intersection whose parts are told in place inside of another."""
+"""Maximum length of a union or intersection that is described inline."""
 _MOST_IN_A_ROW = 8
-"""The same of concatenations."""
+"""Maximum length of a concatenation that is described inline."""
 _MOST_ROUNDS = 32
 _EPSILON, _BYTES, _LITERAL, _CONCAT, _UNION, _INTERSECT = (
     int(Op[name]) for name in ("EPSILON", "BYTES", "LITERAL", "CONCAT", "UNION", "INTERSECT")
@@ -51,16 +52,16 @@ _OWN = {
         (Op.FEW_TOKENS, 1),
     )
 }
-"""How many operands behind the nodes are numbers."""
+"""The number of trailing operands that are numbers, not nodes."""
 _TAGS = [op.name.encode() + b"\n" for op in Op]
 _machines: WeakKeyDictionary[Dfa, bytes] = WeakKeyDictionary()
 
 _Part = bytes | str
-"""What a concatenation is made of: a digest, or bytes that are read as they stand, as characters of Latin-1."""
+"""A part of a concatenation: a digest, or literal bytes as Latin-1 characters."""
 
 
 def digest(program: Program) -> str:
-    """The digest of a program's language, 64 hexadecimal digits. See above."""
+    """The digest of a program's language, 64 hexadecimal digits; see the module."""
     return _Description(program).digest()
 
 

@@ -1,11 +1,10 @@
-"""Counting what a construction in Python makes, and the seconds it takes, against a budget (convention 8).
+"""Counting of nodes and time in Python constructions, against a budget (convention 8).
 
-A rewriting of a grammar makes nodes for one rule after another. A node in memory weighs more than a position of
-a counted repetition, so it counts for sixteen of ``Budget.positions``. Reached, the error names the rule that
-the last nodes were made for.
+A transformation of a grammar creates nodes for one rule after another. A node in memory is larger than a position of a
+counted repetition, so it counts for sixteen of ``Budget.positions``. The error names the rule of the last nodes.
 
-A loop counts its work in ticks, of about a microsecond each; the clock is looked at after every ``_TICKS`` of them.
-So the clock only decides whether the construction ends with an error, and never what it makes.
+A loop counts its work in ticks of about a microsecond; the clock is read after every ``_TICKS`` of them. So the clock
+only decides whether the construction raises, never what it produces.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _TICKS = 1_000
 
 
 class Deadline:
-    """The seconds of one call, which all of its parts share."""
+    """The time limit of one call, shared by all of its parts."""
 
     __slots__ = ("_end", "_ticks", "budget", "where")
 
@@ -33,12 +32,12 @@ class Deadline:
         self._ticks = _TICKS
 
     def check(self) -> None:
-        """``BudgetExceeded("seconds")`` once they are over."""
+        """Raise ``BudgetExceeded("seconds")`` if the time is over."""
         if time.monotonic() > self._end:
             raise BudgetExceeded("seconds", self.budget.seconds, self.where)
 
     def tick(self, work: int = 1) -> None:
-        """Count work, in microseconds about, and look at the clock now and then."""
+        """Count work, in microseconds approximately, and read the clock occasionally."""
         self._ticks -= work
         if self._ticks < 0:
             self._ticks = _TICKS
@@ -46,7 +45,7 @@ class Deadline:
 
     @contextmanager
     def part(self) -> Iterator[Budget]:
-        """The budget with the seconds that are left, for a part that has a clock of its own."""
+        """The budget with the remaining seconds, for a part with a separate clock."""
         self.check()
         try:
             yield replace(self.budget, seconds=max(self._end - time.monotonic(), 1e-3))
@@ -57,7 +56,7 @@ class Deadline:
 
 
 class NodeMeter:
-    """The nodes made and the time spent by one construction."""
+    """A counter of the nodes and the time of one construction."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -65,12 +64,12 @@ class NodeMeter:
         self.deadline = time.monotonic() + budget.seconds
 
     def charge(self, nodes: int, rule: str) -> None:
-        """Count ``nodes`` made for ``rule``. Raises BudgetExceeded("positions" or "seconds")."""
+        """Count ``nodes`` created for ``rule``. Raises BudgetExceeded("positions" or "seconds")."""
         self.nodes += nodes
         self.require(self.nodes, rule)
 
     def require(self, nodes: int, rule: str) -> None:
-        """The same errors where so many nodes will be made at least, with those that are made already."""
+        """Raise the same errors if ``nodes`` further nodes would exceed the budget."""
         if nodes * _POSITIONS > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {rule!r}")
         if time.monotonic() > self.deadline:

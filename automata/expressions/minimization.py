@@ -1,15 +1,14 @@
-"""Least deterministic automata over any alphabet, in numpy.
+"""Minimization of deterministic automata over any alphabet, in numpy.
 
-Description. Moore's partition refinement: states are told apart by acceptance, then by the classes of their
-successors, until nothing changes. Two things speed it up: letters with equal columns count once, and the first
-partition is by the lengths of the shortest word that leads to acceptance and of the shortest that leads away from it,
-which the language of a state determines. So the long chains that counting makes, Moore's worst case, are told apart
-at once.
+Moore's partition refinement: states are distinguished by acceptance, then by the classes of their successors, until the
+partition is stable. Two things make it faster: letters with equal columns count once, and the initial partition is by
+the lengths of the shortest accepted and of the shortest rejected word from each state, which the language of a state
+determines. So the long chains that counting creates, Moore's worst case, are separated at once.
 
 Usage. ``minimal(table, accepting, start)``; ``tokenfst.automata.openfst.fst.minimize_dfa`` does the same for byte
 automata by OpenFst.
 
-Complexity. O(rounds * states * columns * log states); rounds at most the states, and few in practice.
+Complexity. O(rounds * states * columns * log states); there are at most as many rounds as states, and few in practice.
 """
 
 from __future__ import annotations
@@ -34,9 +33,11 @@ class Machine(NamedTuple):
 def minimal(
     table: npt.NDArray[Any], accepting: npt.NDArray[np.bool_], start: int, deadline: Deadline | None = None
 ) -> Machine:
-    """The least automaton of the same language, states numbered in breadth-first order, so that it is the same for
-    every automaton of the language. State 0 is DEAD, whether anything leads there or not (convention 3).
-    ``deadline`` is looked at in each round: ``BudgetExceeded``."""
+    """The minimal automaton of the same language, with states numbered breadth-first, so that the result is canonical.
+
+    State 0 is DEAD, whether it is reachable or not (convention 3). ``deadline`` is checked in each round:
+    ``BudgetExceeded``.
+    """
     letters = table.shape[1]
     columns, group = np.unique(table, axis=1, return_inverse=True) if letters else (table, np.zeros(0, int))
     group = group.ravel()

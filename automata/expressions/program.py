@@ -1,8 +1,8 @@
-"""Programs: expression graphs in the form that the native core reads.
+"""``Program``: the serialized form of expression graphs that the native core reads.
 
-``linearize`` writes a graph instruction by instruction, operands first; the core's ``ProgramCode`` is what it, and
-front ends that make programs without an expression in between, write with. A program that speaks of tokens needs a
-vocabulary to be run: ``native`` takes what the names in it stand for. The core decodes and checks a program once.
+``linearize`` writes a graph instruction by instruction, operands first. It uses the core's ``ProgramCode``, as do front
+ends that create programs directly. A program that constrains tokens needs a vocabulary: ``native`` takes the meaning of
+its token names. The core decodes and checks a program once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tokenfst.errors import ConstraintError
 
 _CALL = Op.CALL
 _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
-"""Of each automaton, how the native core holds it: front ends share theirs among many programs."""
+"""The native form of each automaton: front ends share automata among many programs."""
 
 
 def _native_machine(dfa: Dfa) -> Machine:
@@ -33,17 +33,18 @@ def _native_machine(dfa: Dfa) -> Machine:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Program:
-    """An expression graph in the form that the native core reads.
+    """A serialized expression graph.
 
-    ``code``: int32, one instruction after another: opcode, operand count n, n operands. Instruction k makes node
-    k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
-    after its body, which names it. Other operands index the side tables. The last instruction is the root.
-    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels``
-    pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
-    the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
-    surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
-    ``lexicons``: the finite sets of words. ``token_names``: the classes of tokens that TOKENS name by number;
-    ``speaks_of_tokens``: whether the words are sequences of tokens, not only of bytes.
+    ``code``: int32, a sequence of instructions: opcode, operand count n, n operands. Instruction k creates node k, and
+    operands that are nodes are such numbers. Operands precede their users, except that a VARIABLE follows its body,
+    which refers to it. Other operands index the side tables. The last instruction is the root.
+
+    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels`` pairs a node's number
+    with its source text. ``rules``: for each rule that a CALL can reference by number, the instruction of its body, and
+    whether it has the empty word; ``assured``: int32, instructions whose nodes are known to have a word, so that none
+    is searched for; ``labelled``: stack frames record their rule. ``lexicons``: the finite sets of words.
+    ``token_names``: the token classes that TOKENS reference by number; ``speaks_of_tokens``: whether the words are
+    sequences of tokens, not only of bytes.
     """
 
     code: npt.NDArray[np.int32]
@@ -60,7 +61,7 @@ class Program:
     speaks_of_tokens: bool = False
 
     def refuse_tokens(self) -> None:
-        """``ConstraintError`` if the program speaks of tokens."""
+        """Raise ``ConstraintError`` if the program constrains tokens."""
         if self.speaks_of_tokens:
             named = f" ({', '.join(map(str, self.token_names))})" if self.token_names else ""
             raise ConstraintError(
@@ -70,8 +71,9 @@ class Program:
 
     @property
     def only_counts_tokens(self) -> bool:
-        """Whether it speaks of tokens only where it bounds how many there are: no vocabulary is needed to read a text,
-        token by token."""
+        """Whether it constrains tokens only by bounding their number: then texts can be read token by token without a
+        vocabulary.
+        """
         place = 0
         while place < len(self.code):
             if self.code[place] in (Op.ONE_TOKEN, Op.TOKENS):
@@ -80,10 +82,11 @@ class Program:
         return self.speaks_of_tokens
 
     def native(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> _native.Program:
-        """The program as the native core holds it, decoded and checked; without ``classes`` kept as long as this.
+        """The native core's decoded and checked form of the program; without ``classes`` it is cached with the program.
 
-        ``classes``: for each of ``token_names`` the symbols (as bits) and the words that its tokens are. Without,
-        ``ConstraintError`` if the program speaks of tokens."""
+        ``classes``: for each of ``token_names`` the symbols (as bits) and the words of its tokens. If they are missing
+        and the program constrains tokens, raises ``ConstraintError``.
+        """
         if classes is None:
             self.refuse_tokens()
             found = _programs.get(self)
@@ -107,7 +110,7 @@ class Program:
 
 
 _programs: WeakKeyDictionary[Program, _native.Program] = WeakKeyDictionary()
-"""Of each program without classes of tokens, how the native core holds it: several automata are made of one."""
+"""The native form of each program without token classes: several automata are made from one."""
 
 
 def linearize(
@@ -117,10 +120,11 @@ def linearize(
     assured: Container[int] = (),
     labelled: bool = False,
 ) -> Program:
-    """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
+    """Serialize the graph below ``root``. Linear in the number of nodes and operands.
 
-    ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
-    read, and ``root`` must be no part of one. ``assured``: ids of nodes known to have a word, plain ones apart.
+    ``rules``: the rules that calls reference: a body, and whether it has the empty word. No rule may be left-recursive,
+    and ``root`` must not be part of one. ``assured``: ids of nodes that are known to have a word, in addition to plain
+    ones.
     """
     roots = [body for body, _ in (rules or {}).values()]
     nodes = below(*roots, root)
@@ -150,7 +154,7 @@ def program_of(
     *,
     labelled: bool = False,
 ) -> Program:
-    """The program of these instructions; the last is its root."""
+    """The program of these instructions; the last one is its root."""
     return Program(
         code=code.code,
         sets=np.frombuffer(code.rows, np.uint8).reshape(-1, 32),

@@ -1,4 +1,4 @@
-"""A node of the same kind with other operands: what every rewriting of expressions is made of."""
+"""``rebuilt``: a copy of a node with other operands, the basic step of every transformation of expressions."""
 
 from __future__ import annotations
 

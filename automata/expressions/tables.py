@@ -1,8 +1,7 @@
-"""Tables of deterministic automata: made read-only, checked when they come from outside, and trimmed.
+"""Transition tables of deterministic automata: freezing, validation of external tables, trimming.
 
-Invariant of every ``Dfa`` that leaves this module: its arrays are read-only, state 0 is DEAD and absorbing,
-and every other state reaches acceptance and is reached from the start (convention 3). The native core relies
-on it.
+Invariant of every ``Dfa`` that leaves this module: its arrays are read-only, state 0 is DEAD and absorbing, every other
+state is reachable from the start, and acceptance is reachable from it (convention 3). The native core relies on this.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
 _BLOCK = 1 << 18
-"""Entries of a table that are copied between two looks at the clock."""
+"""Table entries that are copied between two checks of the clock."""
 
 
 def frozen_dfa(
@@ -28,7 +27,7 @@ def frozen_dfa(
     accepting: npt.NDArray[np.bool_],
     start: int,
 ) -> Dfa:
-    """A ``Dfa`` of these arrays, which become read-only. They are not checked."""
+    """A ``Dfa`` with these arrays, which become read-only. They are not checked."""
     for array in (classes, table, accepting):
         array.flags.writeable = False
     return Dfa(classes, table, accepting, start)
@@ -39,11 +38,11 @@ EMPTY_DFA = frozen_dfa(np.zeros(256, np.uint8), np.zeros((1, 1), np.uint32), np.
 
 
 def trim(dfa: Dfa, deadline: Deadline | None = None) -> Dfa:
-    """The same language by a checked, trimmed copy; the remaining states keep their order.
+    """The same language as a validated, trimmed copy; the remaining states keep their order.
 
-    Takes any tables of the right shapes: state 0 may be an ordinary state only if nothing enters it, that is,
-    it must be absorbing and not accepting. Linear in the table. Raises ``ConstraintError`` naming what is wrong,
-    ``BudgetExceeded`` after the seconds of ``deadline``, or else those of ``Budget()``.
+    Accepts any tables of the right shapes: state 0 must be absorbing and not accepting. Linear in the table. Raises
+    ``ConstraintError`` with the reason, ``BudgetExceeded`` after the seconds of ``deadline``, by default those of
+    ``Budget()``.
     """
     classes, table, accepting = (np.asarray(a) for a in (dfa.classes, dfa.table, dfa.accepting))
     if classes.shape != (256,) or table.ndim != 2 or 0 in table.shape or accepting.shape != table.shape[:1]:
@@ -93,7 +92,7 @@ def trim(dfa: Dfa, deadline: Deadline | None = None) -> Dfa:
 def levels(
     source: npt.NDArray[Any], target: npt.NDArray[Any], seeds: npt.NDArray[Any], states: int
 ) -> npt.NDArray[np.int64]:
-    """How many of the arcs source -> target lead from the seeds to each state at least; -1: none do."""
+    """The breadth-first distance of each state from the seeds, by arcs source -> target; -1 if it is unreachable."""
     order = np.argsort(source, kind="stable")
     target = target[order]
     begin = np.searchsorted(source[order], np.arange(states + 1))

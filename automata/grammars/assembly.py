@@ -1,10 +1,10 @@
-"""Constraints put together out of languages and grammars: a language if all parts are, else a grammar.
+"""``Assembly``: combination of languages and grammars; the result is a language if all parts are, else a grammar.
 
-The idea: every part becomes an expression that may stand anywhere under concatenation, union and repetition. A
-language is one already. A grammar's rules are taken over under names of their own, so that parts never share a rule
-by accident, and its expression is the call of its start. A grammar used twice is taken over once.
+Every part becomes an expression that may stand anywhere under concatenation, union and repetition. A language is one
+already. The rules of a grammar are copied under fresh names, so that parts never share a rule by accident, and its
+expression is a call of its start. A grammar that is used twice is copied once.
 
-Cost: linear in the rules taken over.
+Cost: linear in the copied rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tokenfst.budget import Budget
 
 
 class Assembly:
-    """The rules of the grammars met so far, and the widest budget of all parts."""
+    """The rules of the grammars so far, and the widest budget of all parts."""
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = budget
@@ -31,7 +31,7 @@ class Assembly:
         self._captured = Marked({})
 
     def expr(self, part: Constraint) -> Expr:
-        """A part's words, as an expression for the result."""
+        """The words of a part as an expression."""
         self.budget = widest(self.budget, part.given_budget)
         if isinstance(part, Language):
             return self._named(part.expr, part.reading)
@@ -56,7 +56,7 @@ class Assembly:
         return known[1]
 
     def group(self, name: str, part: Constraint) -> Expr:
-        """A part's words, which are captured under a name."""
+        """The words of a part, captured under a name."""
         expr, inner = self.expr(part), part.reading
         if expr in (EMPTY, EPSILON):
             return expr
@@ -66,7 +66,7 @@ class Assembly:
 
     @property
     def marked(self) -> Marked:
-        """What of the parts has a name to be captured."""
+        """The named captures of the parts."""
         return self._captured
 
     def _named(self, expr: Expr, reading: Reading | None) -> Expr:
@@ -79,11 +79,11 @@ class Assembly:
 
     @property
     def rules(self) -> dict[str, Expr]:
-        """The rules taken over so far, for whoever makes the grammar itself."""
+        """The rules copied so far, for callers that create the grammar themselves."""
         return self._rules
 
     def finish(self, expr: Expr, source: str) -> Language | Grammar:
-        """The constraint whose words are those of ``expr``."""
+        """The constraint with the words of ``expr``."""
         if not self._rules and not self._captured:
             return Language(expr, source, self.budget)
         made = Grammar(

@@ -1,11 +1,10 @@
-"""How a grammar reads its texts: the rules that are captured, and the named groups of its terminals.
+"""Capture readings of grammars: captured rules, and the named groups of terminals.
 
-The idea: only rules on the way to something that has a name are followed (``trees.Call``). All else is one leaf,
-however much of the grammar it is: a JSON value beside a captured rule is walked by the core as a whole.
+Only rules from which a named part is reachable are followed (``trees.Call``). Everything else is one leaf, whatever its
+size: the core matches a JSON value beside a captured rule as a whole.
 
-Rules that begin with themselves are rewritten as they are for walking (``left_recursion``), so of an ambiguous one it
-is the rewritten form that says what comes first. A captured rule that begins with itself is refused: its own words
-would not be told.
+Left-recursive rules are rewritten as for the automaton (``left_recursion``), so the preferred parse of an ambiguous one
+is that of the rewritten form. A left-recursive rule cannot be captured, because the rewriting loses its words.
 """
 
 from __future__ import annotations
@@ -31,12 +30,15 @@ from tokenfst.automata.rules.lint import nullable
 from tokenfst.budget import Budget
 
 IGNORED = "%ignore"
-"""The rule of what may stand between terminals; captured rules do not end with it."""
+"""The rule of ignored text between terminals; captured rules do not end with it."""
 
 
 class Marked:
-    """What of a grammar has a name: ``rules`` maps captured rules to their names; ``leaves`` are expressions in the
-    bodies, each an object of its own, and how they are read; ``heated``: rules that say a temperature."""
+    """The named parts of a grammar.
+
+    ``rules`` maps captured rules to their names; ``leaves`` are expressions in the bodies, as distinct objects, and
+    their readings; ``heated``: rules that set a temperature.
+    """
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class Marked:
         return bool(self.rules or self.leaves or self.heated)
 
     def renamed(self, prefix: str) -> Marked:
-        """The same for rules that all have a prefix now, and the same leaves."""
+        """The same with a prefix added to all rules, and the same leaves."""
         heated = {prefix + rule: heat for rule, heat in self.heated.items()}
         return Marked({prefix + rule: name for rule, name in self.rules.items()}, self.leaves, heated)
 
@@ -62,8 +64,9 @@ class _Refused(Exception):
 def grammar_reading(
     rules: Rules, start: str, marked: Marked, part: Callable[[Rules, Expr], HasProgram], budget: Budget
 ) -> Reading | None:
-    """The reading of a grammar; None if nothing that ``start`` reaches has a name. ``part`` makes a constraint of an
-    expression that calls rules."""
+    """The reading of a grammar; None if nothing reachable from ``start`` has a name. ``part`` makes a constraint of an
+    expression with calls of rules.
+    """
     reader = _Reader(rules, marked, part)
     spine = reader.spine(start)
     if start not in spine:

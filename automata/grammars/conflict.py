@@ -1,9 +1,9 @@
-"""Where a grammar needs more than one stack: what is shown of it.
+"""``Conflict``: why a grammar needs more than one stack.
 
-A grammar is deterministic here if one stack is enough at every byte of every text. That is less than what parser
-generators ask: which of two alternatives is being read may stay open as long as both have the same rules
-waiting below, since what is read by finite means is made deterministic anyway; and more than what they may assume,
-since nothing tells tokens from each other beforehand: ``a+++b`` has two readings until the next byte.
+A grammar is deterministic here if one stack suffices at every byte of every text. This is weaker than the conditions of
+parser generators in one respect: two alternatives may stay undecided as long as the same rules wait below both, since
+finite-state parts are determinized anyway. It is stronger in another: there is no lexer, so ``a+++b`` has two readings
+until the next byte.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A shortest text after which two rules may be going on, with different rules waiting below them.
+    """A shortest text after which two rules may be active, with different rules waiting below them.
 
-    ``rules``: the two innermost rules that tell the ways apart, and ``places`` their lines and columns (from 1; 0
-    where the grammar has no text). ``stacks``: all rules around the end of the text, outermost first, each way.
+    ``rules``: the innermost rules in which the two parses differ, and ``places`` their lines and columns (from 1; 0 if
+    the grammar has no text). ``stacks``: for each parse all rules that are open at the end of the text, outermost
+    first.
     """
 
     prefix: bytes
@@ -38,7 +39,7 @@ class Conflict:
 def make_conflict(
     prefix: bytes, ways: Sequence[tuple[str, ...]], place: Callable[[str], tuple[int, int]]
 ) -> Conflict:
-    """The conflict behind ``prefix``, of the rule stacks that the text may end in."""
+    """The conflict after ``prefix``, from the possible rule stacks."""
     first = ways[0]
     second = next((way for way in ways if way != first), first)
     shared = 0

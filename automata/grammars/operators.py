@@ -1,12 +1,11 @@
-"""The algebra of grammars: what combines them with each other and with languages.
+"""``Operators``: the algebra of grammars, with each other and with languages.
 
-The idea: concatenation, union and repetition put rules together (``assembly``). A regular operand can be intersected
-with (``rules.product``), and its complement too. Reversal and replacement of bytes pass through concatenation, union
-and calls, so they rewrite one body after another. What is left is not context-free in general: two grammars'
-intersection, a grammar's complement. There a regular grammar is taken for the language that it is, and others are
-refused.
+Concatenation, union and repetition combine rules (``assembly``). Intersection with a regular operand, or with its
+complement, is a product (``rules.product``). Reversal and substitution of bytes commute with concatenation, union and
+calls, so they transform one body after another. The intersection of two grammars and the complement of a grammar are
+not context-free in general. There a regular grammar is converted to a language, and others are rejected.
 
-Cost: linear in the rules, but for intersections (``product``).
+Cost: linear in the rules, except for intersections (``product``).
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
 
 _NO_COMPLEMENT = "what is not in a context-free language need not be context-free"
 _SOURCE_LENGTH = 110
-"""Characters of each operand's description in that of a combination."""
+"""Maximum length of each operand's description in that of a combination."""
 
 
 class Operators(Constraint):
-    """What ``Grammar`` is combined by. Only ``Grammar`` derives from it."""
+    """The operators of ``Grammar``, the only subclass."""
 
     __slots__ = ("_positions", "_rules", "_start")
 
@@ -49,11 +48,11 @@ class Operators(Constraint):
 
     @abstractmethod
     def is_regular(self) -> bool:
-        """Whether the grammar is a language."""
+        """Whether the grammar can be converted to a language."""
 
     @abstractmethod
     def to_language(self) -> Language:
-        """The same words, if it is."""
+        """The same words as a language, if it is regular."""
 
     @abstractmethod
     def _productive(self) -> Rules:
@@ -156,16 +155,16 @@ class Operators(Constraint):
 
     @checked
     def repeat(self, low: int, high: int | None = None) -> Grammar:
-        """``low`` to ``high`` words one after the other; without ``high``, ``low`` or more."""
+        """``low`` to ``high`` words in sequence; without ``high``, at least ``low``."""
         bounds(low, high)
         return self._repeated(low, high, f"repeat({low}, {high})")
 
     def star(self) -> Grammar:
-        """Any number of words one after the other."""
+        """Any number of words in sequence (Kleene star)."""
         return self._repeated(0, None, "star()")
 
     def plus(self) -> Grammar:
-        """One word or more, one after the other."""
+        """One or more words in sequence."""
         return self._repeated(1, None, "plus()")
 
     def optional(self) -> Grammar:
@@ -173,11 +172,11 @@ class Operators(Constraint):
         return self._repeated(0, 1, "optional()")
 
     def reverse(self) -> Grammar:
-        """The words read backwards, byte by byte: each rule by itself, as ``Language.reverse`` does."""
+        """The words reversed byte by byte: each rule separately, as ``Language.reverse`` does."""
         return self._rewritten(reversal.reverse, "reverse()")
 
     def map_bytes(self, table: bytes) -> Grammar:
-        """The words with each byte b replaced by ``table[b]``: each rule by itself, as ``Language.map_bytes`` does."""
+        """The words with each byte b replaced by ``table[b]``: each rule separately, as ``Language.map_bytes`` does."""
         checked_table = byte_table(table)
         return self._rewritten(
             lambda body, determinize: reversal.map_bytes(body, checked_table, determinize), "map_bytes(...)"

@@ -1,4 +1,4 @@
-"""Answers to questions about two languages: yes, or no with a word that shows it."""
+"""``Answer``: the answer to a query about two languages, with a witness if it is negative."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tokenfst.notebook as notebook
 
 
 class Side(enum.Enum):
-    """Which of two languages holds a witness. In ``a.equivalent(b)``, ``a`` is left and ``b`` is right."""
+    """The language that has a witness. In ``a.equivalent(b)``, ``a`` is left and ``b`` is right."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -17,19 +17,19 @@ class Side(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """True or false in a condition. If false, ``witness`` is a shortest word that is in one language only."""
+    """A truth value. If it is false, ``witness`` is a shortest word that only one of the languages has."""
 
     holds: bool
     witness: bytes | None = None
     side: Side | None = None
-    """The language that holds the witness."""
+    """The language that has the witness."""
 
     def __bool__(self) -> bool:
         return self.holds
 
     @property
     def text(self) -> str | None:
-        r"""The witness as text; bytes that are no UTF-8 are written ``\xNN``."""
+        r"""The witness as text; bytes that are not valid UTF-8 are written ``\xNN``."""
         return None if self.witness is None else self.witness.decode("utf-8", "backslashreplace")
 
     def _repr_html_(self) -> str:

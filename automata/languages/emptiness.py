@@ -1,10 +1,10 @@
-"""Whether an expression without calls has a word, remembered for as long as the expression lives.
+"""Emptiness of expressions without calls, cached for the lifetime of the expression.
 
-The idea: most expressions have a word by their form: a union if one part has, a concatenation if all have. Only
-intersections, complements, recursions and look-behind need a search, and only where the rest does not decide. Front
-ends share their expressions, so each is searched once in the life of a process.
+Most expressions have a word by their form: a union if one part has, a concatenation if all have. Only intersections,
+complements, recursions and look-behind need a search, and only if the rest does not decide. Front ends share
+expressions, so each is searched once in a process.
 
-Invariant: what is remembered is true of the expression alone; a search that exceeds its budget is not remembered.
+Invariant: a cached answer depends on the expression only; a search that exceeds its budget is not cached.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import Budget
 
 SEARCHED = frozenset((Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.BEHIND, Op.SCOPE))
-"""Operators whose words are found by a search."""
+"""Operators whose emptiness is decided by a search."""
 
 _WORD, _NO_WORD = 1, 2
-"""What ``Expr.known`` says."""
+"""The values of ``Expr.known``."""
 _CONCAT, _UNION, _REPEAT, _EMPTY = Op.CONCAT, Op.UNION, Op.REPEAT, Op.EMPTY
 
 
 def has_word(root: Expr, budget: Budget | None) -> bool:
-    """Whether an expression has a word. Linear in it if its form decides, and if it was asked for before.
+    """Whether an expression has a word. Linear in it if its form decides, or if the answer is cached.
 
-    Of one that has, the parts that every word needs are remembered, too. Raises BudgetExceeded.
+    If it has one, the parts that every word needs are cached too. Raises BudgetExceeded.
     """
     by_form = _by_form(root)
     if by_form is not None:
@@ -38,7 +38,7 @@ def has_word(root: Expr, budget: Budget | None) -> bool:
 
 
 def has_a_word(root: Expr) -> bool:
-    """Remember that an expression has a word, for a reason that is no search. True."""
+    """Record that an expression has a word, which the caller knows without a search. Returns True."""
     needed = [root]
     while needed:
         node = needed.pop()
@@ -50,7 +50,7 @@ def has_a_word(root: Expr) -> bool:
 
 
 def is_known_to_have_word(node: Expr) -> bool:
-    """Whether it was found that an expression has a word."""
+    """Whether an expression is known to have a word."""
     return node.known == _WORD
 
 
@@ -101,7 +101,7 @@ def _some_order(value: Unordered, inner: list[bool | None]) -> bool | None:
 
 
 def has_empty_word(root: Expr, budget: Budget | None) -> bool:
-    """Whether the empty word is in an expression: by its form, but for recursion and look-behind."""
+    """Whether the empty word is in an expression: decided by its form, except for recursion and look-behind."""
     facts: dict[int, bool] = {}
     for node in root.walk():
         if node.op in (Op.VARIABLE, Op.BEHIND, Op.SCOPE):

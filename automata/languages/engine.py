@@ -1,6 +1,6 @@
-"""Expressions in the native core: their lazy automaton, its tables, and words that show something.
+"""Expressions in the native core: lazy automata, tables, and witnesses.
 
-Budgets of questions about languages are spent here.
+The budgets of queries about languages are used here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 QUICK = Budget(states=5_000, bytes=64 << 20)
-"""What a question may cost whose answer only makes a result simpler or easier to read: it may stay open. Bounded by
-states and bytes, so that it has the same answer each time."""
+"""The budget of a query whose answer only simplifies a result or makes it more readable; it may stay unanswered.
+Bounded by states and bytes only, so that the answer is deterministic.
+"""
 _READABLE_LENGTH = 1_000
 
 
 def make_automaton(expr: Expr, budget: Budget) -> _native.ByteAutomaton:
-    """The automaton of an expression; its states are made when they are looked at."""
+    """The automaton of an expression; its states are computed on demand."""
     return run_program(linearize(expr), budget)
 
 
@@ -42,13 +43,13 @@ def run_program(program: Program, budget: Budget) -> _native.ByteAutomaton:
 
 
 def make_tables(automaton: _native.ByteAutomaton) -> Dfa:
-    """All states of an automaton, trim (convention 3)."""
+    """All states of an automaton as tables, trim (convention 3)."""
     classes, table, accepting, start = automaton.determinize()
     return frozen_dfa(classes, table, accepting.astype(np.bool_), start)
 
 
 def find_witness(expr: Expr, automaton: _native.ByteAutomaton) -> bytes | None:
-    """A shortest word; among those a readable one, as far as ``QUICK`` allows to look for it."""
+    """A shortest word; a readable one if it can be found within ``QUICK``."""
     word = automaton.shortest()
     if not word or len(word) > _READABLE_LENGTH:
         return word

@@ -1,9 +1,8 @@
-"""Whether an expression has finitely many texts, by its form, and through which calls of rules texts grow.
+"""Finiteness of an expression by its form, and the calls of rules through which texts can grow.
 
-The idea: texts grow without end where a repetition without bound goes round something that is not empty, in an
-automaton with a circle, and where a rule calls itself with something beside it that is not empty. The first two are
-seen in an expression; for the third it is said which calls have such a neighbour, and ``rules.finiteness`` looks for
-the circle.
+A language is infinite if an unbounded repetition contains a non-empty word, if an automaton has a cycle, or if a rule
+calls itself next to a non-empty word. The first two can be seen in an expression. For the third, ``growth`` reports
+which calls have such a neighbour, and ``rules.finiteness`` looks for the cycle.
 
 Invariant: only parts that have a text count. Linear in the nodes, apart from intersections, complements, recursions,
 look-behind and selections, whose automata are searched.
@@ -38,15 +37,18 @@ _SOMETHING = repeat(ANY_BYTE, 1)
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """``endless``: there are infinitely many texts, whatever the rules that are called have. ``calls``: the rules that
-    are called, and of each whether a text that is not empty may stand beside it."""
+    """How the texts of an expression can grow.
+
+    ``endless``: there are infinitely many texts, whatever the called rules contain. ``calls``: the called rules, and
+    for each whether a non-empty text may stand next to it.
+    """
 
     endless: bool
     calls: dict[str, bool]
 
 
 class Sizes:
-    """What is asked of many expressions that share their nodes."""
+    """Queries about many expressions that share nodes."""
 
     def __init__(self, budget: Budget, alive: Callable[[Expr], bool] | None = None) -> None:
         """``alive``: whether a node has a text; without, none of them calls rules, and it is searched for."""
@@ -56,7 +58,7 @@ class Sizes:
         self._finite: dict[Expr, bool] = {}
 
     def has_more_than_nothing(self, root: Expr, rules: Container[str] = ()) -> bool:
-        """Whether there is a text that is not empty, given the rules that have one."""
+        """Whether there is a non-empty text, given the rules that have one."""
         return self._filled_below(root, rules)[root]
 
     def _filled_below(self, root: Expr, rules: Container[str]) -> dict[Expr, bool]:
@@ -74,7 +76,7 @@ class Sizes:
         return found
 
     def growth(self, root: Expr, rules: Container[str] = ()) -> Growth:  # noqa: C901  # a case a kind of node
-        """Through which calls the texts of an expression grow, given the rules that have a text that is not empty."""
+        """The calls through which the texts of an expression grow, given the rules that have a non-empty text."""
         has_more = self._filled_below(root, rules)
         calls: dict[str, bool] = {}
         seen: set[tuple[Expr, bool]] = set()
@@ -135,8 +137,9 @@ class Sizes:
         return Walk(make_automaton(node, self.budget), self.budget, "the question whether texts end")
 
     def check_differing(self, nodes: Iterable[Expr], source: str) -> None:
-        """AlgebraError where strings that must differ are finitely many: then texts may be so too, though their form
-        goes round without end."""
+        """Raise AlgebraError if there are finitely many strings that must differ: the language may then be finite
+        although its form has unbounded repetitions.
+        """
         for node in nodes:
             if node.op is Op.FRESH and not self.growth(node.args[0]).endless:
                 raise AlgebraError(

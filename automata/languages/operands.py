@@ -1,6 +1,6 @@
-"""What operators and questions take: texts as bytes, tables of bytes, bounds of repetitions, several budgets.
+"""Checks of the arguments of operators and queries: texts, byte tables, repetition bounds, budgets.
 
-Each is checked here once, with an error that names the argument.
+Each check raises an error that names the argument.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tokenfst.errors import ConstraintError
 
 
 def encode(word: str | bytes) -> bytes | None:
-    """Text as UTF-8; ``None`` if it has no encoding."""
+    """Text as UTF-8; ``None`` if it contains a lone surrogate."""
     if isinstance(word, str):
         try:
             return word.encode()
@@ -30,7 +30,7 @@ def as_bytes(name: str, value: object) -> bytes:
 
 
 def byte_table(table: object) -> bytes:
-    """What ``map_bytes`` takes: one byte for each."""
+    """The argument of ``map_bytes``: one byte for each byte."""
     if not isinstance(table, bytes | bytearray | memoryview):
         refuse("map_bytes", "table", table, "256 bytes, as bytes.maketrans makes them")
     if len(table) != 256:
@@ -41,13 +41,13 @@ def byte_table(table: object) -> bytes:
 
 
 def bounds(low: int, high: int | None) -> None:
-    """ConstraintError for bounds of a repetition that make no sense."""
+    """Raise ConstraintError for invalid bounds of a repetition."""
     if low < 0 or (high is not None and high < low):
         raise ConstraintError(f"cannot repeat {low} to {high} times")
 
 
 def widest(*budgets: Budget | None) -> Budget | None:
-    """The field-wise maximum of those given: what something combined of several may cost."""
+    """The field-wise maximum of the given budgets: the budget of a combination."""
     given = [budget for budget in budgets if budget is not None]
     if not given:
         return None

@@ -1,11 +1,11 @@
-"""Texts before an end: what is left of texts when their last part is taken away.
+"""Right quotients: texts with a suffix removed.
 
-``before(whole, end)`` has the words w such that some word of ``end`` behind w makes a word of ``whole``: the right
-quotient. A state of the automaton of ``whole`` accepts then if it leads to an accepting one by a word of ``end``, so
-the automaton stays, and its accepting states change (Hopcroft and Ullman, 1979, section 3.2).
+``before(whole, end)`` has the words w such that some word of ``end`` after w gives a word of ``whole``. A state of the
+automaton of ``whole`` accepts if a word of ``end`` leads from it to an accepting state, so only the accepting states
+change (Hopcroft and Ullman, 1979, section 3.2).
 
-Cost: both automata are made; then states of one × states of the other × classes of bytes, for each byte of the
-longest of the shortest words that lead from a state to an end. Bounded by the budget.
+Cost: both automata are computed; then states of one × states of the other × byte classes, for each byte of the longest
+of the shortest words that lead from a state to an end. Bounded by the budget.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _MOST_PAIRS = 50_000_000
-"""Pairs of states and classes that are looked at in one round."""
+"""Maximum number of pairs of states and classes that are processed in one round."""
 
 
 def before(whole: Expr, end: Expr, budget: Budget | None = None) -> Expr:
-    """The words that some word of ``end`` makes words of ``whole``. Raises BudgetExceeded."""
+    """The right quotient of ``whole`` by ``end``. Raises BudgetExceeded."""
     bounds = budget or Budget()
     first, second = (make_tables(make_automaton(each, bounds)) for each in (whole, end))
     _, kinds = np.unique(

@@ -1,17 +1,17 @@
-"""Reversal of expressions, and replacement of bytes: rewritings that keep an expression's form.
+"""Reversal of expressions, and substitution of bytes; both keep the form of an expression.
 
-The idea: reversal passes through union, intersection, complement and repetition, and turns concatenations
-round, so most of an expression is reversed as it stands, at no cost and without determinizing anything. What
-is left are leaves that have a direction of their own: automata, recursions and scopes of look-behind. Each of
-those alone is made a deterministic automaton and reversed by OpenFst. Replacing bytes by others is the same: a
-permutation of bytes passes through everything, and what makes one byte of several passes through all but
-intersections, complements and what is told apart by being different; these are determinized, and so are automata.
-Rejected: determinizing the whole language, which fails on ``&`` and ``~`` of languages that are small as
-expressions and large as automata.
+Reversal commutes with union, intersection, complement and repetition, and reverses the order of concatenations, so most
+of an expression is reversed without determinization. What remains are leaves with a direction: automata, recursions and
+scopes of look-behind. Only those are determinized and reversed by OpenFst. Substitution of bytes is similar: a
+permutation of bytes commutes with everything; a map that merges bytes commutes with everything except intersections,
+complements and strings that must differ. These are determinized, and so are automata.
 
-Calls of rules stay as they are, so that the bodies of a grammar are rewritten one by one.
+Rejected: determinizing the whole language, which fails for ``&`` and ``~`` of languages that are small as expressions
+and large as automata.
 
-Cost: linear in the expression; exponential at worst in the states of such a leaf.
+Calls of rules are unchanged, so that the bodies of a grammar are transformed one by one.
+
+Cost: linear in the expression; exponential in the states of such a leaf in the worst case.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tokenfst.automata.openfst.fst import map_dfa, reverse_dfa
 from tokenfst.errors import AlgebraError
 
 Determinize = Callable[[Expr], Dfa]
-"""Makes the automaton of an expression without calls."""
+"""Determinizes an expression without calls."""
 
 _DIRECTED = (Op.MACHINE, Op.VARIABLE, Op.SCOPE, Op.WORDS, Op.SELECTION)
 _MERGED = (Op.MACHINE, Op.VARIABLE, Op.SCOPE, Op.SELECTION, Op.INTERSECT, Op.COMPLEMENT)
@@ -36,7 +36,7 @@ _DIFFERING = (Op.OPENED, Op.FRESH)
 
 
 def reverse(root: Expr, determinize: Determinize) -> Expr:
-    """The expression of the reversed words. AlgebraError for what has no reverse here."""
+    """The expression of the reversed words. Raises AlgebraError for parts that cannot be reversed."""
 
     def leaf(node: Expr) -> Expr | None:
         _refuse("reverse", node)
@@ -51,7 +51,7 @@ def reverse(root: Expr, determinize: Determinize) -> Expr:
 
 
 def map_bytes(root: Expr, table: bytes, determinize: Determinize) -> Expr:
-    """The expression of the words with each byte replaced as ``table`` says. AlgebraError as ``reverse``."""
+    """The expression of the words with each byte replaced by ``table``. Raises AlgebraError as ``reverse`` does."""
     permutes = len(set(table)) == 256
     whole = (Op.VARIABLE,) if permutes else _MERGED
 

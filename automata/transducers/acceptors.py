@@ -1,4 +1,6 @@
-"""Machines without weights, as machines of ``tokenfst.fst`` over the tropical semiring: automata over bytes, arcs."""
+"""Unweighted machines as machines of ``tokenfst.fst`` over the tropical semiring: from automata over bytes, and from
+arcs.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ from tokenfst.budget import Budget
 
 
 def acceptor_of(dfa: Dfa, byte_zero: int) -> VectorFst:
-    """The acceptor of an automaton, with tables that say which byte a label is."""
+    """The acceptor of an automaton, with symbol tables for its byte labels."""
     arcs = dfa_to_arcs(dfa, byte_zero)  # which refuses labels that no machine has
     table = byte_table(byte_zero)
     return machine_of(arcs, table, table)
 
 
 def byte_table(byte_zero: int) -> SymbolTable:
-    """The symbols of byte labels, byte 0 with the label ``byte_zero``."""
+    """The symbol table of byte labels; byte 0 has the label ``byte_zero``."""
     table = SymbolTable("bytes")
     filled_with_bytes(table, byte_zero)
     return table
@@ -31,7 +33,7 @@ def byte_table(byte_zero: int) -> SymbolTable:
 def machine_of(
     arcs: Arcs, inputs: SymbolTable | None = None, outputs: SymbolTable | None = None
 ) -> VectorFst:
-    """The machine of these arcs, every weight of it one. O(states + arcs)."""
+    """The machine with these arcs, all with weight One. O(states + arcs)."""
     kind = ARC_TYPES["standard"]
     finals = np.full(arcs.num_states, kind.core.zero(), np.float32)
     finals[arcs.final_states] = kind.core.one()

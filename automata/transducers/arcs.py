@@ -1,4 +1,4 @@
-"""Arcs, and what two machines must have in common."""
+"""``Arc``, and checks that machines have the same semiring and symbol tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tokenfst.errors import FstOpError
 
 
 class Arc:
-    """An arc: labels, a weight (a ``Weight``, a number or text), and the state it leads to."""
+    """An arc: labels, a weight (a ``Weight``, a number or text), and the target state."""
 
     __slots__ = ("ilabel", "nextstate", "olabel", "weight")
 
@@ -19,7 +19,7 @@ class Arc:
         self.ilabel, self.olabel, self.weight, self.nextstate = ilabel, olabel, weight, nextstate
 
     def copy(self) -> Arc:
-        """An arc of its own with the same parts."""
+        """An independent copy."""
         return Arc(self.ilabel, self.olabel, self.weight, self.nextstate)
 
     def _key(self) -> tuple[object, ...]:
@@ -35,7 +35,7 @@ class Arc:
 
 
 def require_same(call: str, *fsts: Any) -> ArcType:
-    """The semiring that all of them have; ``FstOpError`` where they differ."""
+    """The common semiring; raises ``FstOpError`` if they differ."""
     kinds = {each.kind.name for each in fsts}
     if len(kinds) > 1:
         raise FstOpError(
@@ -46,13 +46,13 @@ def require_same(call: str, *fsts: Any) -> ArcType:
 
 
 def require_same_tables(call: str, one: Any, other: Any) -> None:
-    """``FstOpError`` where both machines have tables for one side that differ."""
+    """Raise ``FstOpError`` if two machines have different symbol tables for the same side."""
     require_table(call, "input", one.input_symbols(), other.input_symbols())
     require_table(call, "output", one.output_symbols(), other.output_symbols())
 
 
 def require_table(call: str, what: str, one: SymbolTable | None, other: SymbolTable | None) -> None:
-    """``FstOpError`` where there are two tables and they differ: a label would stand for two symbols."""
+    """Raise ``FstOpError`` if there are two different tables: a label would stand for two symbols."""
     if one is not None and other is not None and one is not other and one != other:
         raise FstOpError(
             f"{call}: the {what} symbol tables {one.name()!r} and {other.name()!r} differ: relabel one machine with "

@@ -1,4 +1,6 @@
-"""Arguments that several operations take: budgets, tolerances, choices, thresholds of pruning, special labels."""
+"""Checks of arguments that several operations share: budgets, tolerances, choices, pruning thresholds, special
+labels.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError
 
 NO_STATE_ID = -1
-"""The state that is none: ``start`` of a machine without one."""
+"""The absent state: ``start`` of a machine without one."""
 NO_LABEL = -1
 WeightLike = Weight | str | float
 SHORTEST_DELTA = 1e-6
@@ -19,7 +21,7 @@ _DEFAULT = Budget()
 
 
 def limits(budget: Budget | None) -> Limits:
-    """A budget as the core takes it."""
+    """A budget in the core's form."""
     given = budget or _DEFAULT
     return given.states, given.bytes, given.seconds
 
@@ -32,32 +34,32 @@ def chosen(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def positive(name: str, value: float) -> float:
-    """A tolerance: more than 0."""
+    """A tolerance, which must be greater than 0."""
     if not value > 0 or value == float("inf"):
         raise FstArgError(f"{name} must be more than 0 and finite, not {value!r}")
     return value
 
 
 def kept(call: str, kind: ArcType, weight: WeightLike | None, nstate: int) -> tuple[float, int]:
-    """What pruning leaves, as the core takes it: a threshold (Zero: all paths) and a number of states (-1: all)."""
+    """Pruning limits in the core's form: a threshold (Zero: all paths) and a number of states (-1: all)."""
     if nstate < NO_STATE_ID:
         raise FstArgError(f"{call}: nstate is a number of states, or -1 for no limit: {nstate}")
     return (kind.core.zero() if weight is None else number(weight, kind, f"{call}: weight")), nstate
 
 
 QUEUE_TYPES = ("auto", "fifo", "lifo", "shortest", "state", "top")
-"""OpenFst's names. The order of work is chosen by the machine here, whatever is asked for; the result is the
-same."""
+"""OpenFst's names. The queue is chosen by the machine's properties here, whatever is given; the result is the same."""
 
 
 def special(
     phi_label: int, rho_label: int, sigma_label: int, match_type: str, rewrite_mode: str, phi_loop: bool,
     acceptor: Callable[[], bool],
 ) -> tuple[int, int, bool, bool, bool]:  # fmt: skip
-    """The special label of a composition as the core takes it: which, its label, whether both sides of its arcs are
-    written, whether a phi arc to its own state reads, and whether it is an output of the first machine.
+    """The special label of a composition in the core's form.
 
-    ``acceptor``: whether the machine that has it is one, asked for with ``rewrite_mode="auto"``.
+    Its kind, its label, whether it is written on both sides of its arcs, whether a phi loop consumes, and whether it is
+    an output of the first machine. ``acceptor``: whether the machine with the label is an acceptor, called for
+    ``rewrite_mode="auto"``.
     """
     by_output = chosen("compose: match_type", match_type, ("input", "output")) == "output"
     chosen("compose: rewrite_mode", rewrite_mode, ("auto", "always", "never"))

@@ -1,9 +1,9 @@
-"""Archives of machines under keys: OpenFst's FAR files of the types sttable, stlist and fst, both ways.
+"""FAR archives (machines under keys): reading and writing of OpenFst's types sttable, stlist and fst.
 
-fst: a file of one machine, whose key is the file's name. stlist: a key and a machine one after the other, an empty key
-at the end. sttable: the same, then the number of entries, the place of each, and the number once more. Keys ascend in
-both. A machine stands there as in a file of its own. An archive is read as a whole; a machine is decoded when it is
-asked for. Linear; finding a key is O(log entries).
+fst: a file with one machine, whose key is the file's name. stlist: alternating keys and machines, with an empty key at
+the end. sttable: the same, followed by the number of entries, the offset of each, and the number again. Keys are
+ascending in both. A machine is stored as in a separate file. An archive is read as a whole; a machine is decoded on
+access. Linear; finding a key is O(log entries).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _TYPES = ("default", "sttable", "stlist", "fst")
 class FarReader:
     """The machines of one or more archives in the order of their keys, under pywrapfst's names.
 
-    It stands at an entry: ``get_key``, ``get_fst``, ``next``, ``done``, ``reset``, ``find``; or is iterated.
-    ``FstIOError`` says what is wrong with a file.
+    It has a current entry (``get_key``, ``get_fst``, ``next``, ``done``, ``reset``, ``find``) and can be iterated.
+    Raises ``FstIOError`` for an invalid file.
     """
 
     def __init__(self, entries: list[tuple[str, bytes]], far_type: str, budget: Budget | None) -> None:
@@ -45,7 +45,7 @@ class FarReader:
 
     @classmethod
     def open(cls, *sources: str | os.PathLike[str], budget: Budget | None = None) -> FarReader:
-        """The archives in files."""
+        """Open the archives in files."""
         if not sources:
             raise FstArgError("FarReader.open: there is no file")
         entries, types, arcs = list[tuple[str, bytes]](), set[str](), set[str]()
@@ -71,33 +71,33 @@ class FarReader:
         return _arc_type(self._entries[0][1]) if self._entries else "standard"
 
     def done(self) -> bool:
-        """Whether it stands behind the last entry."""
+        """Whether there is no current entry: the last one was passed."""
         return self._at >= len(self._entries)
 
     def error(self) -> bool:
-        """Never: what is wrong with a file is an exception."""
+        """Always False: errors are exceptions."""
         return False
 
     def reset(self) -> None:
-        """Back to the first entry."""
+        """Return to the first entry."""
         self._at = 0
 
     def next(self) -> None:
-        """On to the next entry."""
+        """Advance to the next entry."""
         self._at += 1
 
     @checked
     def find(self, key: str) -> bool:
-        """To the entry of a key, or to the first behind where it would be; whether it is there."""
+        """Go to the entry of a key, or else to the next larger key; returns whether the key exists."""
         self._at = bisect.bisect_left(self._entries, key.encode(), key=lambda entry: entry[0].encode())
         return not self.done() and self._entries[self._at][0] == key
 
     def get_key(self) -> str:
-        """The key of the entry."""
+        """The key of the current entry."""
         return self._entry()[0]
 
     def get_fst(self) -> VectorFst:
-        """The machine of the entry. ``FstIOError``."""
+        """The machine of the current entry. Raises ``FstIOError``."""
         key, data = self._entry()
         try:
             return from_bytes(data, budget=self._budget)
@@ -121,8 +121,10 @@ class FarReader:
 
 
 class FarWriter:
-    """An archive that is being written, under pywrapfst's names. The file is there once ``close`` was called or the
-    ``with`` block ends without an error."""
+    """An archive that is being written, under pywrapfst's names.
+
+    The file exists after ``close``, or after a ``with`` block that ends without an error.
+    """
 
     def __init__(self, source: str | os.PathLike[str], arc_type: str, far_type: str) -> None:
         self._kind = arc_type_named(arc_type)
@@ -136,7 +138,7 @@ class FarWriter:
     def create(
         cls, source: str | os.PathLike[str], arc_type: str = "standard", far_type: str = "default"
     ) -> FarWriter:
-        """An archive for machines of one arc type; "default" is "sttable", "fst" has room for one machine."""
+        """An archive for machines of one arc type; "default" is "sttable", and "fst" holds one machine."""
         return cls(source, arc_type, far_type)
 
     def far_type(self) -> str:
@@ -148,12 +150,14 @@ class FarWriter:
         return self._kind.name
 
     def error(self) -> bool:
-        """Never: what goes wrong is an exception."""
+        """Always False: errors are exceptions."""
         return False
 
     @checked
     def add(self, key: str, fst: VectorFst) -> None:
-        """One more machine. Keys must ascend, by their bytes. ``FstArgError``; ``FstOpError`` for another arc type."""
+        """Add a machine. Keys must be ascending in byte order. Raises ``FstArgError``; ``FstOpError`` for another arc
+        type.
+        """
         if self._path is None:
             raise FstOpError("the archive is closed")
         if not key or key.encode() < self._last.encode():

@@ -1,5 +1,6 @@
-"""OpenFst's binary files both ways, vector and const type, and pynini's objects, which cross as such files in
-memory."""
+"""OpenFst's binary files, vector and const type, in both directions, and conversion of pynini's objects through
+them.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ _STRUCTURED = (
     "_^",
     "reverse_",
 )
-"""What the names of arc types have in them whose weights are pairs, strings or tuples."""
+"""Parts of the names of arc types whose weights are pairs, strings or tuples."""
 
 
 @checked
 def read(source: str | os.PathLike[str], *, budget: Budget | None = None) -> VectorFst:
-    """The machine in an OpenFst file, of type vector or const, over any semiring that there is here.
+    """The machine in an OpenFst file, of type vector or const, over any supported semiring.
 
-    ``FstIOError`` says what is wrong with the file; ``OSError``; ``BudgetExceeded``. Linear.
+    Raises ``FstIOError`` for an invalid file, ``OSError``, ``BudgetExceeded``. Linear.
     """
     try:
         return from_bytes(Path(source).read_bytes(), budget=budget)
@@ -74,7 +75,7 @@ def from_bytes(data: bytes, *, budget: Budget | None = None) -> VectorFst:
 
 
 def numeric(name: str) -> ArcType:
-    """The arc type of a file. ``FstIOError`` for one that there is not here."""
+    """The arc type of a file. Raises ``FstIOError`` if it is not supported."""
     if name in ARC_TYPES:
         return ARC_TYPES[name]
     known = ", ".join(ARC_TYPES)
@@ -122,7 +123,7 @@ def write(
     fst: VectorFst, source: str | os.PathLike[str], fst_type: Literal["vector", "const"] = "vector", *,
     budget: Budget | None = None,
 ) -> None:  # fmt: skip
-    """Write an OpenFst file, which OpenFst's own programs read for the arc types that they have."""
+    """Write an OpenFst file, which OpenFst's own programs can read if they support its arc type."""
     Path(source).write_bytes(to_bytes(fst, fst_type, budget=budget))
 
 
@@ -134,7 +135,9 @@ def _text(value: str) -> bytes:
 
 
 def from_pynini(fst: Any, *, budget: Budget | None = None) -> VectorFst:
-    """A machine of pynini or pywrapfst, with its weights and tables. ``FstArgError`` for anything else."""
+    """The machine of a pynini or pywrapfst object, with its weights and tables. Raises ``FstArgError`` for anything
+    else.
+    """
     if not callable(getattr(fst, "write_to_string", None)):
         raise FstArgError(f"from_pynini: a machine of pynini or pywrapfst is due, not a {type(fst).__name__}")
     return from_bytes(bytes(fst.write_to_string()), budget=budget)
@@ -142,8 +145,10 @@ def from_pynini(fst: Any, *, budget: Budget | None = None) -> VectorFst:
 
 @checked
 def to_pynini(fst: VectorFst, *, budget: Budget | None = None) -> Any:
-    """The machine as a ``pynini.Fst``. ``MissingDependencyError`` without pynini; ``FstArgError`` for
-    semirings that it lacks."""
+    """The machine as a ``pynini.Fst``.
+
+    Raises ``MissingDependencyError`` without pynini; ``FstArgError`` for semirings that pynini does not support.
+    """
     pynini = require_pynini()
     if fst.arc_type() not in ("standard", "log", "log64"):
         raise FstArgError(
@@ -154,7 +159,7 @@ def to_pynini(fst: VectorFst, *, budget: Budget | None = None) -> Any:
 
 @checked
 def table_of(table: Any) -> SymbolTable:
-    """A symbol table of pynini or pywrapfst as one of ours."""
+    """A symbol table of pynini or pywrapfst as a ``SymbolTable``."""
     if isinstance(table, SymbolTable):
         return table
     if not callable(getattr(table, "write_to_string", None)):

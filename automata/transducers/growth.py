@@ -1,4 +1,4 @@
-"""What a machine may cost that is made in Python, state by state (convention 8)."""
+"""``Growth``: budget checks for machines that are built in Python, state by state (convention 8)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ _ARC_BYTES, _STATE_BYTES = 32, 64
 
 
 class Growth:
-    """The budget of one construction: ``grown`` looks at what was made so far."""
+    """The budget of one construction: ``grown`` checks the result so far."""
 
     def __init__(self, budget: Budget | None, what: str) -> None:
         self._budget, self._what = budget or Budget(), what
         self._deadline = Deadline(self._budget, what)
 
     def grown(self, made: VectorFst, work: int = 4) -> None:
-        """``BudgetExceeded`` where a machine has too many states or arcs, or the seconds are over. ``work``:
-        microseconds since the last time, about."""
+        """Raise ``BudgetExceeded`` if a machine has too many states or arcs, or if the time is over.
+
+        ``work``: approximate microseconds since the last check.
+        """
         states = made.num_states()
         self.states(states)
         if made.num_arcs() * _ARC_BYTES + states * _STATE_BYTES > self._budget.bytes:
@@ -27,6 +29,6 @@ class Growth:
         self._deadline.tick(work)
 
     def states(self, count: int) -> None:
-        """``BudgetExceeded`` for more states than there may be."""
+        """Raise ``BudgetExceeded`` for more states than the limit."""
         if count > self._budget.states:
             raise BudgetExceeded("states", self._budget.states, self._what)

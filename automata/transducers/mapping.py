@@ -1,5 +1,4 @@
-"""Changes arc by arc: ``arcmap``, ``statemap``, labels and weights encoded as one label, other labels. All on
-arrays, linear."""
+"""Operations arc by arc: ``arcmap``, ``statemap``, encoding, relabelling. All work on arrays in linear time."""
 
 from __future__ import annotations
 
@@ -24,14 +23,14 @@ _MAP_TYPES = (
     "times", "to_log", "to_log64", "to_std",
 )  # fmt: skip
 _COSTS = ("standard", "tropical64", "log", "log64")
-"""Arc types whose weights are negative logarithms, and are the same numbers in each other."""
+"""Arc types whose weights are negative logarithms, so that conversion keeps the numbers."""
 
 
 def rebuilt(
     fst: VectorFst, *, arc_type: str | None = None, finals: Any = None, ilabels: Any = None, olabels: Any = None,
     weights: Any = None, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The machine with other weights, labels or another semiring."""
+    """The machine with other weights, other labels or another semiring."""
     kind = arc_type_named(arc_type or fst.arc_type())
     parts = fst.arrays()
     finals = parts[0] if finals is None else finals
@@ -52,7 +51,9 @@ def arcmap(
     ifst: VectorFst, delta: float = DELTA, map_type: str = "identity", power: float = 1.0,
     weight: Weight | str | float | None = None, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """Every arc and final weight changed: labels dropped, weights mapped, another semiring, as ``map_type`` says."""
+    """The machine with every arc and final weight mapped, as ``map_type`` says: labels dropped, weights mapped, another
+    semiring.
+    """
     chosen("arcmap: map_type", map_type, _MAP_TYPES)
     if map_type in ("to_std", "to_log", "to_log64"):
         return _to(ifst, {"to_std": "standard"}.get(map_type, map_type.removeprefix("to_")), budget)
@@ -117,11 +118,11 @@ def _to(fst: VectorFst, arc_type: str, budget: Budget | None) -> VectorFst:
 
 @checked
 def convert(ifst: VectorFst, arc_type: str, *, budget: Budget | None = None) -> VectorFst:
-    """The machine over another semiring: costs stay the numbers that they are, probabilities become their negative
-    logarithms and the other way round; of "boolean" only what is Zero counts. ``FstOpError`` from and to
-    min-max, but for "boolean".
+    """The machine over another semiring.
 
-    ``FstBadWeightError`` where a float32 cannot hold a weight.
+    Costs keep their numbers; probabilities become negative logarithms and vice versa; for "boolean" only Zero or not
+    Zero matters. Raises ``FstOpError`` from and to min-max, except for "boolean"; ``FstBadWeightError`` if float32
+    cannot represent a weight.
     """
     new = arc_type_named(arc_type)
     if arc_type == ifst.arc_type():
@@ -177,9 +178,11 @@ def _superfinal(fst: VectorFst, budget: Budget | None) -> VectorFst:
 
 @checked
 def statemap(ifst: VectorFst, map_type: str, *, budget: Budget | None = None) -> VectorFst:
-    """The arcs of each state merged. "arc_sum": those with the same labels and target as one, with the sum of their
-    weights; "arc_unique": those that are wholly the same as one; "identity": none. They come out sorted by (input,
-    output, target)."""
+    """The machine with the arcs of each state merged.
+
+    "arc_sum": arcs with the same labels and target become one, with the sum of their weights; "arc_unique": identical
+    arcs become one; "identity": unchanged. The result is sorted by (input, output, target).
+    """
     chosen("statemap: map_type", map_type, ("identity", "arc_sum", "arc_unique"))
     if map_type == "identity":
         return ifst.copy()
@@ -210,10 +213,10 @@ def statemap(ifst: VectorFst, map_type: str, *, budget: Budget | None = None) ->
 
 
 class EncodeMapper:
-    """Makes (input, output), (input, weight) or all three one label, and takes such labels apart again.
+    """An encoding of (input, output), (input, weight) or all three as one label, and its inverse.
 
-    A table of what was encoded grows with each machine; label k stands for entry k - 1. Final weights become
-    arcs to a new state where weights are encoded. Epsilon arcs of weight One keep label 0.
+    The table grows with each machine; label k is entry k - 1. If weights are encoded, final weights become arcs to a
+    new state. Epsilon arcs of weight One keep label 0.
     """
 
     @checked
@@ -226,11 +229,11 @@ class EncodeMapper:
         self._tables: tuple[SymbolTable | None, SymbolTable | None] = None, None
 
     def arc_type(self) -> str:
-        """The arc type of what is encoded."""
+        """The arc type of the encoded machines."""
         return self._kind.name
 
     def weight_type(self) -> str:
-        """Its semiring."""
+        """The name of their semiring."""
         return self._kind.weight_type
 
     def _check(self, call: str, fst: VectorFst) -> None:
@@ -240,7 +243,7 @@ class EncodeMapper:
             )
 
     def encoded(self, fst: VectorFst, budget: Budget | None = None) -> VectorFst:
-        """What ``VectorFst.encode`` makes of a machine."""
+        """The result of ``VectorFst.encode``."""
         self._check("encode", fst)
         one, zero = self._kind.core.one(), self._kind.core.zero()
         self._tables = fst.tables
@@ -287,7 +290,7 @@ class EncodeMapper:
         return labels[inverse].astype(np.int32)
 
     def decoded(self, fst: VectorFst, budget: Budget | None = None) -> VectorFst:
-        """What ``VectorFst.decode`` makes of a machine. ``FstOpError`` for labels that were never encoded."""
+        """The result of ``VectorFst.decode``. Raises ``FstOpError`` for labels that were never encoded."""
         self._check("decode", fst)
         entries = list(self._codes)
         _, _, ilabels, olabels, weights, _ = fst.arrays()
@@ -310,13 +313,13 @@ class EncodeMapper:
 
 @checked
 def encode(ifst: VectorFst, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
-    """The machine with labels and weights as one label."""
+    """The machine with labels and weights encoded as one label."""
     return mapper.encoded(ifst, budget)
 
 
 @checked
 def decode(ifst: VectorFst, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
-    """The labels and weights that ``mapper`` made one label."""
+    """The machine with the labels and weights that ``mapper`` encoded."""
     return mapper.decoded(ifst, budget)
 
 
@@ -326,7 +329,7 @@ def decode(ifst: VectorFst, mapper: EncodeMapper, *, budget: Budget | None = Non
 def relabelled(
     fst: VectorFst, ipairs: Iterable[Any] | None, opairs: Iterable[Any] | None, budget: Budget | None = None
 ) -> VectorFst:
-    """What ``VectorFst.relabel_pairs`` makes of a machine."""
+    """The result of ``VectorFst.relabel_pairs``."""
     if ipairs is None and opairs is None:
         raise FstArgError("relabel_pairs: neither ipairs nor opairs is given")
     _, _, ilabels, olabels, _, _ = fst.arrays()

@@ -1,4 +1,4 @@
-"""A transducer as a picture: the text that OpenFst's ``fstdraw`` writes for Graphviz, to the letter."""
+"""Pictures of transducers: Graphviz text that is identical to that of OpenFst's ``fstdraw``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def drawn(
     vertical: bool, ranksep: float, nodesep: float, fontsize: int, precision: int, float_format: str,
     show_weight_one: bool, max_states: int,
 ) -> Drawing:  # fmt: skip
-    """What ``VectorFst.draw`` shows. Linear."""
+    """The picture of ``VectorFst.draw``. Linear."""
     chosen("draw: float_format", float_format, ("e", "f", "g"))
     if precision < 0 or precision > 40:
         raise FstArgError(f"draw: precision is a number of digits from 0 to 40: {precision}")

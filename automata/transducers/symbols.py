@@ -1,4 +1,4 @@
-"""Symbol tables: which text a label stands for, in OpenFst's binary and text files."""
+"""``SymbolTable``: the symbols of labels, and OpenFst's binary and text files of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tokenfst.automata.openfst.headers import SYMBOLS_MAGIC, Cursor
 from tokenfst.errors import FstArgError, FstIOError
 
 NO_SYMBOL = -1
-"""The label of a symbol that is not there."""
+"""The label of a symbol that is not in the table."""
 
 
 class SymbolTable:
-    """Symbols and their labels, each once. Kept in the order in which they were added."""
+    """A bijection between symbols and labels, in insertion order."""
 
     def __init__(self, name: str = "<unspecified>") -> None:
         self._name = name
@@ -26,9 +26,9 @@ class SymbolTable:
 
     @checked
     def add_symbol(self, symbol: str, key: int = NO_SYMBOL) -> int:
-        """The label of ``symbol``: the one that it has, else ``key``, else the next that is free.
+        """Add ``symbol`` and return its label: its existing one, else ``key``, else the next free one.
 
-        ``FstArgError`` where ``key`` stands for another symbol.
+        Raises ``FstArgError`` if ``key`` belongs to another symbol.
         """
         if symbol in self._labels:
             return self._labels[symbol]
@@ -43,13 +43,13 @@ class SymbolTable:
         return key
 
     def add_table(self, other: SymbolTable) -> None:
-        """All symbols of another table, with labels of their own here."""
+        """Add all symbols of another table, with new labels."""
         for symbol in other._labels:
             self.add_symbol(symbol)
 
     @checked
     def find(self, key: int | str) -> str | int:
-        """The symbol of a label ("" if there is none), or the label of a symbol (-1)."""
+        """The symbol of a label ("" if there is none), or the label of a symbol (-1 if there is none)."""
         return self._labels.get(key, NO_SYMBOL) if isinstance(key, str) else self._symbols.get(key, "")
 
     @checked
@@ -58,11 +58,11 @@ class SymbolTable:
         return key in self._labels if isinstance(key, str) else key in self._symbols
 
     def available_key(self) -> int:
-        """The next label that is free."""
+        """The next free label."""
         return self._next
 
     def num_symbols(self) -> int:
-        """How many symbols there are."""
+        """The number of symbols."""
         return len(self._labels)
 
     def name(self) -> str:
@@ -70,11 +70,11 @@ class SymbolTable:
         return self._name
 
     def set_name(self, name: str) -> None:
-        """Give it another name."""
+        """Rename the table."""
         self._name = name
 
     def copy(self) -> SymbolTable:
-        """A table of its own with the same symbols."""
+        """An independent copy."""
         made = SymbolTable(self._name)
         made._labels, made._symbols, made._next = dict(self._labels), dict(self._symbols), self._next
         return made
@@ -96,7 +96,7 @@ class SymbolTable:
     # --- files ----------------------------------------------------------------------------------------
 
     def write_to_string(self) -> bytes:
-        """The table as OpenFst writes it."""
+        """The table in OpenFst's binary format."""
         parts = [SYMBOLS_MAGIC, _text(self._name), struct.pack("<qq", self._next, len(self))]
         for key, symbol in self:
             parts += [_text(symbol), struct.pack("<q", key)]
@@ -105,11 +105,11 @@ class SymbolTable:
     @classmethod
     @checked
     def read_from_string(cls, data: bytes) -> SymbolTable:
-        """The table in the bytes of a file. ``FstIOError`` where there is none."""
+        """The table in the bytes of a file. Raises ``FstIOError`` if they are invalid."""
         return _read(Cursor(data), cls)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Into a file, as OpenFst does."""
+        """Write a file in OpenFst's binary format."""
         Path(path).write_bytes(self.write_to_string())
 
     @classmethod
@@ -120,7 +120,7 @@ class SymbolTable:
 
     @checked
     def write_text(self, path: str | os.PathLike[str]) -> None:
-        """Into a text file, a symbol and its label a line."""
+        """Write a text file, with one symbol and its label on each line."""
         for _, symbol in self:
             if len(symbol.split()) != 1:
                 raise FstIOError(f"write_text: the symbol {symbol!r} is empty or has white space in it")
@@ -129,7 +129,7 @@ class SymbolTable:
     @classmethod
     @checked
     def read_text(cls, path: str | os.PathLike[str]) -> SymbolTable:
-        """The table in a text file. ``FstIOError`` names the line of what cannot be read."""
+        """Read a text file. Raises ``FstIOError``, which names the faulty line."""
         made = cls(os.fspath(path))
         try:
             lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -148,7 +148,7 @@ class SymbolTable:
 
 
 def read_symbols(cursor: Cursor) -> SymbolTable:
-    """The table at a place of a file."""
+    """The table at a position of a file."""
     return _read(cursor, SymbolTable)
 
 

@@ -1,5 +1,8 @@
-"""AT&T's text: an arc a line, ``source target input [output] [weight]``, and ``state [weight]`` for what
-accepts. The first state that is named is the start."""
+"""AT&T text format: an arc on each line, ``source target input [output] [weight]``, and ``state [weight]`` for a final
+state.
+
+The first state that is named is the start.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ def print_fst(
     ssymbols: SymbolTable | None = None, acceptor: bool = False, show_weight_one: bool = False,
     missing_sym: str = "",
 ) -> str:  # fmt: skip
-    """The text of a machine. Weights are written so that they read back as they are.
+    """The text of a machine. Weights are written so that reading restores them exactly.
 
-    ``FstIOError`` for a label that a table lacks, unless ``missing_sym`` stands for it.
+    Raises ``FstIOError`` for a label that is missing in a table, unless ``missing_sym`` is given.
     """
     tables = isymbols or fst.input_symbols(), osymbols or fst.output_symbols()
     one, zero, dtype = fst.kind.core.one(), fst.kind.core.zero(), fst.kind.dtype
@@ -58,8 +61,7 @@ def print_fst(
 
 
 class Compiler:
-    """A machine from AT&T text, which is written to it as to a file: ``compiler.write(text)``,
-    ``compiler.compile()``."""
+    """A compiler for AT&T text, used like a file: ``compiler.write(text)``, then ``compiler.compile()``."""
 
     @checked
     def __init__(
@@ -77,12 +79,14 @@ class Compiler:
 
     @checked
     def write(self, expression: str) -> None:
-        """More text."""
+        """Append text."""
         self._parts.append(expression)
 
     @checked
     def compile(self, *, budget: Budget | None = None) -> VectorFst:
-        """The machine of all that was written; what comes next is another one. ``FstIOError`` names the line."""
+        """The machine of the text so far; the text is then cleared. Raises ``FstIOError``, which names the
+        faulty line.
+        """
         made = VectorFst(self._made.arc_type())
         text, self._parts = "".join(self._parts), []
         places: dict[int, int] = {}

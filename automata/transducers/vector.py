@@ -1,4 +1,4 @@
-"""A transducer: states, arcs, weights, symbol tables; and what OpenFst does to one in place."""
+"""``VectorFst``: a mutable weighted transducer with symbol tables, and OpenFst's in-place operations."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class VectorFst:
     def of_core(
         cls, kind: ArcType, core: Any, tables: tuple[SymbolTable | None, SymbolTable | None] = (None, None)
     ) -> VectorFst:
-        """A machine around an object of the core."""
+        """A machine that wraps an object of the core."""
         made = cls(kind.name)
         made.core = core
         return made.set_tables(tables)
 
     @property
     def kind(self) -> ArcType:
-        """The arc type with all that belongs to it."""
+        """The arc type with its properties."""
         return self._kind
 
     @property
@@ -61,7 +61,7 @@ class VectorFst:
         return self._isymbols, self._osymbols
 
     def set_tables(self, tables: tuple[SymbolTable | None, SymbolTable | None]) -> VectorFst:
-        """Both symbol tables, shared."""
+        """Set both symbol tables, shared."""
         self._isymbols, self._osymbols = tables
         return self
 
@@ -84,15 +84,15 @@ class VectorFst:
         return "vector"
 
     def start(self) -> int:
-        """The start, or -1."""
+        """The start state, or -1."""
         return int(self.core.start())
 
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return int(self.core.num_states())
 
     def num_arcs(self, state: int | None = None) -> int:
-        """How many arcs leave a state, or (without one) there are in all."""
+        """The number of arcs of a state, or without one of all states."""
         return int(self.core.total_arcs() if state is None else self.core.num_arcs(state))
 
     def states(self) -> range:
@@ -100,29 +100,30 @@ class VectorFst:
         return range(self.num_states())
 
     def arcs(self, state: int) -> Iterator[Arc]:
-        """The arcs that leave a state."""
+        """The outgoing arcs of a state."""
         kind = self._kind
         return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in self.core.arcs(state))
 
     def final(self, state: int) -> Weight:
-        """The final weight of a state: Zero where it does not accept."""
+        """The final weight of a state: Zero if it is not final."""
         return Weight.of(self._kind, self.core.final(state))
 
     def num_input_epsilons(self, state: int) -> int:
-        """How many arcs of a state read nothing."""
+        """The number of arcs of a state with an epsilon input."""
         return sum(arc[0] == 0 for arc in self.core.arcs(state))
 
     def num_output_epsilons(self, state: int) -> int:
-        """How many arcs of a state write nothing."""
+        """The number of arcs of a state with an epsilon output."""
         return sum(arc[1] == 0 for arc in self.core.arcs(state))
 
     def properties(self, mask: int, test: bool = True) -> int:
-        """OpenFst's property bits under ``mask``. All are looked up, with ``test`` or without. Linear."""
+        """OpenFst's property bits under ``mask``. All are computed, whatever ``test`` is. Linear."""
         return int(self.core.properties(limits(Budget.unlimited()))) & mask
 
     def verify(self) -> bool:
-        """Whether all weights are members of the semiring; a product may outgrow float32 and be none. States and labels
-        are checked where they come in."""
+        """Whether all weights are members of the semiring; a product may overflow float32. States and labels are
+        checked on input.
+        """
         finals, weights = self.arrays()[0], self.arrays()[4]
         values = np.concatenate([finals, weights]).astype(np.float64)
         if self.arc_type() in ("real", "real64"):
@@ -130,12 +131,13 @@ class VectorFst:
         return not np.isnan(values).any()
 
     def arrays(self) -> tuple[Any, ...]:
-        """The machine as numpy arrays: final weights and numbers of arcs by state; input labels, output
-        labels, weights, next states by arc."""
+        """The machine as numpy arrays: final weights and numbers of arcs by state; input labels, output labels,
+        weights, and target states by arc.
+        """
         return tuple(self.core.arrays())
 
     def copy(self) -> VectorFst:
-        """A machine of its own; nothing is copied until one of both is changed."""
+        """An independent copy; data are copied only when one of them is changed."""
         tables = tuple(None if table is None else table.copy() for table in self.tables)
         return VectorFst.of_core(self._kind, self.core.copy(), tables)  # type: ignore[arg-type]
 
@@ -148,12 +150,12 @@ class VectorFst:
     # --- changing it ----------------------------------------------------------------------------------
 
     def add_state(self) -> int:
-        """One more state; its number."""
+        """Add a state and return its number."""
         return int(self.core.add_state())
 
     @checked
     def add_states(self, n: int) -> VectorFst:
-        """``n`` more states."""
+        """Add ``n`` states."""
         if n < 0:
             raise FstArgError(f"add_states: n must not be negative: {n}")
         for _ in range(n):
@@ -161,8 +163,7 @@ class VectorFst:
         return self
 
     def add_arc(self, state: int, arc: Arc) -> VectorFst:
-        """One more arc from a state. The state it leads to must be there. ``FstIndexError``,
-        ``FstBadWeightError``."""
+        """Add an arc to a state. Its target state must exist. Raises ``FstIndexError``, ``FstBadWeightError``."""
         if not isinstance(arc, Arc):
             raise FstArgError(f"add_arc: arc must be an Arc, not a {type(arc).__name__}")
         weight = arc.weight
@@ -172,19 +173,19 @@ class VectorFst:
         return self
 
     def set_start(self, state: int) -> VectorFst:
-        """Begin at a state."""
+        """Set the start state."""
         self.core.set_start(state)
         return self
 
     def set_final(self, state: int, weight: WeightLike | None = None) -> VectorFst:
-        """Let a state accept with a weight (One if not given)."""
+        """Set the final weight of a state (One by default)."""
         value = self._kind.core.one() if weight is None else number(weight, self._kind, "a final weight")
         self.core.set_final(state, value)
         return self
 
     @checked
     def delete_arcs(self, state: int, n: int | None = None) -> VectorFst:
-        """Without the arcs of a state, or its last ``n``."""
+        """Delete the arcs of a state, or its last ``n``."""
         if n is not None and n < 0:
             raise FstArgError(f"delete_arcs: n must not be negative: {n}")
         self.core.clear_arcs(state, self.core.num_arcs(state) if n is None else n)
@@ -192,7 +193,7 @@ class VectorFst:
 
     @checked
     def delete_states(self, states: Iterable[int] | None = None) -> VectorFst:
-        """Without some states and the arcs to them, or without any. The others keep their order."""
+        """Delete some states and the arcs to them, or all states. The others keep their order."""
         if states is None:
             self.core = self._kind.core()
             return self
@@ -214,12 +215,12 @@ class VectorFst:
         return self
 
     def reserve_states(self, n: int) -> VectorFst:
-        """Room for states to come."""
+        """Reserve memory for states."""
         self.core.reserve(n, 0)
         return self
 
     def reserve_arcs(self, state: int, n: int) -> VectorFst:
-        """Nothing: arcs of all states lie in one array."""
+        """Does nothing: the arcs of all states share one array."""
         return self
 
     def input_symbols(self) -> SymbolTable | None:
@@ -232,13 +233,13 @@ class VectorFst:
 
     @checked
     def set_input_symbols(self, table: SymbolTable | None) -> VectorFst:
-        """Give input labels a table (a copy of it), or none."""
+        """Set the table of input labels (a copy), or remove it."""
         self._isymbols = None if table is None else table.copy()
         return self
 
     @checked
     def set_output_symbols(self, table: SymbolTable | None) -> VectorFst:
-        """Give output labels a table (a copy of it), or none."""
+        """Set the table of output labels (a copy), or remove it."""
         self._osymbols = None if table is None else table.copy()
         return self
 
@@ -253,14 +254,14 @@ class VectorFst:
 
     @checked
     def closure(self, closure_type: str = "star", *, budget: Budget | None = None) -> VectorFst:
-        """Any number of times: "star", or at least once: "plus"."""
+        """Make the Kleene closure: "star" (any number of times) or "plus" (at least once)."""
         plus = chosen("closure: closure_type", closure_type, ("star", "plus")) == "plus"
         self.core = self.core.closure(plus, limits(budget))
         return self
 
     @checked
     def concat(self, fst2: VectorFst, *, budget: Budget | None = None) -> VectorFst:
-        """This one, then the other."""
+        """Append another machine."""
         require_same("concat", self, fst2)
         require_same_tables("concat", self, fst2)
         self.core = self.core.concat(fst2.core, limits(budget))
@@ -268,7 +269,7 @@ class VectorFst:
 
     @checked
     def union(self, *fsts2: VectorFst, budget: Budget | None = None) -> VectorFst:
-        """This one or one of the others."""
+        """Add other machines as alternatives."""
         core = self.core
         for other in fsts2:
             require_same("union", self, other)
@@ -279,26 +280,26 @@ class VectorFst:
 
     @checked
     def connect(self, *, budget: Budget | None = None) -> VectorFst:
-        """Without states on no path from the start to acceptance."""
+        """Delete states that are not on a path from the start to a final state."""
         self.core = self.core.connect(limits(budget))
         return self
 
     @checked
     def topsort(self, *, budget: Budget | None = None) -> VectorFst:
-        """In topological order; a machine with cycles stays as it is."""
+        """Sort the states topologically; a cyclic machine is unchanged."""
         self.core, _ = self.core.topsort(limits(budget))
         return self
 
     @checked
     def invert(self, *, budget: Budget | None = None) -> VectorFst:
-        """Exchange input and output."""
+        """Exchange input and output labels."""
         self.core = self.core.relabelled(0, limits(budget))
         self._isymbols, self._osymbols = self._osymbols, self._isymbols
         return self
 
     @checked
     def project(self, project_type: str, *, budget: Budget | None = None) -> VectorFst:
-        """The acceptor of one side: "input" or "output"."""
+        """Make the acceptor of one side: "input" or "output"."""
         side = chosen("project: project_type", project_type, ("input", "output"))
         self.core = self.core.relabelled(1 if side == "input" else 2, limits(budget))
         table = self._isymbols if side == "input" else self._osymbols
@@ -309,9 +310,11 @@ class VectorFst:
     def minimize(
         self, delta: float = SHORTEST_DELTA, allow_nondet: bool = False, *, budget: Budget | None = None
     ) -> VectorFst:
-        """As few states as a deterministic machine can have; ``FstOpError`` for others, unless
-        ``allow_nondet``. Weights that differ by less than ``delta`` count as equal, so that the weight of a path may
-        move by ``delta`` for each of its arcs."""
+        """Minimize a deterministic machine. Raises ``FstOpError`` for others, unless ``allow_nondet``.
+
+        Weights that differ by less than ``delta`` count as equal, so the weight of a path may change by ``delta`` for
+        each of its arcs.
+        """
         self.core = self.core.minimize(positive("minimize: delta", delta), allow_nondet, limits(budget))
         return self
 
@@ -320,8 +323,10 @@ class VectorFst:
         self, delta: float = DELTA, nstate: int = NO_STATE_ID, weight: Weight | str | float | None = None,
         *, budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Without what lies on no path as good as the best one times ``weight``, and (``nstate``) with that many states
-        at most: those on the best paths."""
+        """Delete states and arcs that are on no path as good as the best one times ``weight``.
+
+        ``nstate``: keep at most this number of states, those on the best paths.
+        """
         threshold = kept("prune", self._kind, weight, nstate)
         if weight is not None or nstate != NO_STATE_ID:
             self.core = self.core.prune(*threshold, limits(budget))
@@ -332,7 +337,7 @@ class VectorFst:
         self, delta: float = SHORTEST_DELTA, remove_total_weight: bool = False,
         reweight_type: str = "to_initial", *, budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Move weights towards the start ("to_initial") or towards acceptance ("to_final")."""
+        """Push weights towards the start ("to_initial") or towards the final states ("to_final")."""
         to_final = chosen("push: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
         delta = positive("push: delta", delta)
         self.core = self.core.push(True, False, to_final, remove_total_weight, False, delta, limits(budget))
@@ -342,7 +347,7 @@ class VectorFst:
     def reweight(
         self, potentials: Iterable[Any], reweight_type: str = "to_initial", *, budget: Budget | None = None
     ) -> VectorFst:
-        """Move weights by a potential for each state, such as ``shortestdistance`` gives."""
+        """Reweight by a potential for each state, such as the result of ``shortestdistance``."""
         to_final = chosen("reweight: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
         values = [number(each, self._kind, f"reweight: potential {at}") for at, each in enumerate(potentials)]
         self.core = self.core.reweight(np.array(values, np.float64), to_final, limits(budget))
@@ -353,8 +358,9 @@ class VectorFst:
         self, queue_type: str = "auto", connect: bool = True, weight: Weight | str | float | None = None,
         nstate: int = NO_STATE_ID, delta: float = SHORTEST_DELTA, *, budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Without arcs that read and write nothing, then pruned (``weight``, ``nstate``). ``FstOpError`` where a cycle
-        of them has no sum."""
+        """Remove epsilon arcs, then prune (``weight``, ``nstate``). Raises ``FstOpError`` if the sum of an epsilon
+        cycle diverges.
+        """
         threshold = kept("rmepsilon", self._kind, weight, nstate)
         chosen("rmepsilon: queue_type", queue_type, QUEUE_TYPES)
         self.core = self.core.rmepsilon(
@@ -364,12 +370,12 @@ class VectorFst:
 
     @checked
     def encode(self, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
-        """Make labels and weights one label, as ``mapper`` says; it learns how to take them apart."""
+        """Encode labels and weights as one label by ``mapper``, which records how to decode them."""
         return self._become(mapper.encoded(self, budget))
 
     @checked
     def decode(self, mapper: EncodeMapper, *, budget: Budget | None = None) -> VectorFst:
-        """The labels and weights that ``mapper`` made one label."""
+        """Decode the labels and weights that ``mapper`` encoded."""
         return self._become(mapper.decoded(self, budget))
 
     @checked
@@ -377,7 +383,7 @@ class VectorFst:
         self, ipairs: Iterable[Any] | None = None, opairs: Iterable[Any] | None = None, *,
         budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Other labels, by pairs of old and new; all others stay."""
+        """Relabel by pairs of old and new labels; all others are unchanged."""
         from tokenfst.automata.transducers.mapping import relabelled
 
         return self._become(relabelled(self, ipairs, opairs, budget))
@@ -389,8 +395,10 @@ class VectorFst:
         new_osymbols: SymbolTable | None = None, unknown_osymbol: str = "", attach_new_osymbols: bool = True, *,
         budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """The labels that the same symbols have in other tables. ``FstOpError`` for symbols that the new ones
-        lack."""
+        """Relabel to the labels that the same symbols have in other tables.
+
+        Raises ``FstOpError`` for symbols that are missing in the new tables.
+        """
         from tokenfst.automata.transducers.mapping import table_pairs
 
         if new_isymbols is None and new_osymbols is None:
@@ -430,7 +438,7 @@ class VectorFst:
         return from_bytes(state, budget=budget)
 
     def write(self, source: str | os.PathLike[str], fst_type: Literal["vector", "const"] = "vector") -> None:
-        """Into an OpenFst file of type "vector" or "const"."""
+        """Write an OpenFst file of type "vector" or "const"."""
         from tokenfst.automata.transducers.files import write
 
         write(self, source, fst_type)
@@ -446,7 +454,7 @@ class VectorFst:
         ssymbols: SymbolTable | None = None, acceptor: bool = False, show_weight_one: bool = False,
         missing_sym: str = "",
     ) -> str:  # fmt: skip
-        """The machine as AT&T text; weights read back as they are."""
+        """The machine as AT&T text; reading it restores weights exactly."""
         from tokenfst.automata.transducers.text import print_fst
 
         return print_fst(self, isymbols, osymbols, ssymbols, acceptor, show_weight_one, missing_sym)
@@ -459,8 +467,11 @@ class VectorFst:
         ranksep: float = 0.4, nodesep: float = 0.25, fontsize: int = 14, precision: int = 5,
         float_format: str = "g", show_weight_one: bool = False, *, max_states: int = 200,
     ) -> Drawing:  # fmt: skip
-        """A picture, and (``source``) a file with its Graphviz text, which is OpenFst's. ``FstIOError`` for a label
-        that a table lacks; ``DrawingError`` for more than ``max_states`` states."""
+        """A picture; with ``source`` also a file with its Graphviz text, identical to OpenFst's.
+
+        Raises ``FstIOError`` for a label that is missing in a table; ``DrawingError`` for more than ``max_states``
+        states.
+        """
         from tokenfst.automata.transducers.pictures import drawn
 
         tables = isymbols or self._isymbols, osymbols or self._osymbols, ssymbols

@@ -1,7 +1,7 @@
-"""Weights: numbers of a semiring, and the names of semirings and arc types.
+"""``Weight``: values of a semiring; and the names of semirings and arc types.
 
-An arc type is a semiring in a precision, under OpenFst's name. A ``Weight`` is one value of one of them;
-arithmetic is that of the core, in its precision.
+An arc type is a semiring in a precision, under OpenFst's name. A ``Weight`` is a value of such a type; arithmetic is
+done by the core, in its precision.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tokenfst.errors import FstArgError, FstBadWeightError, FstOpError
 
 
 class ArcType(NamedTuple):
-    """A semiring in a precision: OpenFst's name of its arcs, of its weights, the core's class, numpy's type."""
+    """A semiring in a precision: OpenFst's names of its arcs and weights, the core's class, numpy's dtype."""
 
     name: str
     weight_type: str
     core: Any
     dtype: npt.DTypeLike
-    """Of weights in arrays."""
+    """The dtype of weights in arrays."""
 
     @property
     def lazy(self) -> Any:
-        """The core's class of lazy machines."""
+        """The core's class for lazy machines."""
         return getattr(_native, f"Lazy_{self.name}")
 
 
@@ -46,14 +46,14 @@ ARC_TYPES: dict[str, ArcType] = {
     name: ArcType(name, weight, getattr(_native, f"Fst_{name}"), dtype)
     for name, (weight, dtype) in _NAMES.items()
 }
-"""Every arc type by its name."""
+"""All arc types by name."""
 WEIGHT_TYPES = {each.weight_type: each for each in ARC_TYPES.values()}
-"""The same by the names of their weights."""
+"""All arc types by the names of their weights."""
 _TEXTS = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def arc_type_named(name: object) -> ArcType:
-    """The arc type of a name; ``FstArgError`` names those there are."""
+    """The arc type with a name; raises ``FstArgError``, which lists the known names."""
     found = ARC_TYPES.get(name) if isinstance(name, str) else None
     if found is None:
         raise FstArgError(f"there is no arc type {name!r}: there are {', '.join(ARC_TYPES)}")
@@ -61,9 +61,9 @@ def arc_type_named(name: object) -> ArcType:
 
 
 def number(weight: object, kind: ArcType, what: str = "a weight") -> float:
-    """The value of what a caller gives for a weight of ``kind``: a ``Weight`` of that type, a number, or its text.
+    """The value of a weight argument of type ``kind``: a ``Weight`` of that type, a number, or its text.
 
-    ``FstBadWeightError`` for NaN and what the semiring does not hold; ``FstOpError`` for a weight of another
+    Raises ``FstBadWeightError`` for NaN and values outside the semiring; ``FstOpError`` for a weight of another
     semiring; ``FstArgError`` for anything else.
     """
     if isinstance(weight, Weight):
@@ -91,7 +91,7 @@ def number(weight: object, kind: ArcType, what: str = "a weight") -> float:
 
 
 def written(value: float, dtype: npt.DTypeLike) -> str:
-    """A value as text that reads back as the same."""
+    """A value as text that reads back exactly."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if dtype is np.float32:
@@ -113,7 +113,7 @@ class Weight:
 
     @classmethod
     def of(cls, kind: ArcType, value: float) -> Weight:
-        """A weight that the core gave."""
+        """A weight from a value of the core."""
         made = cls.__new__(cls)
         object.__setattr__(made, "_kind", kind)
         object.__setattr__(made, "_value", value)
@@ -121,12 +121,12 @@ class Weight:
 
     @classmethod
     def zero(cls, weight_type: str) -> Weight:
-        """What adds nothing: the weight of what is not accepted."""
+        """The identity of addition: the final weight of states that are not final."""
         return cls(weight_type, WEIGHT_TYPES[weight_type].core.zero() if weight_type in WEIGHT_TYPES else 0)
 
     @classmethod
     def one(cls, weight_type: str) -> Weight:
-        """What changes nothing as a factor."""
+        """The identity of multiplication."""
         return cls(weight_type, WEIGHT_TYPES[weight_type].core.one() if weight_type in WEIGHT_TYPES else 0)
 
     def type(self) -> str:
@@ -173,7 +173,7 @@ class Weight:
 
 
 def plus(one: Weight, other: Weight) -> Weight:
-    """The semiring's sum. ``FstOpError`` for weights of two semirings."""
+    """The semiring's sum. Raises ``FstOpError`` for weights of different semirings."""
     return one + other
 
 
@@ -183,12 +183,12 @@ def times(one: Weight, other: Weight) -> Weight:
 
 
 def divide(one: Weight, other: Weight) -> Weight:
-    """What times ``other`` is ``one``; ``FstBadWeightError`` where there is no such weight."""
+    """The quotient of ``one`` by ``other``; raises ``FstBadWeightError`` if there is none."""
     return one / other
 
 
 def power(weight: Weight, n: int) -> Weight:
-    """The product of ``n`` times the weight."""
+    """The product of ``n`` copies of the weight."""
     if not isinstance(n, int) or n < 0:
         raise FstArgError(f"power: n must be an integer that is not negative, not {n!r}")
     result, base = Weight.one(weight.type()), weight

@@ -1,17 +1,16 @@
-"""Masks on a device, applied to logits: what device automata and paged matchers have in common.
+"""``DeviceMasks``: masks on a device, applied to logits; the base class of device automata and paged matchers.
 
-A row of a batch has a number, its *state*, an int32 in a tensor; the tables say which mask belongs to it
-(device_tables.py).
+Each row of a batch has a number, its *state*, an int32 in a tensor; the tables map it to its mask (``tables``).
 
-Invariants. State 0 is DEAD, state 1 ENDED. A mask never is empty: where nothing is allowed it holds the end tokens,
-so that rows which are dead, ended or without tokens left stay finite. A token that is chosen here is an allowed one
-whatever the logits are. A number out of range counts as DEAD and is never read behind a table; ``debug=True`` raises
-instead.
+Invariants. State 0 is DEAD, state 1 ENDED. A mask is never empty: if nothing is allowed it contains the end tokens, so
+that logits of rows that are dead, ended or without remaining tokens stay finite. A chosen token is an allowed one
+whatever the logits are. A number out of range counts as DEAD and is never used as an index; with ``debug=True`` it
+raises.
 
-One dispatch: tensors in host memory go to the native kernels (native/device/kernels.hpp), CUDA tensors to Triton's
-where it is installed (device_triton.py), all others to plain torch (device_torch.py), which is the specification of the
-other two, bit for bit. Calls that ``torch.compile`` traces become operators of torch (operators.py), which do the same
-when the compiled code runs; those that have none are traced through plain torch.
+Dispatch: tensors in host memory go to the native kernels (native/device/kernels.hpp), CUDA tensors to Triton's if it is
+installed (``kernels.triton``), all others to plain torch (``kernels.plain``), which specifies the results of the other
+two bit for bit. Calls that ``torch.compile`` traces become torch operators (``operators``), which do the same when the
+compiled code runs; calls without an operator are traced through plain torch.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ NO_LIMIT = -1
 
 
 def first_row(holds: Tensor) -> int | None:
-    """The first row of which something holds: ``holds`` is bool (B,). Waits for the device."""
+    """The first row for which ``holds``, bool (B,), is True. Synchronizes with the device."""
     rows = holds.nonzero()
     return int(rows[0]) if len(rows) else None
 
@@ -66,8 +65,9 @@ class DeviceMemory(NamedTuple):
 
 
 class DeviceMasks:
-    """Tables on ``device`` and the functions that need masks only. ``dense``, ``capacity``, ``debug``: see the
-    subclasses."""
+    """Tables on ``device`` and the functions that need only masks. ``dense``, ``capacity``, ``debug``: see the
+    subclasses.
+    """
 
     token_limits = False
     budgets = old_attribute("budgets", "token_limits")
@@ -98,26 +98,26 @@ class DeviceMasks:
 
     @property
     def device(self) -> torch.device:
-        """Where the tables are."""
+        """The device of the tables."""
         return self._pool.device
 
     @property
     def num_states(self) -> int:
-        """Of all automata, DEAD and ENDED included."""
+        """The number of states of all automata, including DEAD and ENDED."""
         return self._pool.used["states"]
 
     @property
     def generation(self) -> int:
-        """Changes where ``add`` has moved a table: a CUDA graph must then be captured anew."""
+        """A counter that changes when ``add`` has moved a table: a CUDA graph must then be captured again."""
         return self._pool.generation
 
     @property
     def tables(self) -> Tables:
-        """The tensors; see ``tables.pool.Tables``. Read only."""
+        """The tensors; see ``tables.pool.Tables``. Read-only."""
         return self._tables
 
     def memory(self) -> DeviceMemory:
-        """Bytes on the device, room for more included."""
+        """Bytes on the device, including reserved room."""
         of = self._pool.memory_of
         return DeviceMemory(
             of("states", "table", "classes", "controls", "actions", "pushes", "comb", "frames"),
@@ -128,22 +128,23 @@ class DeviceMasks:
     # --- states and masks ---------------------------------------------------------------------------------
 
     def is_dead(self, states: Tensor) -> Tensor:
-        """Which rows were led out of the language, bool (B,)."""
+        """Which rows have left the language, bool (B,)."""
         self._check_states(states)
         return self._numbers(states) == DEAD
 
     def is_ended(self, states: Tensor) -> Tensor:
-        """Which rows took the end token, bool (B,)."""
+        """Which rows have taken the end token, bool (B,)."""
         self._check_states(states)
         return self._numbers(states) == ENDED
 
     @renamed(budget="max_new_tokens")
     def mask_logits_(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> Tensor:
-        """Set what each row's state forbids, and what lies beyond the vocabulary, to -inf; returns ``logits``.
+        """Set logits that each row's state forbids, and those beyond the vocabulary, to -inf; returns ``logits``.
 
-        ``logits``: floating point (B, width), rows contiguous. ``states``: int32 (B,). ``max_new_tokens``: how many
-        tokens each row may still take, the end token counted, int32 (B,) or one number; negative for no limit. A token
-        then is allowed only if the text can be completed by the tokens left after it (``Matcher.max_tokens_left``).
+        ``logits``: floating point (B, width), rows contiguous. ``states``: int32 (B,). ``max_new_tokens``: the number
+        of tokens that each row may still take, counting the end token, int32 (B,) or one number; negative for no limit.
+        A token is then allowed only if the text can be completed with the tokens left after it
+        (``Matcher.max_tokens_left``).
         """
         self._check_states(states)
         view = self._check_logits(logits, states)
@@ -190,9 +191,9 @@ class DeviceMasks:
     ) -> Tensor:
         """An allowed token for each row, int64 (B,); ``logits`` are not changed.
 
-        ``temperature`` 0 takes the first greatest logit; otherwise tokens are drawn, from the ``top_k`` greatest
-        logits and the fewest tokens that together have probability ``top_p``. Whatever the logits are, NaN and -inf
-        included, the token is an allowed one.
+        ``temperature`` 0 takes the first greatest logit; otherwise tokens are sampled from the ``top_k`` greatest
+        logits and the fewest tokens whose probabilities add up to ``top_p``. Whatever the logits are, including NaN and
+        -inf, the token is an allowed one.
         """
         check_sampling(temperature, top_k, top_p)
         if temperature == 0:
@@ -258,7 +259,7 @@ class DeviceMasks:
 
     @renamed(budget="max_new_tokens")
     def check(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> None:
-        """Raise what ``mask_logits_`` would for these tensors."""
+        """Raise the errors of ``mask_logits_`` for these tensors."""
         self._check_states(states)
         self._check_logits(logits, states)
         self._check_limit(max_new_tokens, states)
@@ -380,7 +381,7 @@ def _threads(view: View) -> int:
 
 
 def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    """``TypeError`` or ``ValueError`` for options that mean nothing."""
+    """Raise ``TypeError`` or ``ValueError`` for invalid options."""
     if type(temperature) is not float:
         temperature = real("sampling", "temperature", temperature)
     if top_k is not None and type(top_k) is not int:

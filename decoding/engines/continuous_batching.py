@@ -1,23 +1,23 @@
-"""Continuous batching of transformers, with a constraint for each request.
+"""``ConstrainedBatches``: continuous batching of transformers, with a constraint for each request.
 
 The engine keeps many requests in flight, admits new ones while others decode, and packs all of their tokens into one
-row; a plain logits processor sees that row and cannot tell whose tokens are whose. Its own kind of processor may send
-one number per request to the device, and nothing else. Here that number is a row of a table of masks: before each step,
-on the host, every request's matcher takes the tokens that are new, and the masks of all are filled in one native call.
+row. A plain logits processor receives that row and cannot assign tokens to requests. The engine's own kind of processor
+may send one number per request to the device, and nothing else. Here that number is a row of a table of masks. Before
+each step, on the host, every request's matcher accepts the new tokens, and the masks of all requests are filled in one
+native call.
 
     batches = ConstrainedBatches(manager, vocabulary)              # before manager.start()
     batches.add_request(ids, automaton, max_new_tokens=40)
 
-The engine keeps what a request brings with it (``_Request``): so its matcher goes when the request does, whether it
-ends, is cancelled or fails, and a request that the engine forks or begins anew, to make room, gets a matcher of its own
-from the tokens it has.
+The matcher is stored with the request (``_Request``), so it is freed with it, whether the request ends, is cancelled or
+fails. If the engine forks or restarts a request, to make room, a new matcher is created from its tokens.
 
-Invariant: what is chosen keeps the text on a way to a whole text within ``max_new_tokens``. The processor stands before
-all others, so that top-k and top-p choose among allowed tokens. Other ways to add requests leave them free.
+Invariant: after each chosen token the text can be completed within ``max_new_tokens``. The processor runs before all
+others, so top-k and top-p choose among allowed tokens. Requests that are added in other ways are unconstrained.
 
-What is refused: asynchronous batching, where a step is prepared before the last one's tokens are known; an end token
-that the request does not know. Cost of a step: an accepted token and a mask a request, one copy of the masks to the
-device. Checked with transformers 5.23.
+Not supported: asynchronous batching, where a step is prepared before the last step's tokens are known; an end token
+that the request does not have. Cost of a step: an accepted token and a mask for each request, one copy of the masks to
+the device. Checked with transformers 5.23.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ except ImportError as error:
     ) from error
 
 _FREE = 0
-"""The row of the table for requests without a constraint."""
+"""The row of the table for unconstrained requests."""
 
 
 class ConstrainedBatches:
     """Constraints for the requests of a ``ContinuousBatchingManager`` that has not started.
 
-    ``vocabulary``: the model's. Raises ModelError for a manager that is running, or batches asynchronously.
+    ``vocabulary``: the model's. Raises ModelError for a manager that is running, or uses asynchronous batching.
     """
 
     @checked
@@ -103,11 +103,11 @@ class ConstrainedBatches:
         eos_token_id: Any = None,
         **options: Any,
     ) -> str | None:
-        """``manager.add_request`` for a request whose text is of the automaton's language, complete within
+        """``manager.add_request`` for a request whose text is in the automaton's language and complete within
         ``max_new_tokens`` (by default the generation config's).
 
-        Raises TokenBudgetError where no text is so short, VocabularyMismatchError, and ArgumentValueError for end
-        tokens that are not the vocabulary's: before the request is queued.
+        Raises, before the request is queued: TokenBudgetError if no text is short enough, VocabularyMismatchError, and
+        ArgumentValueError for end tokens that are not the vocabulary's.
         """
         if automaton.vocabulary != self._vocabulary:
             raise VocabularyMismatchError(

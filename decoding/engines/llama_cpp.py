@@ -1,7 +1,7 @@
-"""llama.cpp through llama-cpp-python: what its tokens spell, and a logits processor for its loops.
+"""llama.cpp through llama-cpp-python: its vocabulary, and a logits processor for its loops.
 
-A GGUF file names its tokens in the words of the tokenizer that it was made from; what they spell is what llama.cpp
-writes for them. So the vocabulary is asked of llama.cpp token by token (``llama_token_to_piece``), for all kinds of
+A GGUF file stores tokens in the notation of the original tokenizer; the bytes of a token are those that llama.cpp
+writes for it. So the vocabulary is read from llama.cpp token by token (``llama_token_to_piece``), for all kinds of
 tokenizers alike; tokens that end a generation there are the end tokens here. Checked with llama-cpp-python 0.3.36.
 """
 
@@ -42,7 +42,9 @@ def llama_vocabulary(model: Any) -> Vocabulary:
 def vocabulary_of(
     vocab: Any, *, size: int | None = None, ends: Sequence[int] | None = None, name: str = "llama.cpp"
 ) -> Vocabulary:
-    """The vocabulary of a ``llama_vocab_p``. ``size``: the width of the model's scores; ``ends``: other end tokens."""
+    """The vocabulary of a ``llama_vocab_p``. ``size``: the width of the model's scores; ``ends``: overrides the end
+    tokens.
+    """
     known = llama_cpp.llama_vocab_n_tokens(vocab)
     tokens = pad_tokens([_piece(vocab, token) for token in range(known)], size)
     if ends is None:
@@ -64,12 +66,12 @@ def _piece(vocab: Any, token: int) -> bytes:
 
 
 class LlamaConstraint:
-    """A logits processor for one completion: its text is of the automaton's language, prompt excluded.
+    """A logits processor for one completion, whose text, without the prompt, is in the automaton's language.
 
-    ``max_new_tokens``: the text is whole within so many tokens; give the completion the same ``max_tokens``. Raises
-    TokenBudgetError where none is so short. The first call's ids are the prompt; each later call brings one token more.
-    ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
-    ``scores_weight`` times; what it has no score for is forbidden.
+    ``max_new_tokens``: the text is complete within this many tokens; pass the same ``max_tokens`` to the completion.
+    Raises TokenBudgetError if no text is short enough. The ids of the first call are the prompt; each later call adds
+    one token. ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores
+    are added ``scores_weight`` times; tokens without a score are forbidden.
     """
 
     @renamed(max_tokens="max_new_tokens")

@@ -39,12 +39,12 @@ def mlx_vocabulary(tokenizer: Any, size: int | None = None) -> Vocabulary:
 
 
 class MLXConstraint:
-    """A logits processor for one text of the automaton's language, prompt excluded.
+    """A logits processor for one text, which, without the prompt, is in the automaton's language.
 
-    ``max_new_tokens``: the text is whole within so many tokens; give ``generate`` the same ``max_tokens``. Raises
-    TokenBudgetError where none is so short. The first call's ids are the prompt.
-    ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
-    ``scores_weight`` times; what it has no score for is forbidden.
+    ``max_new_tokens``: the text is complete within this many tokens; pass the same ``max_tokens`` to ``generate``.
+    Raises TokenBudgetError if no text is short enough. The ids of the first call are the prompt. ``scores``: a compiled
+    weighted language, grammar or n-gram model over the same vocabulary, whose scores are added ``scores_weight`` times;
+    tokens without a score are forbidden.
     """
 
     @checked
@@ -91,8 +91,9 @@ class MLXConstraint:
 
 
 def masked(logits: Any, words: Any) -> Any:
-    """The logits where the bits of the packed words (an array of uint32, a row for each row of logits) are 1, and -inf
-    elsewhere and behind them."""
+    """The logits, with -inf where the bits of the packed words (an array of uint32, one row for each row of logits) are
+    0, and beyond the words.
+    """
     bits = (words[..., None] >> mx.arange(32, dtype=mx.uint32)) & 1
     allowed, width = bits.flatten(-2).astype(mx.bool_), logits.shape[-1]
     if width > allowed.shape[-1]:

@@ -1,19 +1,20 @@
-"""ONNX Runtime GenAI: masks in its loop, and a small loop around them.
+"""ONNX Runtime GenAI: masks for its generation loop, and a small loop with them.
 
-Its own guidance takes grammars of its own kinds only, and there is no place for a processor of logits; but its loop is
-in the hands of the caller, and so are the logits of each step:
+Its own guidance accepts only its own kinds of grammars, and there is no interface for logits processors. But the caller
+runs the loop, and can read and write the logits of each step:
 
     generator.append_tokens(prompt)
     while not generator.is_done():
         constraint.mask(generator)              # get_logits, set_logits
         generator.generate_next_token()
 
-What was generated is asked of the generator (``get_sequence``), so ``rewind_to`` needs no word to the constraint; the
-engine has no logits then until tokens are appended. Logits of which nothing is left, or that are NaN, are refused: the
-engine takes any token of such. Beams are refused: a sequence there is not what the next logits belong to.
+The generated tokens are read from the generator (``get_sequence``), so ``rewind_to`` needs no call of the constraint;
+the engine then has no logits until tokens are appended. Logits that are NaN, or all -inf after masking, raise an error,
+because the engine would take an arbitrary token. Beam search is not supported: a sequence there need not be the one
+that the next logits belong to.
 
-Cost: a copy of the logits out and back, and a mask a row, on the CPU. Checked with onnxruntime-genai 0.18.0
-(docs/engines/onnx-genai.md).
+Cost: a copy of the logits in both directions, and a mask for each row, on the CPU. Checked with onnxruntime-genai
+0.18.0 (docs/engines/onnx-genai.md).
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ _OURS = {
 
 @checked
 def genai_vocabulary(folder: str | PathLike[str]) -> Vocabulary:
-    """The vocabulary of a model's folder: its ``tokenizer.json``, and the end tokens that ``genai_config.json`` names.
+    """The vocabulary of a model's folder: its ``tokenizer.json``, and the end tokens of ``genai_config.json``.
 
-    Raises what ``Vocabulary.from_huggingface`` raises, and VocabularyError for a file that is missing or broken.
+    Raises the errors of ``Vocabulary.from_huggingface``, and VocabularyError for a missing or invalid file.
     """
     path = Path(folder) / "genai_config.json"
     try:
@@ -72,10 +73,10 @@ def genai_vocabulary(folder: str | PathLike[str]) -> Vocabulary:
 class GenAIConstraint:
     """Masks for the texts of one ``onnxruntime_genai.Generator``: an automaton, or one for each prompt of its batch.
 
-    ``max_new_tokens``: the texts are whole within so many tokens; let ``max_length`` be the prompt's length and as
-    many. Raises TokenBudgetError where none is so short. What the generator holds at the first call is the prompt.
+    ``max_new_tokens``: the texts are complete within this many tokens; set ``max_length`` to the prompt's length plus
+    this number. Raises TokenBudgetError if no text is short enough. The tokens at the first call are the prompt.
     ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
-    ``scores_weight`` times; what it has no score for is forbidden.
+    ``scores_weight`` times; tokens without a score are forbidden.
     """
 
     @checked
@@ -99,10 +100,10 @@ class GenAIConstraint:
         )
 
     def mask(self, generator: Any) -> None:
-        """Forbid in the logits of the generator's next token what the constraints forbid.
+        """Mask the logits of the generator's next token.
 
-        Raises VocabularyMismatchError, LogitsError where nothing is left or a logit is NaN, MatcherError for a
-        generator other than the first call's, and ModelError where the batch has more or fewer rows.
+        Raises VocabularyMismatchError, LogitsError if no finite logit is left or a logit is NaN, MatcherError for
+        another generator than that of the first call, and ModelError if the batch has another number of rows.
         """
         logits = generator.get_logits()
         if logits.shape[:-1] != (self._rows, 1):
@@ -128,12 +129,11 @@ def genai_generate(
     scores_weight: float = 1.0,
     **search: Any,
 ) -> Iterator[int]:
-    """The tokens after a prompt, one by one, without the end token; their text is of the automaton's language.
+    """The tokens after a prompt, one by one, without the end token; their text is in the automaton's language.
 
     ``model``: an ``onnxruntime_genai.Model``. ``search``: options of ``set_search_options`` (do_sample, temperature,
-    top_k, top_p, random_seed, ...). ``scores``, ``scores_weight``: as in ``GenAIConstraint``. What cannot be is refused
-    by this call, before the first step: DecodingError for options, TokenBudgetError, ArgumentValueError for an empty
-    prompt.
+    top_k, top_p, random_seed, ...). ``scores``, ``scores_weight``: as in ``GenAIConstraint``. Raises before the first
+    step: DecodingError for options, TokenBudgetError, ArgumentValueError for an empty prompt.
     """
     if not isinstance(model, genai.Model):
         raise ModelError(f"genai_generate: model must be an onnxruntime_genai.Model, not {shown(model)}")

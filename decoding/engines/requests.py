@@ -1,8 +1,8 @@
-"""What a served request may ask for, as constraints: the kinds that OpenAI-compatible servers know.
+"""Constraints of server requests: the kinds that OpenAI-compatible servers support.
 
-Reading and refusing are one: a front end that reads a request has checked it, with the library's own messages, and the
-engine that reads it again gets the same constraint. ``CompiledRequests`` keeps what was compiled lately, as requests
-repeat their schemas.
+A request is validated by translating it, so a front end that accepts it has checked it completely, with the library's
+own messages, and the engine that reads it again gets the same constraint. ``CompiledRequests`` caches compiled
+automata, because requests repeat their schemas.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ Kind: TypeAlias = Literal["json", "json_object", "regex", "choice", "grammar", "
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One constraint: its kind, and the text that says it. ``whitespace`` and ``additional_properties`` are those of
-    ``json_schema``."""
+    """One constraint: its kind and its text. ``whitespace`` and ``additional_properties`` are those of
+    ``json_schema``.
+    """
 
     kind: Kind
     text: str = ""
@@ -47,9 +48,10 @@ class Request:
     additional_properties: Literal["schema", "forbid"] = "schema"
 
     def constraint(self, vocabulary: Vocabulary | None = None) -> Language | Grammar:
-        """What the text must be; ``vocabulary``: where a structural tag finds special tokens.
+        """The constraint of the text; ``vocabulary`` defines the special tokens of a structural tag.
 
-        Raises ConstraintError (a subclass that names the place) and BudgetExceeded."""
+        Raises ConstraintError (a subclass that names the position) and BudgetExceeded.
+        """
         if self.kind == "json":
             return json_schema(
                 self.text, whitespace=self.whitespace, additional_properties=self.additional_properties
@@ -78,10 +80,10 @@ def _labels(text: str) -> list[str]:
 
 
 class CompiledRequests:
-    """Automata of the requests seen lately, over one model's tokens. Shared by threads.
+    """A cache of the automata of requests, over one model's tokens. Shared by threads.
 
-    ``vocabulary_of``: the vocabulary with these tokens as its end tokens; requests may name stop tokens of their own.
-    ``bytes``: what the automata kept may take together; the one not asked for longest goes first.
+    ``vocabulary_of``: returns the vocabulary with the given end tokens; requests may have their own stop tokens.
+    ``bytes``: the limit of the cached automata's memory; the least recently used ones are removed.
     """
 
     def __init__(self, vocabulary_of: Callable[[Sequence[int]], Vocabulary], bytes: int = 512 << 20) -> None:
@@ -91,7 +93,9 @@ class CompiledRequests:
         self._lock = threading.Lock()
 
     def automaton(self, request: Request, ends: Sequence[int]) -> TokenAutomaton:
-        """The request's automaton, texts ended by any of ``ends``. Raises what ``constraint`` and ``compile`` raise."""
+        """The request's automaton, whose texts end with any of ``ends``. Raises the errors of ``constraint`` and
+        ``compile``.
+        """
         known = self.known(request, ends)
         if known is not None:
             return known
@@ -107,7 +111,7 @@ class CompiledRequests:
         return made
 
     def known(self, request: Request, ends: Sequence[int]) -> TokenAutomaton | None:
-        """The automaton where it is kept; it is asked for as of now."""
+        """The automaton if it is cached; this counts as a use."""
         key = request, tuple(sorted(set(ends)))
         with self._lock:
             found = self._kept.get(key)
@@ -116,7 +120,9 @@ class CompiledRequests:
             return found
 
     def matcher(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> AnyMatcher:
-        """A walk whose text is whole within ``max_tokens``. Raises TokenBudgetError where none is so short."""
+        """A matcher whose text is complete within ``max_tokens``. Raises TokenBudgetError if no text is short
+        enough.
+        """
         automaton = self.automaton(request, ends)
         try:
             return automaton.matcher(max_tokens)  # of a stack, the core's bounds serve nearly always
@@ -124,7 +130,7 @@ class CompiledRequests:
             return start_matcher(automaton, max_tokens)
 
     def served(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> Served:
-        """The same for an engine's loop."""
+        """The matcher, wrapped for an engine's loop."""
         matcher = self.matcher(request, ends, max_tokens)
         return Served(matcher, self._vocabulary(tuple(sorted(set(ends)))).eos_token_ids)
 
@@ -141,15 +147,15 @@ class CompiledRequests:
 
 
 def kept_bytes() -> int:
-    """How much an engine keeps of what it compiled: ``TOKENFST_CACHE_MB``, 512 by default."""
+    """The size of an engine's cache of compiled automata: ``TOKENFST_CACHE_MB``, 512 by default."""
     return int(os.environ.get("TOKENFST_CACHE_MB", "512")) << 20
 
 
 class Served:
-    """A request's matcher in the loop of an engine, which must not end for one request.
+    """A request's matcher in the loop of an engine, which must survive the failure of a single request.
 
-    What the matcher cannot find out within its budget ends this request, and no other: its mask leaves all tokens but
-    the end tokens, and the token that is chosen then is refused, which engines take for an error of the request.
+    If the matcher exceeds its budget, only this request fails: its mask allows all tokens but the end tokens, and the
+    chosen token is then rejected, which engines treat as an error of the request.
     """
 
     __slots__ = ("_ends", "failure", "matcher")
@@ -158,11 +164,11 @@ class Served:
         self.matcher, self._ends, self.failure = matcher, tuple(ends), ""
 
     def is_over(self) -> bool:
-        """Whether nothing of the text is looked at any more: an end token was taken, or the last of its tokens."""
+        """Whether the text has ended: by an end token, or by the last of its tokens."""
         return self.matcher.is_terminated() or self.matcher.max_tokens_left == 0
 
     def accept(self, token: int) -> bool:
-        """Take a token; ``failure`` says why not, where it is not the constraint."""
+        """Accept a token; ``failure`` is the reason for a rejection that is not the constraint's."""
         if self.failure:
             return False
         try:
@@ -172,7 +178,9 @@ class Served:
             return False
 
     def fill(self, bitmask: Any, row: int) -> None:
-        """The mask of the next token into a row; where no token is left everything is allowed, as nothing is kept."""
+        """Write the mask of the next token into a row. After the end of the text everything is allowed, since the token
+        is discarded.
+        """
         matcher = self.matcher
         if matcher.max_tokens_left == 0:
             bitmask[row] = -1
@@ -191,9 +199,10 @@ _FEW = 2
 
 
 def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
-    """The masks of requests into rows of a bitmask, pairs of a row and a request.
+    """Write the masks of requests into rows of a bitmask; pairs of a row and a request.
 
-    They are made in one native call, without the interpreter's lock; one or two rows each in a call of its own."""
+    They are computed in one native call without the GIL; one or two rows each in a separate call.
+    """
     if len(rows) <= _FEW:
         for row, served in rows:
             served.fill(bitmask, row)

@@ -1,15 +1,14 @@
-"""``Lattice``: the log-sum over all paths of an acyclic graph, as a function that torch differentiates.
+"""``Lattice``: the log-sum over all paths of an acyclic graph, differentiable by torch.
 
-The idea: alpha(s) is the log-sum of all paths from the start to s, beta(s) from s to an end, Z the whole. dZ /
-dw of an arc s -> t is exp(alpha(s) + w + beta(t) - Z): the share of Z that goes through it, its posterior. So the
-backward pass of autograd is the backward algorithm; nothing of the forward pass is recorded but alpha. Rows of a
-batch share the graph.
+alpha(s) is the log-sum of all paths from the start to s, beta(s) from s to an end, Z the total. dZ/dw of an arc s -> t
+is exp(alpha(s) + w + beta(t) - Z), the posterior probability of the arc. So the backward pass of autograd is the
+backward algorithm, and only alpha is saved from the forward pass. The rows of a batch share the graph.
 
-Numbers: sums are made in float64 whatever the weights' type is; -inf is no arc. A row without any path has the
-total -inf and gradients of 0. Cost: an exponential for each arc and row, once forward and twice backward, in the
-core, on the CPU; memory of rows x states for alpha.
+Numerics: sums are computed in float64 whatever the dtype of the weights; -inf is an absent arc. A row without any path
+has the total -inf and gradients of 0. Cost: an exponential for each arc and row, once forward and twice backward, in
+the core, on the CPU; memory of rows x states for alpha.
 
-Rejected: torch operations state by state or level by level: some µs each, and as many nodes of autograd's own.
+Rejected: torch operations state by state or level by level: some µs each, and as many autograd nodes.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ except ImportError as error:
 
 
 class Lattice:
-    """An acyclic graph: ``arcs`` are pairs (source, target) of states from 0 to ``states`` - 1, paths begin at
-    ``start`` and end where ``finals`` says, or in every state if it is not given. Immutable.
+    """An acyclic graph: ``arcs`` are pairs (source, target) of states from 0 to ``states`` - 1.
 
-    ``ConstraintError`` names a state on a cycle.
+    Paths begin at ``start`` and end in the states of ``finals``, by default in every state. Immutable. Raises
+    ``ConstraintError``, which names a state on a cycle.
     """
 
     @checked
@@ -74,8 +73,11 @@ class Lattice:
 
     @checked
     def log_partition(self, weights: torch.Tensor, finals: torch.Tensor | None = None) -> torch.Tensor:
-        """The log-sum over all paths of the sums of their log weights: of ``weights`` (..., arcs) and, of the
-        state where a path ends, ``finals`` (..., states). A tensor of shape (...), differentiable in both."""
+        """The log-sum, over all paths, of the sum of their log weights.
+
+        ``weights``: (..., arcs); ``finals``: (..., states), for the state in which a path ends. The result has shape
+        (...), and is differentiable in both.
+        """
         rows, ends = self._checked(weights, finals)
         shape = rows.shape[:-1]
         count = int(np.prod(shape, dtype=np.int64))
@@ -85,7 +87,7 @@ class Lattice:
 
     @checked
     def posteriors(self, weights: torch.Tensor, finals: torch.Tensor | None = None) -> torch.Tensor:
-        """How probable it is that a path uses an arc, for each: the gradients of ``log_partition``."""
+        """The probability that a path uses an arc, for each arc: the gradients of ``log_partition``."""
         given = weights.detach().requires_grad_()
         self.log_partition(given, None if finals is None else finals.detach()).sum().backward()
         assert given.grad is not None

@@ -1,7 +1,8 @@
-"""The lattice of a text in a weighted language: all paths that read it, with the machine's arcs as what is learned.
+"""The lattice of a text in a weighted language: all paths that read it, with the weights of the machine's arcs as
+parameters.
 
-A state of the lattice is a place in the text and a state of the machine. Weights that belong to the machine's arcs are
-gathered into those of the lattice, so their gradients add up to how often each arc is used (expected counts).
+A state of the lattice is a position in the text and a state of the machine. The weights of the machine's arcs are
+gathered into those of the lattice, so their gradients are the expected counts of each arc.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tokenfst.errors import ConstraintError
 
 
 class TextLattice:
-    """All paths of ``language.plain`` that read one text. ``arcs``: the machine's arc behind each of the lattice's."""
+    """All paths of ``language.plain`` that read one text. ``arcs``: the machine's arc of each lattice arc."""
 
     @checked
     def __init__(self, language: WeightedLanguage, text: str | bytes) -> None:
@@ -44,7 +45,8 @@ class TextLattice:
 
     @checked
     def log_weight(self, weights: torch.Tensor, finals: torch.Tensor) -> torch.Tensor:
-        """The text's log weight where the arcs of ``plain`` have the log weights ``weights`` (..., arcs) and its states
-        the final ones ``finals`` (..., states); differentiable in both."""
+        """The text's log weight if the arcs of ``plain`` have the log weights ``weights`` (..., arcs) and its states
+        the final weights ``finals`` (..., states); differentiable in both.
+        """
         arcs, states = self.arcs.to(weights.device), self._states.to(finals.device)
         return self.lattice.log_partition(weights[..., arcs], finals[..., states])

@@ -1,15 +1,16 @@
-"""A finite token automaton seen over n tokens: which of its states are met, and end well, with r tokens left.
+"""``Horizon``: a finite token automaton over n tokens: the states that are reachable and can reach acceptance with r
+tokens left.
 
-Reachability by exactly r tokens, not distance, is what an exact length asks: from L = {a, bcd} one token leads to
-acceptance at once, and yet no text of three tokens begins with ``a``. With ``length="at_most"`` the end tokens lead
-from accepting states to one more state, ``ended``, which stays there, so that the same tables serve both.
+Exact lengths need reachability by exactly r tokens, not distances: in L = {a, bcd} one token leads to acceptance at
+once, but no text of three tokens starts with ``a``. With ``length="at_most"`` the end tokens lead from accepting states
+to an absorbing state, ``ended``, so the same tables serve both.
 
-The tables are ``TokenEdges.completing``'s, of all states and lengths, since a look-ahead needs them all; ``Reach``
-answers the same questions one by one, for stacks too.
+The tables are those of ``TokenEdges.completing``, for all states and lengths, since a look-ahead needs them all;
+``Reach`` answers the same queries one by one, also for stacks.
 
-Invariant: ``alive[r, q]`` iff some n - r tokens lead from the start to q, and some r from q to acceptance. So every
-alive state has an alive successor until no token is left. Cost: O(n · E); a transition is looked up among the edges of
-its state by binary search, once.
+Invariant: ``alive[r, q]`` if and only if some n - r tokens lead from the start to q, and some r from q to acceptance.
+So every alive state has an alive successor until no token is left. Cost: O(n · E); a transition is found by binary
+search among the edges of its state, once.
 
 Source: "Mitigating bias in locally constrained decoding via tractable proposals", section 3.
 """
@@ -29,15 +30,16 @@ from tokenfst.errors import ConstraintError, DecodingError, MatcherError, Nondet
 
 
 class Horizon:
-    """A deterministic automaton for texts of ``max_new_tokens`` tokens: ``"exact"`` so many, or ``"at_most"``.
+    """A deterministic automaton for texts of ``max_new_tokens`` tokens: exactly (``"exact"``) or ``"at_most"``.
 
     ``automaton``: a finite token automaton; or its edges, with the ``end_tokens`` that ``"at_most"`` needs. ``edges``:
-    with end tokens where they count; ``start``: the state before the first token; ``ended``: the one after an end token
-    (``None``: exact). ``alive``: bool (max_new_tokens + 1, states), by the tokens left. ``name``: of the constraint.
+    including end tokens where they count; ``start``: the state before the first token; ``ended``: the state after an
+    end token (``None`` for exact). ``alive``: bool (max_new_tokens + 1, states), by the tokens left. ``name``: the
+    constraint's name.
 
     Raises ``NondeterministicError``, ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` and
-    ``TokenBudgetError`` (naming numbers of tokens that work) where no text fits, ``BudgetExceeded``, and
-    ``DecodingError`` for options out of range.
+    ``TokenBudgetError`` (naming feasible numbers of tokens) if no text fits, ``BudgetExceeded``, and ``DecodingError``
+    for options out of range.
     """
 
     def __init__(
@@ -95,8 +97,9 @@ class Horizon:
         return range(*self._first_edge[state : state + 2])
 
     def next_state(self, state: int, token: int) -> int:
-        """Where a token leads; after the end token, every token is padding. Raises ``MatcherError`` for a token that
-        the state does not have."""
+        """The state after a token; after the end token, every token is padding. Raises ``MatcherError`` for a token
+        that the state does not allow.
+        """
         if state == self.ended:
             return state
         found = self._known.get((state, token))

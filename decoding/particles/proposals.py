@@ -1,14 +1,14 @@
-"""What particles may take next, and how eagerly: the proposals of sequential Monte Carlo, as rows beside a model's.
+"""Proposal distributions of sequential Monte Carlo: the next tokens of each particle and their probabilities.
 
 A proposal turns the language model's log-probabilities into the logarithm of an unnormalized distribution q̃ over next
-tokens, for each of its rows, and goes on with rows chosen and repeated at will:
+tokens, for each row, and replaces its rows by a selection of them:
 
 - local (LCD): tokens with a completion of any length, ``MaskedRows`` without a budget;
 - global (GCD): tokens with a completion within the tokens left, ``MaskedRows`` with a budget or an exact length;
-- probabilistic (P-GCD): the latter, each weighted by what a hidden Markov model expects of it, ``ProductRows``.
+- probabilistic (P-GCD): the latter, each weighted by the look-ahead of a hidden Markov model, ``ProductRows``.
 
-Where rows can be better or worse than their weights so far say, ``taken`` returns the logarithm of a *potential*: an
-estimate of p(accepted | row). Potentials steer resampling and cancel out of the weights.
+``taken`` also returns the logarithm of a *potential*, an estimate of p(accepted | row). Potentials guide resampling and
+cancel out of the weights.
 """
 
 from __future__ import annotations
@@ -24,27 +24,31 @@ from tokenfst.decoding.rows.rows import Rows
 
 
 class Proposal(Protocol):
-    """Rows of one proposal; all have taken equally many tokens, none an end token."""
+    """The rows of one proposal; all have taken the same number of tokens, none an end token."""
 
     def weigh(self, log_probs: torch.Tensor, left: int) -> torch.Tensor:
-        """log q̃, shape (rows, width), of log-probabilities (rows, width), which may be overwritten; -inf: forbidden.
-        ``left``: the tokens left, the next one among them."""
+        """log q̃, shape (rows, width), for log-probabilities (rows, width), which may be overwritten; -inf for
+        forbidden tokens.
+
+        ``left``: the tokens left, including the next one.
+        """
 
     def taken(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of the tokens (rows,) drawn from the q̃ weighed last: log(q̃ / p), and the logarithms of the potentials of
-        the rows with them; both of shape (rows,)."""
+        """For tokens (rows,) drawn from the last q̃: log(q̃ / p), and the log potentials of the extended rows; both of
+        shape (rows,).
+        """
 
     def extend(self, parents: torch.Tensor, tokens: torch.Tensor) -> None:
-        """Row i becomes row ``parents[i]`` with ``tokens[i]``, its own token drawn last."""
+        """Replace the rows: row i becomes row ``parents[i]`` followed by ``tokens[i]``, which was drawn for it last."""
 
     def accepting(self) -> torch.Tensor:
-        """Which rows hold a complete text now that no token is left, bool (rows,)."""
+        """Which rows have a complete text now that no token is left, bool (rows,)."""
 
 
 class MaskedRows:
-    """LCD and GCD: forbidden tokens are left out, the others keep the model's probabilities.
+    """LCD and GCD: forbidden tokens are excluded, the others keep the model's probabilities.
 
-    ``forbidden``: tokens that are left out besides, such as the end tokens of texts of an exact length.
+    ``forbidden``: additionally excluded tokens, such as the end tokens for texts of an exact length.
     """
 
     def __init__(self, rows: Rows, forbidden: Sequence[int] = ()) -> None:
@@ -70,10 +74,11 @@ class MaskedRows:
 class ProductRows:
     """P-GCD: the model's probabilities times the weights of a circuit product (``HmmProduct.log_weights``).
 
-    ``products``: one for each row, over one hidden Markov model, which knows nothing of the prompts. ``potentials``:
-    whether the product's p_hmm(accepted | row) steers resampling. ``defensive``: the share of draws that masks alone
-    decide, as for GCD. Where a look-ahead is wrong, a step multiplies weights by no more than 1 / ``defensive`` times
-    what it would for GCD.
+    ``products``: one for each row, over one hidden Markov model, which does not depend on the prompts. ``potentials``:
+    whether the product's p_hmm(accepted | row) guides resampling. ``defensive``: the share of draws that use masks
+    alone, as in GCD. If a look-ahead is wrong, a step multiplies weights by at most 1 / ``defensive`` times the factor
+    of GCD.
+
     Source: Hesterberg, "Weighted average importance sampling and defensive mixture distributions" (1995).
     """
 

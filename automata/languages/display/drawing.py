@@ -1,4 +1,4 @@
-"""Byte automata as pictures: one edge for two states, labelled with the bytes between them."""
+"""Pictures of byte automata: one edge for each pair of states, labelled with its bytes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ESCAPES = {0x09: r"\t", 0x0A: r"\n", 0x0D: r"\r", 0x20: "␣"}
 
 
 def draw_dfa(dfa: Dfa, title: str = "", max_states: int = 200) -> Drawing:
-    """A picture of a byte automaton: one edge for two states, labelled with the bytes between them.
+    """A picture of a byte automaton: one edge for each pair of states, labelled with its bytes.
 
-    Raises ``DrawingError`` for more than ``max_states`` states (DEAD not counted): nobody can read that, and
-    Graphviz would not end.
+    Raises ``DrawingError`` for more than ``max_states`` states (without DEAD), which would be unreadable, and too much
+    for Graphviz.
     """
     check_size(dfa.num_states - 1, max_states)
     bits = [0] * dfa.table.shape[1]

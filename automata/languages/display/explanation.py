@@ -1,7 +1,7 @@
-"""Where a text leaves a language, and what could have stood there: characters where bytes are UTF-8, bytes elsewhere.
+"""``Explanation``: where a text leaves a language, and what was expected there, as characters where bytes are UTF-8.
 
-The automaton is about bytes; a person asks about characters. So the live bytes are followed to the ends of the UTF-8
-sequences that they begin: at most 17,500 looks at the automaton, a few milliseconds, and the answer is exact.
+The automaton reads bytes, but people think in characters. So the live bytes are followed to the ends of the UTF-8
+sequences that they start: at most 17,500 steps of the automaton, a few milliseconds, and the answer is exact.
 """
 
 from __future__ import annotations
@@ -19,24 +19,27 @@ _ASCII_END = 0x80
 _LEADS = range(0xC2, 0xF5)
 _CONTINUATION = (0x80, 0xBF)
 _SECOND = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
-"""The bytes after a first byte, where UTF-8 does not allow all."""
+"""For first bytes after which UTF-8 does not allow all continuation bytes, the allowed range."""
 _SHOWN = 60
 
 NextBytes = Callable[[bytes], tuple[bytes, bool]]
-"""The bytes that may follow a way on from a place, and whether a text may end there."""
+"""A function from a suffix to the bytes that may follow it, and whether the text may end there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """``ends``: the text may end here. ``characters``: code points that may follow, as ascending ranges, both
-    ends included. ``others``: bytes that may follow and begin no character that may, ascending."""
+    """What may follow a prefix.
+
+    ``ends``: the text may end here. ``characters``: code points that may follow, as ascending ranges, inclusive.
+    ``others``: other bytes that may follow, which start none of these characters, ascending.
+    """
 
     ends: bool
     characters: Ranges
     others: bytes
 
     def as_json(self) -> dict[str, Any]:
-        """The value in JSON."""
+        """The value as JSON data."""
         return {
             "end": self.ends,
             "characters": [list(each) for each in self.characters],
@@ -56,11 +59,13 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether a text is in a language; true in a condition if it is. If it is not: ``place`` is the byte where it
-    leaves the language (its length, if it stops too early), at the beginning of a character; ``character`` the same in
-    characters; ``expected`` what could stand there (``None``: the language is empty); ``ending`` a shortest way to
-    complete what is before, where it is known; ``rules`` those of a grammar that are open there, the outermost
-    first."""
+    """Whether a text is in a language; true in a boolean context if it is.
+
+    If it is not: ``place`` is the byte offset at which it leaves the language (its length, if it ends too early), at
+    the start of a character; ``character`` the same in characters; ``expected`` what could stand there (``None``: the
+    language is empty); ``ending`` a shortest completion of the text before, if known; ``rules`` the grammar rules that
+    are open there, outermost first.
+    """
 
     text: bytes
     accepted: bool
@@ -93,15 +98,16 @@ class Explanation:
 
 
 def leaving(text: bytes, valid: int) -> tuple[int, int]:
-    """The place where a text leaves a language that has texts with its first ``valid`` bytes and no more, at the
-    beginning of a character: in bytes, and in characters."""
+    """The position, in bytes and in characters, at which a text leaves a language: the start of the character after its
+    first ``valid`` bytes.
+    """
     starts = [begin for begin, _ in cells(text)]
     character = sum(begin <= valid for begin in starts) - (valid < len(text))
     return (starts[character] if valid < len(text) else valid), character
 
 
 def walked(walk: Walk, at: int) -> NextBytes:
-    """What follows a configuration."""
+    """The ``NextBytes`` of a configuration."""
     reached: dict[bytes, int] = {b"": at}
     seen: dict[int, tuple[bytes, bool]] = {}
 
@@ -120,8 +126,9 @@ def walked(walk: Walk, at: int) -> NextBytes:
 
 
 def following(next_bytes: NextBytes, *, whole: bool = True) -> Following:
-    """What may follow a place between two characters. Unless ``whole``, characters beyond ASCII are told by their first
-    bytes alone: that takes one look."""
+    """What may follow a position between two characters. Unless ``whole``, characters beyond ASCII are given by their
+    first bytes only, which takes one step.
+    """
     live, ends = next_bytes(b"")
     points: list[tuple[int, int]] = [(byte, byte) for byte in live if byte < _ASCII_END]
     others = bytearray()

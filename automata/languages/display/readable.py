@@ -1,11 +1,10 @@
-r"""Expressions and character classes as people write them, for labels and messages.
+r"""Expressions and character classes as readable text, for labels and messages.
 
-The idea: a regular expression in Python's manner, with two additions, ``&`` and ``~``, and words that ignore
-case as ``"and"i``. Classes of characters are read back out of their UTF-8 automata. The text is for reading: it
-is cut in the middle (``…``) where it grows long, and look-around is only hinted at.
+The notation is that of Python's regular expressions, with ``&`` and ``~``, and words that ignore case as ``"and"i``.
+Character classes are recovered from their UTF-8 automata. The text is for display only: it is cut in the middle (``…``)
+if it gets long, and look-around is only indicated.
 
-Invariant: the text of a node is never longer than a bound, so that shared nodes cannot multiply. Linear in the
-nodes, without recursion.
+Invariant: the text of a node is bounded, so that shared nodes cannot multiply. Linear in the nodes, without recursion.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _SHOWN_RANGES = 12
 _ESCAPED_IN_CLASS = frozenset("\\[]^-")
 _ESCAPED = frozenset("\\()[]{}|*+?.&~")
 _LETTER_CASES = 4
-"""Most forms of one letter: s, S, and the long s; k, K, and the Kelvin sign."""
+"""Maximum number of forms of one letter: s, S, and the long s; k, K, and the Kelvin sign."""
 _LEADS = ((0x00, 0x80, 0), (0xC0, 0xE0, 1), (0xE0, 0xF0, 2), (0xF0, 0xF8, 3))
-"""First bytes of UTF-8 and how many bytes follow."""
+"""Ranges of UTF-8 first bytes, and the number of bytes that follow."""
 _UNION, _CONCAT, _REPEAT, _ATOM = range(4)
 
 
@@ -39,7 +38,7 @@ class _Text:
 
 
 def readable(expr: Expr, limit: int = 60) -> str:
-    """The expression as text of about ``limit`` characters at most."""
+    """The expression as text of at most about ``limit`` characters."""
     texts: dict[int, _Text] = {}
     for node in expr.walk():
         args = [texts.get(id(arg), _Text("…")) for arg in node.args]
@@ -60,9 +59,10 @@ def shown_character(character: str) -> str:
 
 
 def cells(data: bytes) -> list[tuple[int, str]]:
-    r"""``data`` character by character: where each begins, in bytes, and how it is shown.
+    r"""``data`` by characters: the byte offset of each, and its displayed form.
 
-    What cannot be printed is shown as an escape (``\n``, ``\x1b``, ``\u200b``), and so is each byte that is no UTF-8.
+    Non-printable characters are shown as escapes (``\n``, ``\x1b``, ``\u200b``), and so are bytes that are not valid
+    UTF-8.
     """
     found: list[tuple[int, str]] = []
     place = 0
@@ -77,7 +77,7 @@ def cells(data: bytes) -> list[tuple[int, str]]:
 
 
 def quoted(data: bytes, limit: int | None = None) -> str:
-    """``data`` in quotation marks; with ``limit``, cut in the middle to about so many characters."""
+    """``data`` in quotation marks; with ``limit``, cut in the middle to about that many characters."""
     shown = ['\\"' if text == '"' else "\\\\" if text == "\\" else text for _, text in cells(data)]
     if limit is not None and len(shown) > limit:
         half = limit // 2
@@ -86,7 +86,7 @@ def quoted(data: bytes, limit: int | None = None) -> str:
 
 
 def character_class(ranges: Ranges) -> str:
-    r"""Characters as a regular expression writes them: ``[0-9]``, ``[^"\\]``, or one in quotation marks."""
+    r"""Characters in regular-expression notation: ``[0-9]``, ``[^"\\]``, or a single one in quotation marks."""
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return f'"{shown_character(chr(ranges[0][0]))}"'
     outside = negate(normalize((*ranges, *SURROGATES)))

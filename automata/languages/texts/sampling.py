@@ -1,13 +1,13 @@
-"""Random words of a language, by walking it lazily.
+"""Random words of a language, by a lazy walk that prefers readable text.
 
-The idea: walk from the start over live bytes, which exist until a word is complete because machines are trim
-(convention 3), preferring bytes that continue readable text. After a random length the walk takes a shortest
-way to acceptance; then every byte of that way is exchanged for another one where the whole remains a word, so
-that ``[0-9a-f]{32}`` does not end in zeros. No table is made, only states near the walk, so ``(\\w{1,300}
-){1,3000}`` is sampled at once. Rejected: uniform sampling by counting words, which needs all states and, for
-text, mostly yields control characters.
+The walk starts at the start state and follows live bytes, preferring bytes that continue readable text. There is always
+one until a word is complete, because machines are trim (convention 3). After a random length the walk takes a shortest
+path to acceptance. Then every byte of that path is replaced by a random one if the result is still a word, so that
+``[0-9a-f]{32}`` does not end in zeros. Only states near the walk are computed, so ``(\\w{1,300} ){1,3000}`` is sampled
+at once. Rejected: uniform sampling by counting words, which needs all states and, for text, mostly yields control
+characters.
 
-The result depends on nothing but the language and the generator.
+The result depends on the language and the generator only.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from collections.abc import Callable
 from typing import Protocol
 
 _STOP = 0.15
-"""How probable it is to stop where a word is complete and could go on."""
+"""The probability of stopping where a word is complete and could continue."""
 _SOFT_LENGTHS = 48
-"""The walk heads for acceptance after a length drawn below this."""
+"""The walk heads for acceptance after a random length below this."""
 _WEIGHTS = (6.0, 3.0, 1.0)
-"""How probable letters and digits : other printable ASCII : the bytes of other characters are."""
+"""The weights of three groups: letters and digits; other printable ASCII; bytes of other characters."""
 _UNPRINTABLE, _NO_TEXT = 3, 4
-"""The groups after those: only where nothing better is live."""
+"""The next two groups, which are used only if no other byte is live."""
 
 
 class Random(Protocol):
-    """What is needed of ``random.Random`` and ``numpy.random.Generator``: numbers in [0, 1)."""
+    """The common interface of ``random.Random`` and ``numpy.random.Generator``: numbers in [0, 1)."""
 
     def random(self) -> float:
         """The next number."""
 
 
 class Walkable(Protocol):
-    """What is needed of a language."""
+    """The required interface of a language."""
 
     def accepts(self, word: bytes) -> bool:
         """Whether a word is in it."""
@@ -44,9 +44,9 @@ class Walkable(Protocol):
 
 
 def sample(language: Walkable, complete: Callable[[bytes], bytes], rng: Random, limit: int | None) -> bytes:
-    """A word of a language that has one. ``complete`` is a shortest way from a live prefix to acceptance.
+    """A word of a non-empty language. ``complete`` returns a shortest completion of a live prefix.
 
-    With ``limit``, a word of at most so many bytes; there must be one. Quadratic in the length of the word.
+    With ``limit``, a word of at most this many bytes; there must be one. Quadratic in the length of the word.
     """
     soft = _below(rng, _SOFT_LENGTHS if limit is None else min(limit + 1, _SOFT_LENGTHS))
     prefix = b""

@@ -1,6 +1,6 @@
-"""Draws where all texts of a length, or all up to one, are equally probable: by numbers that a walk counts.
+"""Uniform sampling among all texts of a length, or up to a length, by ranking.
 
-A ``Draw`` gives the length of a text and its place among the texts of that length; None where there is no text. Cost:
+A ``Draw`` returns the length of a text and its rank among the texts of that length; None if there is no text. Cost:
 that of the counts (``walk``).
 """
 
@@ -15,7 +15,7 @@ Draw: TypeAlias = Callable[[Walk], tuple[int, int] | None]
 
 
 def of_all(generator: Any, longest: int) -> Draw:
-    """One of all texts of at most ``longest`` bytes."""
+    """One of all texts of at most ``longest`` bytes, uniformly."""
 
     def draw(walk: Walk) -> tuple[int, int] | None:
         counts = walk.counts(longest)
@@ -32,7 +32,7 @@ def of_all(generator: Any, longest: int) -> Draw:
 
 
 def of_lengths(generator: Any, weights: Mapping[int, float]) -> Draw:
-    """A length by its weight, among those of which there are texts; then one of its texts."""
+    """A length by its weight, among those that have texts; then one of its texts uniformly."""
 
     def draw(walk: Walk) -> tuple[int, int] | None:
         if walk.start is None:

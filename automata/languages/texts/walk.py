@@ -1,17 +1,17 @@
-"""Texts by walking: how many there are of each length, which they are, and one drawn evenly.
+"""``Walk``: counting and enumerating the texts of an automaton, and unranking (the text with a given number).
 
-The idea: a text leads a lazily determinized automaton to one configuration, with stacks or without, however many ways
-there are to read it. So the paths of ``Walk`` are the texts, and whatever counts paths counts texts, not derivations.
-Every configuration leads to acceptance. A text of n bytes is a path of n arcs, so a configuration matters together with
-the bytes that are left (``ways``); with stacks there are infinitely many configurations, and those are left out that
-need more bytes than are left (``least``).
+A text leads a lazily determinized automaton to one configuration, with or without stacks, however ambiguous it is. So
+the paths of ``Walk`` correspond to texts, and counting paths counts texts, not derivations. Acceptance can be reached
+from every configuration. A text of n bytes is a path of n arcs, so counts are indexed by a configuration and the number
+of remaining bytes (``ways``). With stacks there are infinitely many configurations; those that need more bytes than
+remain are skipped (``least``).
 
-Invariant: numbers of ways are exact integers, and depend on nothing but the language. Cost: configurations × lengths;
-there may be as many configurations as texts where stacks nest (brackets of two kinds: 2^(n/2) of n bytes). The budget's
-states bound them, its seconds each question.
+Invariant: counts are exact integers, and depend on the language only. Cost: configurations × lengths; with nested
+stacks there may be as many configurations as texts (two kinds of brackets: 2^(n/2) for n bytes). The budget's states
+bound them, its seconds each query.
 
-Rejected: counting derivations by convolution, which is quick, but wrong where a grammar is ambiguous, and whether it is
-cannot be decided.
+Rejected: counting derivations by convolution, which is fast, but wrong for ambiguous grammars, and ambiguity is
+undecidable.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 Arcs = list[tuple[int, bytes]]
-"""Of a configuration: where it leads, and by which bytes; ascending, each configuration once."""
+"""For a configuration: the next configurations, ascending and distinct, each with its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many texts there are: ``total`` in all, ``by_length[n]`` of n bytes."""
+    """The number of texts: ``total``, and ``by_length[n]`` for n bytes."""
 
     total: int
     by_length: tuple[int, ...]
 
 
 _BYTES_OF_ENTRY = 120
-"""What an entry of a table costs, with its number."""
+"""Approximate memory of a table entry."""
 
 
 class Walk:
-    """The configurations of an automaton by number. Not for several threads at once."""
+    """The configurations of an automaton by number. Not thread-safe."""
 
     def __init__(self, automaton: _native.ByteAutomaton, budget: Budget, purpose: str) -> None:
         """``purpose``: what an error of the budget names. Strings that must differ from each other may be the same
@@ -60,16 +60,16 @@ class Walk:
         self._completes: dict[tuple[int, int], bool] = {}
 
     def begin(self) -> None:
-        """A question begins: the seconds of the budget are its own."""
+        """Start a query: its time is counted from here."""
         self.deadline = Deadline(self.budget, self.purpose)
 
     def hold(self, entries: int) -> None:
-        """Raise BudgetExceeded("bytes") where so many entries of tables are more than the budget has room for."""
+        """Raise BudgetExceeded("bytes") if this number of table entries exceeds the budget."""
         if entries * _BYTES_OF_ENTRY > self.budget.bytes:
             raise BudgetExceeded("bytes", self.budget.bytes, self.purpose)
 
     def arcs(self, at: int) -> Arcs:
-        """Where a configuration leads."""
+        """The successors of a configuration."""
         found = self._arcs.get(at)
         if found is None:
             self.deadline.tick(20)
@@ -77,7 +77,7 @@ class Walk:
         return found
 
     def run(self, text: bytes) -> int | None:
-        """Where a text leads; ``None`` if no text of the language begins so."""
+        """The configuration after a text; ``None`` if no text of the language starts with it."""
         at = self.start
         for byte in text:
             if at is None:
@@ -86,7 +86,7 @@ class Walk:
         return at
 
     def step(self, at: int, byte: int) -> int | None:
-        """Where a byte leads; ``None`` if nowhere."""
+        """The configuration after a byte; ``None`` if there is none."""
         self.deadline.tick(2)
         found = self._native.advance(at, byte)
         return None if found < 0 else found
@@ -94,7 +94,7 @@ class Walk:
     # --- how many -------------------------------------------------------------------------------------
 
     def counts(self, longest: int | None) -> Counts:
-        """How many texts of 0 to ``longest`` bytes there are; ``None``: of all lengths, which must be finitely many."""
+        """The number of texts of 0 to ``longest`` bytes; ``None``: of all lengths, if there are finitely many."""
         found: list[int] = []
         here = {} if self.start is None else {self.start: 1}
         while here or (longest is not None and len(found) <= longest):
@@ -115,7 +115,7 @@ class Walk:
         return Counts(sum(found), tuple(found))
 
     def ways(self, at: int, left: int) -> int:
-        """How many texts of ``left`` bytes lead from a configuration to acceptance."""
+        """The number of texts of ``left`` bytes that lead from a configuration to acceptance."""
         known = self._ways
         self.hold(left)
         while len(known) <= left:
@@ -146,7 +146,7 @@ class Walk:
     # --- which ----------------------------------------------------------------------------------------
 
     def text_at(self, length: int, place: int) -> bytes:
-        """The text of ``length`` bytes before which, in an order that is always the same, ``place`` others stand."""
+        """The text of ``length`` bytes with rank ``place`` in a fixed order."""
         assert self.start is not None
         at, text = self.start, bytearray()
         self.ways(at, length)
@@ -163,7 +163,7 @@ class Walk:
         return bytes(text)
 
     def completes(self, at: int, left: int) -> bool:
-        """Whether some text of ``left`` bytes leads to acceptance. Looks no further than it has to."""
+        """Whether some text of ``left`` bytes leads to acceptance. Visits no more than necessary."""
         known = self._completes
         stack = [(at, left)]
         while stack:
@@ -217,7 +217,7 @@ class Walk:
         return sorted((byte, target) for target, bytes_ in self.arcs(at) for byte in bytes_)
 
     def completion(self, at: int) -> bytes:
-        """The shortest way to acceptance, of several the least in byte order."""
+        """The shortest completion, of several the least in byte order."""
         way = bytearray()
         for left in range(self._distance(at) - 1, -1, -1):
             byte, at = next(step for step in self._steps(at) if self.completes(step[1], left))
@@ -240,8 +240,9 @@ class Walk:
                     heapq.heappush(queue, (length + 1 + self.least(target), length + 1, target))
 
     def is_finite(self) -> bool:
-        """Whether there are finitely many texts: no way leads round in a circle. Makes all configurations, so it
-        is for automata without stacks."""
+        """Whether there are finitely many texts: the graph has no cycle. Visits all configurations, so it is for
+        automata without stacks.
+        """
         open_: set[int] = set()
         done: set[int] = set()
         stack: list[tuple[int, Iterator[tuple[int, bytes]]]] = []
@@ -265,8 +266,11 @@ class Walk:
 
 
 def texts(walk: Walk, endless: bool, accepts: Callable[[bytes], bool] | None = None) -> Iterator[bytes]:
-    """All texts that ``accepts`` takes, shorter ones first, those of one length in byte order. ``endless``: they are
-    known to be infinitely many; otherwise it is looked for the end. Each has the seconds of the budget."""
+    """All texts that ``accepts`` accepts, shorter ones first, in byte order within a length.
+
+    ``endless``: the language is known to be infinite; otherwise the end is searched for. Each text has the seconds of
+    the budget.
+    """
     here = set() if walk.start is None else {walk.start}
     length = 0
     while here:
@@ -280,7 +284,7 @@ def texts(walk: Walk, endless: bool, accepts: Callable[[bytes], bool] | None = N
 
 
 def below(generator: Any, limit: int) -> int:
-    """A number from 0 to ``limit`` - 1, each as probable: of a ``random.Random`` or of numpy's ``Generator``."""
+    """A uniform random number from 0 to ``limit`` - 1, from a ``random.Random`` or numpy's ``Generator``."""
     size = (limit.bit_length() + 7) // 8
     draw = generator.randbytes if hasattr(generator, "randbytes") else generator.bytes
     while True:
