@@ -1,12 +1,12 @@
-"""What the core's chart of a weighted grammar is made of: rules without empty words, and two closures.
+"""The input of the core's chart parser for weighted grammars: rules without empty words, and two closures.
 
-The idea: a call of a rule that may be empty goes on as an empty arc, at what the empty word weighs; empty arcs are
-removed by their series. From then on a rule has read a byte when it is complete, and what may go round without a byte
-is solved once (Jelinek and Lafferty 1991, Stolcke 1995): ``predicts``, which rules a call begins, at the sum over all
-ways through first calls; ``units``, which rules are complete with a rule that is all they read.
+A call of a rule that may be empty can also continue as an epsilon arc, with the weight of the empty word; epsilon arcs
+are removed by summing their series. After that, a complete rule has read at least one byte, and cycles without bytes
+are solved in advance (Jelinek and Lafferty 1991, Stolcke 1995): ``predicts``, the rules that a call starts, with the
+sum over all left-corner paths; ``units``, the rules that a complete rule completes as their only part.
 
-Invariant: what is zero is zero by the form of the rules, and not because a number is too small: ``ConstraintError``
-else. Cost: (number of rules)³, and bytes in the square of it and in rules times states that call.
+Invariant: a value is zero only because of the form of the rules, never because a number underflows: otherwise
+``ConstraintError``. Cost: (number of rules)³ operations, and memory in its square and in rules times states with calls.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Joined:
 
 
 def make_core(nets: Sequence[Net], empty: Floats, deadline: Deadline) -> _native.WeightedRules:
-    """The core's form of nets whose weights add up to one; ``empty``: the log weight of each rule's empty word."""
+    """The core's form of nets whose weights are normalized; ``empty``: the log weight of each rule's empty word."""
     names = [net.name for net in nets]
     joined = _join([_without_empty(net, empty, deadline) for net in nets])
     count, states = len(nets), len(joined.finals)

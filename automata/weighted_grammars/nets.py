@@ -1,8 +1,7 @@
 """The rules of a weighted grammar as automata, whose arcs read a byte or call a rule.
 
-The idea: an alternative is a template, fixed text with holes that name rules: ``"{sum}+{sum}"``; a rule may also be a
-weighted language. Each is an automaton without empty arcs; weights are logarithms. Cost: a state for each byte and
-call.
+An alternative is a template, fixed text with holes that name rules: ``"{sum}+{sum}"``; a rule may also be a weighted
+language. Each becomes an automaton without epsilon arcs; weights are logarithms. Cost: a state for each byte and call.
 """
 
 from __future__ import annotations
@@ -22,15 +21,16 @@ from tokenfst.automata.weights.machine import Floats, Ints
 from tokenfst.errors import ArgumentValueError, BudgetExceeded, ConstraintError, TemplateError
 
 Rule = Mapping[str, float] | str | Constraint | WeightedLanguage
-"""A mapping from templates to weights, a regular expression or another constraint (each text weighs 1), a weighted
-language."""
+"""A mapping from templates to weights; a regular expression or another constraint (each text has weight 1); or a
+weighted language.
+"""
 Arcs = tuple[Ints, Ints, Floats, Ints]
-"""Source, byte or number of a rule, weight, target."""
+"""Source, byte or rule number, weight, target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """The automaton of a rule: states from 0; arcs of bytes, and arcs of calls."""
+    """The automaton of a rule: states from 0; arcs with bytes, and arcs with calls."""
 
     name: str
     start: int
@@ -40,7 +40,7 @@ class Net:
 
 
 def read_rules(rules: Mapping[str, Rule], start: str, deadline: Deadline) -> list[Net]:
-    """The nets of the rules that the start needs, the start's first."""
+    """The nets of the rules that the start reaches, the start's first."""
     if start not in rules:
         raise ConstraintError(
             f"the weighted grammar has no rule {start!r}; its rules: {', '.join(rules) or 'none'}"

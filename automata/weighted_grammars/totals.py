@@ -1,12 +1,13 @@
-"""What all words of each rule of a weighted grammar weigh together, and the rules divided by it.
+"""The total weight of the words of each rule of a weighted grammar, and normalization of the rules by it.
 
-The idea: a call weighs what all words of the called rule weigh, so the total of a rule is a sum over paths of its
-automaton (``sums``) by the totals of what it calls. Rules that call each other round are polynomial equations, solved
-by Newton's method from zero, as in ``grammar_mass``. Divided by what can follow (Nederhof and Satta, "Probabilistic
-parsing as intersection", 2003), everything that leaves a state adds up to one.
+The weight of a call is the total weight of the called rule, so the total of a rule is a sum over paths of its automaton
+(``sums``) that uses the totals of its callees. Mutually recursive rules are polynomial equations, solved by Newton's
+method from zero, as in ``grammar_mass``. After division by the weight of all continuations (Nederhof and Satta,
+"Probabilistic parsing as intersection", 2003), the weights of each state sum to one.
 
-Series of matrices are summed by squaring, 1 + M + M² + ... = (1 + M)(1 + M²)(1 + M⁴)...: nothing is subtracted, so
-small sums are as exact as large ones, and what is zero stays zero. Cost: (rules that call each other round)³ a step.
+Series of matrices are summed by squaring, 1 + M + M² + ... = (1 + M)(1 + M²)(1 + M⁴)...: there is no subtraction, so
+small sums are as accurate as large ones, and zeros stay zero. Cost: (number of mutually recursive rules)³ for each
+step.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ WHERE = "the sum over a weighted grammar"
 
 
 def totals(nets: Sequence[Net], deadline: Deadline) -> tuple[Floats, list[Floats]]:
-    """The log of the total of each rule, and of what leads on from each of its states. ``DivergingSumError`` in a
-    language, ``DivergingGrammarError``, ``BudgetExceeded``; ``ConstraintError`` where numbers are too small to add."""
+    """The log of the total of each rule, and of the continuations of each of its states.
+
+    Raises ``DivergingSumError`` for a language, ``DivergingGrammarError``, ``BudgetExceeded``; ``ConstraintError`` if
+    numbers underflow.
+    """
     logs = np.full(len(nets), -np.inf)
     onward: list[Floats] = [np.zeros(0)] * len(nets)
     graph = {number: set(net.calls[1].tolist()) for number, net in enumerate(nets)}
@@ -46,7 +50,7 @@ def totals(nets: Sequence[Net], deadline: Deadline) -> tuple[Floats, list[Floats
 
 
 def divided(nets: Sequence[Net], logs: Floats, onward: Sequence[Floats]) -> list[Net]:
-    """The nets in which what leaves each state adds up to one, without arcs that lead to no word."""
+    """The nets normalized so that the weights of each state sum to one, without arcs that lead to no word."""
     made = []
     for net, ahead in zip(nets, onward, strict=True):
         alive = ahead > -np.inf
@@ -77,12 +81,12 @@ def divided(nets: Sequence[Net], logs: Floats, onward: Sequence[Floats]) -> list
 
 
 def without_bytes(nets: Sequence[Net]) -> list[Net]:
-    """The nets of empty words alone."""
+    """The nets restricted to empty words."""
     return [Net(net.name, net.start, net.finals, _none(), net.calls) for net in nets]
 
 
 def series(matrix: Floats, names: Sequence[str], deadline: Deadline) -> Floats:
-    """1 + M + M² + ... of a matrix without negative numbers; ``DivergingGrammarError``."""
+    """1 + M + M² + ... of a non-negative matrix; raises ``DivergingGrammarError``."""
     size = len(matrix)
     if 4 * 8 * size**2 > deadline.budget.bytes:
         raise BudgetExceeded(

@@ -1,7 +1,7 @@
-"""n-gram models in ARPA's format: ``\\data\\``, ``\\1-grams:``, ..., ``\\end\\``, logarithms to the base 10.
+"""n-gram models in ARPA format: ``\\data\\``, ``\\1-grams:``, ..., ``\\end\\``, logarithms to the base 10.
 
-A line of order k is a logarithm, k symbols and, unless k is the highest order, the logarithm of a back-off weight (0 if
-it is not there), separated by white space. Linear.
+A line of order k has a logarithm, k symbols and, unless k is the highest order, the logarithm of a back-off weight (0
+if missing), separated by white space. Linear.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ _HEAD = re.compile(r"\\(\d+)-grams:")
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
 _LOG_10 = math.log(10)
 _ZERO = -99.0
-"""What files write for the logarithm of zero."""
+"""The conventional logarithm of zero in files."""
 
 Words = tuple[str, ...]
 
 
 class Arpa(NamedTuple):
-    """What a file says, in natural logarithms: the probability of each n-gram's last symbol behind the others, and the
-    back-off weights that are not One."""
+    """The contents of a file, in natural logarithms: the probability of each n-gram's last symbol after the others, and
+    the back-off weights that are not One.
+    """
 
     order: int
     log_probs: dict[Words, float]
@@ -31,7 +32,7 @@ class Arpa(NamedTuple):
 
 
 def read_arpa(text: str) -> Arpa:
-    """A file's content. ``ArpaError`` names the line that is at fault."""
+    """The contents of a file. Raises ``ArpaError``, which names the faulty line."""
     counts: dict[int, int] = {}
     found: dict[Words, float] = {}
     backoffs: dict[Words, float] = {}

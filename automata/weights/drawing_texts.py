@@ -1,7 +1,7 @@
-"""Texts drawn from a weighted automaton: of any length, or of one length.
+"""Random sampling of texts from a weighted automaton: of any length, or of a given length.
 
-Of any length: a walk by the weights of a normalized machine. Of n bytes: the log-sum of all ways of each state to
-acceptance in k bytes, for k up to n; then a walk by those. O(n x arcs) once, and O(256) a byte.
+Of any length: a random walk by the weights of a normalized machine. Of n bytes: for each state and k up to n the
+log-sum of all paths to acceptance with k bytes; then a random walk by those. O(n x arcs) once, and O(256) per byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tokenfst.errors import BudgetExceeded, EmptyLanguageError
 
 
 def drawn(machine: Machine, count: int, generator: np.random.Generator, budget: Budget) -> list[bytes]:
-    """Texts of a normalized machine."""
+    """Samples from a normalized machine."""
     deadline = Deadline(budget, "drawing texts")
     shares: dict[int, Floats] = {}
     texts = []
@@ -39,7 +39,7 @@ def drawn(machine: Machine, count: int, generator: np.random.Generator, budget: 
 def of_length(
     machine: Machine, count: int, length: int, generator: np.random.Generator, budget: Budget
 ) -> list[bytes]:
-    """Texts of ``length`` bytes; ``EmptyLanguageError`` where there is none."""
+    """Samples of ``length`` bytes; raises ``EmptyLanguageError`` if there are none."""
     if 8 * (length + 1) * machine.num_states > budget.bytes:
         raise BudgetExceeded("bytes", budget.bytes, "the weights of texts by length")
     deadline = Deadline(budget, "the weights of texts by length")

@@ -1,19 +1,20 @@
-"""The mass of a grammar that needs a stack: the sum of the weights of all its texts under a weighted automaton.
+"""The mass of a grammar that needs a stack: the total weight of its texts under a weighted automaton.
 
-The idea: for a rule A and states p, q of the automaton let X_A[p, q] be what all words of A weigh that lead from p to
-q. The rules say of these matrices what they say of words: a part without calls is a matrix of its own (sums over the
-product of two automata), a network of parts and calls a geometric series over its states. That is a system of
-polynomial equations, whose least solution is the mass (Etessami and Yannakakis, "Recursive Markov chains", JACM 2009).
-Strongly connected rules are solved together, callees first, by Newton's method from zero, which rises monotonically to
-the least solution (Esparza, Kiefer and Luttenberger, "Computing the least fixed point of positive polynomial systems",
-SIAM J. Comput. 2010). Below the least solution the derivative's spectral radius is below one; where it is not, the sum
+For a rule A and states p, q of the automaton let X_A[p, q] be the total weight of the words of A that lead from p to q.
+The rules give equations between these matrices: a part without calls is a constant matrix (sums over the product of two
+automata), a network of parts and calls a geometric series over its states. This is a system of polynomial equations,
+whose least solution is the mass (Etessami and Yannakakis, "Recursive Markov chains", JACM 2009). Strongly connected
+rules are solved together, callees first, by Newton's method from zero, which increases monotonically to the least
+solution (Esparza, Kiefer and Luttenberger, "Computing the least fixed point of positive polynomial systems", SIAM J.
+Comput. 2010). Below the least solution the derivative's spectral radius is below one; where it is not, the sum
 diverges.
 
 Exact for each derivation; a text with two derivations would count twice. So the grammar must be *one-way*: at each
-place the next byte decides how to go on (LL(1) over bytes). Others are refused, unless all derivations are asked for.
+position the next byte decides how to continue (LL(1) over bytes). Others are rejected, unless all derivations are
+requested.
 
-Cost: n states of the automaton, K of a network, L of a part, R rules that call each other: (Ln)³, (Kn)³ and (Rn²)³
-operations, and bytes in the squares, which the budget bounds. At the very edge of divergence eight digits are right.
+Cost: n states of the automaton, K of a network, L of a part, R mutually recursive rules: (Ln)³, (Kn)³ and (Rn²)³
+operations, and memory in the squares, which the budget bounds. At the edge of divergence eight digits are correct.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ _WHERE = "the mass of a grammar"
 
 
 def grammar_mass(grammar: Grammar, machine: Machine, budget: Budget, *, derivations: bool = False) -> float:
-    """The sum of the weights of the grammar's texts in a machine without failures; with ``derivations``, of all its
+    """The total weight of the grammar's texts in a machine without failures; with ``derivations``, of all its
     derivations.
 
-    ``ConstraintError`` for a grammar that is not one-way (unless ``derivations``), or speaks of tokens or of strings
-    that must differ; ``DivergingGrammarError``; ``BudgetExceeded``.
+    Raises ``ConstraintError`` for a grammar that is not one-way (unless ``derivations``), or that constrains tokens or
+    strings that must differ; ``DivergingGrammarError``; ``BudgetExceeded``.
     """
     if grammar.is_empty() or machine.num_states == 0:
         return 0.0

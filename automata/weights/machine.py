@@ -1,13 +1,12 @@
-"""A weighted automaton over bytes as arrays: what ``WeightedLanguage`` holds and the core walks.
+"""``Machine``: a weighted automaton over bytes as arrays, which ``WeightedLanguage`` holds and the core walks.
 
-The idea: log weights (natural logarithms; -inf is no weight at all) on arcs and final states, one start with a
-weight of its own, no epsilons. Several arcs of a state may read one byte. A *failure* arc, one a state at most, reads
-nothing and is taken only for bytes for which the state has no arc of its own; its weight is paid then. So a
-back-off model is as large as its table, and exact. Final weights stand for themselves: failures have been asked
-already.
+It has log weights (natural logarithms; -inf is weight zero) on arcs and final states, one start with an initial weight,
+and no epsilons. Several arcs of a state may read one byte. A *failure* arc, at most one for each state, reads nothing
+and is taken only for bytes for which the state has no arc; its weight is then charged. So a back-off model is as large
+as its table, and exact. Final weights do not use failures; these have been resolved.
 
-Invariants: arcs are sorted by (state, byte); every state lies on a path from the start to a final state, where
-a failure counts as an arc; no failure leads back to itself. Cost: 12 bytes an arc, 28 a state.
+Invariants: arcs are sorted by (state, byte); every state is on a path from the start to a final state, where a failure
+counts as an arc; failures are acyclic. Cost: 12 bytes for each arc, 28 for each state.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from tokenfst.errors import BudgetExceeded
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _ARC_BYTES = 40
-"""Of an arc while it is made."""
+"""Memory of an arc during construction."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Machine:
-    """The arrays; see the module's text. ``initial``: the start's log weight. A machine without texts has no states."""
+    """The arrays; see the module. ``initial``: the start's log weight. A machine without texts has no states."""
 
     start: int
     initial: float
@@ -42,7 +41,7 @@ class Machine:
 
     @property
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.finals)
 
     @property
@@ -55,7 +54,7 @@ class Machine:
         return np.repeat(np.arange(self.num_states), np.diff(self.offsets.astype(np.int64)))
 
     def core_arguments(self) -> tuple[npt.NDArray[np.generic], ...]:
-        """What the core's ``WeightedBytes`` is made of."""
+        """The arguments of the core's ``WeightedBytes``."""
         return (
             self.finals, self.offsets, self.labels, self.weights, self.targets, self.failures, self.failure_weights,
         )  # fmt: skip
@@ -65,7 +64,7 @@ def make(
     start: int, initial: float, finals: Floats, arcs: tuple[Ints, Ints, Floats, Ints],
     failures: tuple[Ints, Floats] | None = None,
 ) -> Machine:  # fmt: skip
-    """The machine of arcs (source, byte, weight, target) in any order, trim. Linear but for the sorting."""
+    """The machine of arcs (source, byte, weight, target) in any order, trim. Linear apart from sorting."""
     count = len(finals)
     source, label, weight, target = arcs
     fails, costs = failures or (np.full(count, -1), np.zeros(count))
@@ -128,8 +127,9 @@ def _reached(count: int, source: Ints, target: Ints, first: npt.NDArray[np.bool_
 
 
 def without_failures(machine: Machine, budget: Budget) -> Machine:
-    """The same weights with an arc for each byte that a failure would be asked for. At most 256 arcs a state and path:
-    ``BudgetExceeded("bytes")``."""
+    """The same weights with explicit arcs in place of failures. At most 256 arcs for each state and path:
+    ``BudgetExceeded("bytes")``.
+    """
     if not machine.has_failures:
         return machine
     labels: list[npt.NDArray[np.uint8]] = [np.zeros(0, np.uint8)] * machine.num_states
@@ -154,7 +154,7 @@ def without_failures(machine: Machine, budget: Budget) -> Machine:
 
 
 def by_failure(failures: npt.NDArray[np.int32]) -> list[int]:
-    """The states, each behind the one that its failure leads to."""
+    """The states, each after the target of its failure."""
     depth = np.full(len(failures), -1, np.int64)
     depth[failures < 0] = 0
     for state in np.flatnonzero(failures >= 0).tolist():

@@ -1,15 +1,13 @@
-"""Sums over all paths of a weighted automaton, exact though there are infinitely many of them.
+"""Exact sums over all paths of a weighted automaton, of which there may be infinitely many.
 
-The idea: the total weight b(q) of all paths from a state to acceptance solves b(q) = final(q) + Σ w b(target). Strongly
-connected components are solved one after the other, those that others lead to first: a state without a cycle by
-a sum of logarithms, a component as a system of linear equations (I - A) x = r. The sum converges exactly where (I -
-A) x = 1 has a solution that is positive throughout (A is not negative and the component connected, so its spectral
-radius is then below one); otherwise ``DivergingSumError`` names a cycle. A component whose sums exceed 10^13 counts
-as diverging.
+The total weight b(q) of all paths from a state to acceptance satisfies b(q) = final(q) + Σ w b(target). Strongly
+connected components are solved in reverse topological order: a state without a cycle by a sum of logarithms, a
+component as a system of linear equations (I - A) x = r. The sum converges if and only if (I - A) x = 1 has a positive
+solution (A is non-negative and irreducible, so its spectral radius is then below one); otherwise ``DivergingSumError``
+names a cycle. A component whose sums exceed 10^13 counts as diverging.
 
-Numbers: weights of a component are scaled along its best paths first, so that none overflows; between
-components they are logarithms. Cost: O(arcs) and n^3 for a component of n states, whose n^2 numbers the budget's
-bytes bound.
+Numerics: weights of a component are first scaled along its best paths, so that none overflows; between components they
+are logarithms. Cost: O(arcs) and n^3 for a component of n states, whose n^2 numbers the budget's bytes bound.
 """
 
 from __future__ import annotations
@@ -30,20 +28,20 @@ _WHERE = "the sum over a weighted language"
 
 
 def onward_sums(machine: Machine, budget: Budget) -> Floats:
-    """Of each state the log of the sum of all paths from it to acceptance, its final weight among them."""
+    """For each state the log-sum of all paths from it to acceptance, including its final weight."""
     source, target = machine.sources(), machine.targets.astype(np.int64)
     return _solve(machine, source, target, machine.finals, budget)
 
 
 def inward_sums(machine: Machine, budget: Budget) -> Floats:
-    """Of each state the log of the sum of all paths from the start to it, the start's weight among them."""
+    """For each state the log-sum of all paths from the start to it, including the initial weight."""
     first = np.full(machine.num_states, -np.inf)
     first[machine.start] = machine.initial
     return _solve(machine, machine.targets.astype(np.int64), machine.sources(), first, budget)
 
 
 def log_sum(values: Floats) -> float:
-    """log Σ e^value; -inf of none."""
+    """log Σ e^value; -inf for no values."""
     most = float(values.max(initial=-np.inf))
     return most if most == -np.inf else most + float(np.log(np.exp(values - most).sum()))
 
@@ -144,7 +142,7 @@ def _diverging(machine: Machine, part: Ints, arcs: Ints, ways: tuple[Ints, Ints]
 
 
 def sum_by_state(machine: Machine, values: Floats) -> Floats:
-    """Of each state the log-sum of the values of its arcs; -inf where it has none."""
+    """For each state the log-sum of the values of its arcs; -inf if it has none."""
     found = np.full(machine.num_states, -np.inf)
     some: npt.NDArray[np.bool_] = np.diff(machine.offsets.astype(np.int64)) > 0
     if some.any():

@@ -1,14 +1,12 @@
-"""What a ``tokenizer.json`` decoder writes for each token, first in the text and after that.
+"""The bytes that a ``tokenizer.json`` decoder writes for each token, at the start of a text and inside it.
 
-Idea. A decoder maps a list of token strings to a list of strings, which are then joined. Every step known
-here is *local*: what it writes for a token depends on the token and on whether the token is the first one. So
-instead of running the decoder on texts, it is run on each token twice, which yields the two tables of a
-``Vocabulary``.
+A decoder maps a list of token strings to a list of strings, which are then joined. Every supported step is *local*: its
+output for a token depends only on the token and on whether the token is the first one. So instead of running the
+decoder on texts, it is run on each token twice, which gives the two tables of a ``Vocabulary``.
 
-A step is local only at some places of a sequence: ``Strip`` cuts every token before ``Fuse``, but only the
-ends of the whole text after it. The chain remembers what came before, and refuses with
-``UnknownTokenizerError`` whatever cannot be written as two tables (``CTC``, ``BPEDecoder``, a ``Strip`` at
-the end of the text, ...).
+A step may be local only in some positions of a sequence: ``Strip`` cuts every token before ``Fuse``, but only the ends
+of the whole text after it. The chain tracks this, and rejects decoders that cannot be expressed by two tables with
+``UnknownTokenizerError`` (``CTC``, ``BPEDecoder``, a ``Strip`` at the end of the text, ...).
 
 =============  ===============================================================================================
 no decoder     tokens joined by a space
@@ -32,7 +30,7 @@ from typing import Any
 from tokenfst.errors import UnknownTokenizerError
 
 _FALLBACK = re.compile(rb"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
-"""What Rust's ``u8::from_str_radix`` takes between ``<0x`` and ``>``."""
+"""The strings that Rust's ``u8::from_str_radix`` accepts between ``<0x`` and ``>``."""
 
 _CLEANUP = [
     (b" .", b"."),
@@ -50,18 +48,17 @@ _CLEANUP = [
 
 
 def byte_level_alphabet() -> dict[str, int]:
-    """The characters that GPT-2's byte-level BPE writes for bytes, with the bytes."""
+    """The characters of GPT-2's byte-level BPE, with the bytes that they stand for."""
     shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [byte for byte in range(256) if byte not in set(shown)]
     return {chr(byte): byte for byte in shown} | {chr(256 + k): byte for k, byte in enumerate(hidden)}
 
 
 def decoded_forms(tokens: Sequence[str], decoder: dict[str, Any] | None) -> tuple[list[bytes], list[bytes]]:
-    """The bytes that ``decoder`` (a ``tokenizer.json`` node) writes for each token: (inside a text, at its
-    start).
+    """The bytes that ``decoder`` (a ``tokenizer.json`` node) writes for each token: (inside a text, at its start).
 
-    Linear in the bytes of all tokens, for each step. Raises ``UnknownTokenizerError`` with the step that was
-    found and why it is refused.
+    Linear in the bytes of all tokens, for each step. Raises ``UnknownTokenizerError`` with the unsupported step and the
+    reason.
     """
     chain = _Chain([token.encode() for token in tokens])
     if decoder is None:

@@ -1,24 +1,22 @@
-"""Vocabularies of Hugging Face tokenizers, from their own specification (``tokenizer.json``).
+"""Vocabularies of Hugging Face tokenizers, from their specification (``tokenizer.json``).
 
-Description. The tokens are the model's (BPE, Unigram, WordPiece, WordLevel), overlaid by the added tokens;
-what each one writes is decided by the decoder node (``tokenfst.tokenizers.adapters.decoder_chain``), through which
-added tokens go like any others. Ids that the tokenizer does not define, and tokens marked special, emit
-nothing.
+The tokens are those of the model (BPE, Unigram, WordPiece, WordLevel), overlaid by the added tokens. The decoder node
+determines their bytes (``tokenfst.tokenizers.adapters.decoder_chain``); added tokens pass through it like all others.
+Ids that the tokenizer does not define, and tokens marked special, emit nothing.
 
-Which decode is meant. ``tokenizers.Tokenizer.decode(ids, skip_special_tokens=True)``; in transformers that is
-``decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)``. The clean-up is an edit of the
-whole text after decoding and is not modelled. Where the bytes are not UTF-8, the tokenizer writes U+FFFD and
-the vocabulary has the bytes themselves.
+The reference is ``tokenizers.Tokenizer.decode(ids, skip_special_tokens=True)``; in transformers that is ``decode(ids,
+skip_special_tokens=True, clean_up_tokenization_spaces=False)``. The clean-up is an edit of the whole text after
+decoding and is not modelled. If the bytes are not valid UTF-8, the tokenizer writes U+FFFD and the vocabulary has the
+bytes.
 
-End tokens. ``eos_token_id`` if given; else the tokenizer object's own; else, for a folder or a name, the
-first of ``generation_config.json``, ``tokenizer_config.json``, ``config.json`` that names one. Otherwise an
-error asks for it.
+End tokens. ``eos_token_id`` if given; else the tokenizer object's own; else, for a folder or a name, the first of
+``generation_config.json``, ``tokenizer_config.json``, ``config.json`` that names one. Otherwise an error asks for it.
 
-Normalized added tokens. What ``decode`` writes for an added token with ``normalized: true`` depends on the release of
-``tokenizers`` (``normalized_tokens``): a tokenizer object is asked; of a file, such a token is refused where it makes a
-difference. A token marked special is silent, whatever its library makes of it.
+Normalized added tokens. The text that ``decode`` writes for an added token with ``normalized: true`` depends on the
+release of ``tokenizers`` (``normalized_tokens``): for a tokenizer object it is measured; in a file, such a token is
+rejected if it makes a difference. A token marked special emits nothing, whatever its library writes for it.
 
-Caveats. A slow (pure Python) transformers tokenizer has no such specification and is refused.
+A slow (pure Python) transformers tokenizer has no such specification and is rejected.
 """
 
 from __future__ import annotations
@@ -45,13 +43,12 @@ def from_huggingface(
 ) -> Vocabulary:
     """The vocabulary of a Hugging Face fast tokenizer.
 
-    ``tokenizer``: a ``tokenizers.Tokenizer``, a fast tokenizer of transformers, the path of a
-    ``tokenizer.json`` or of a folder with one, or the name of a model on the hub (from the local cache where
-    it is there; needs huggingface_hub). ``size``: the width of the model's logits where it is larger than the
-    tokenizer.
+    ``tokenizer``: a ``tokenizers.Tokenizer``, a fast tokenizer of transformers, the path of a ``tokenizer.json`` or of
+    a folder with one, or the name of a model on the hub (from the local cache if possible; needs huggingface_hub).
+    ``size``: the width of the model's logits, if it exceeds the tokenizer's size.
 
-    Linear in the size of the specification. Raises ``UnknownTokenizerError`` for parts that are not known,
-    ``VocabularyError`` for a missing end token or unusable files.
+    Linear in the size of the specification. Raises ``UnknownTokenizerError`` for unsupported parts, ``VocabularyError``
+    for a missing end token or unusable files.
     """
     spelled: dict[int, str] | None = None
     if isinstance(tokenizer, str | PathLike):
@@ -77,7 +74,7 @@ def from_specification(
 ) -> Vocabulary:
     """The vocabulary that the object in a ``tokenizer.json`` specifies. End tokens are ids or strings.
 
-    ``spelled``: how the library spells added tokens, where it can be asked.
+    ``spelled``: the library's spelling of added tokens, if it is available.
     """
     name = name or "huggingface"
     try:

@@ -1,17 +1,15 @@
 """Vocabularies of Mistral's tokenizers: Tekken files (JSON) and SentencePiece models.
 
-Description. A Tekken file lists byte strings by rank. Its configuration says how wide the vocabulary is and
-how many ids at its front are special: rank r has the id r + ``default_num_special_tokens``, and only the
-first ``default_vocab_size - default_num_special_tokens`` ranks are used. Special ids that the file does not
-name (files up to version 7 name none and mean a fixed list) are called ``<SPECIAL_n>``. SentencePiece files
-go to ``from_sentencepiece``.
+A Tekken file lists byte strings by rank. Its configuration defines the size of the vocabulary and the number of special
+ids at its front: rank r has the id r + ``default_num_special_tokens``, and only the first ``default_vocab_size -
+default_num_special_tokens`` ranks are used. Special ids that the file does not name (files up to version 7 name none
+and use a fixed list) are called ``<SPECIAL_n>``. SentencePiece files are passed to ``from_sentencepiece``.
 
-Names. ``mistral:NAME`` is a path, or the name of a file, with or without ``.json``, in the data folder of the
-installed mistral-common. That package is found without importing it, which would take a second.
+``mistral:NAME`` is a path, or the name of a file, with or without ``.json``, in the data folder of the installed
+mistral-common. That package is located without importing it, which would take a second.
 
-Which decode is meant. ``Tekkenizer.decode`` with special tokens ignored. That turns each run of tokens
-between special ones into text of its own, so where a character's bytes lie on both sides of a special token
-it writes U+FFFD; the vocabulary has the bytes.
+The reference is ``Tekkenizer.decode`` with special tokens ignored. It decodes each run of tokens between special ones
+separately, so if a special token splits the bytes of a character it writes U+FFFD; the vocabulary has the bytes.
 
 End tokens. ``eos_token_id`` if given, else ``</s>``.
 """
@@ -48,9 +46,8 @@ def from_mistral(
 ) -> Vocabulary:
     """The vocabulary of a Mistral tokenizer file.
 
-    ``name_or_path``: a path, or the name of a file that mistral-common carries (``tekken_240911``). ``size``:
-    the width of the model's logits where it is larger. Linear in the size of the file. Raises
-    ``VocabularyError``.
+    ``name_or_path``: a path, or the name of a file in mistral-common (``tekken_240911``). ``size``: the width of the
+    model's logits, if it is larger. Linear in the size of the file. Raises ``VocabularyError``.
     """
     path = _locate(fspath(name_or_path))
     if path.suffix != ".json":
@@ -97,7 +94,7 @@ def _tekken(document: dict[str, Any]) -> tuple[list[bytes], dict[str, int], str 
 
 
 def carried() -> list[Path]:
-    """The files of vocabularies that mistral-common carries; none where it is not installed."""
+    """The vocabulary files in mistral-common; none if it is not installed."""
     return [file for folder in _folders() for file in folder.iterdir()]
 
 

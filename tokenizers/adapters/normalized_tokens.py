@@ -1,8 +1,9 @@
-"""Which added tokens a normalizer leaves as they are.
+"""Detection of added tokens that a normalizer does not change.
 
-Since release 0.22 or so, ``tokenizers`` decodes an added token with ``normalized: true`` as its normalizer writes it;
-before, as it was added. So what a ``tokenizer.json`` means for such a token depends on the release, unless the
-normalizer changes nothing. ``is_unchanged`` answers that from the file alone, and says no where it is not sure.
+Since release 0.22 or so, ``tokenizers`` decodes an added token with ``normalized: true`` in its normalized form;
+before, in its original form. So the meaning of such a token in a ``tokenizer.json`` depends on the release, unless the
+normalizer does not change it. ``is_unchanged`` decides that from the file alone, and returns False if it is not
+certain.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 def is_unchanged(content: str, normalizer: dict[str, Any] | None) -> bool:
-    """Whether ``normalizer`` (a ``tokenizer.json`` node) surely makes of ``content`` what it is."""
+    """Whether ``normalizer`` (a ``tokenizer.json`` node) certainly leaves ``content`` unchanged."""
     if normalizer is None or not content:
         return True
     kind = normalizer.get("type")

@@ -45,7 +45,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 
 
 def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
-    """Write a file that ``read_pack`` reads back as an equal vocabulary, through a temporary name."""
+    """Write a file that ``read_pack`` reads back as an equal vocabulary, atomically."""
     initial_too = vocabulary.initial_tokens is not None
     header = {
         "eos_token_ids": list(vocabulary.eos_token_ids),
@@ -78,9 +78,9 @@ def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
 def read_pack(
     path: str | PathLike[str], *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
 ) -> Vocabulary:
-    """The vocabulary in a ``pack:`` file; ``size`` and ``eos_token_id`` override what it says.
+    """The vocabulary in a ``pack:`` file; ``size`` and ``eos_token_id`` override its own.
 
-    Raises ``VocabularyError`` for any file that is not one, whole and unaltered.
+    Raises ``VocabularyError`` for any file that is not a complete and unmodified one.
     """
     try:
         data = Path(path).read_bytes()

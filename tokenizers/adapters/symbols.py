@@ -1,10 +1,10 @@
-"""Vocabularies of plain symbols: class labels, tags, actions. There is nothing to detokenize: a token is a symbol.
+"""Vocabularies of plain symbols: class labels, tags, actions. A token is a symbol, so there is nothing to detokenize.
 
-The idea: token t spells the code that ``symbol_codes`` gives number t, so every part of the engine works on sequences
-of symbols as on texts, and an automaton over symbols is a language over codes. Codes have one length, so no code is
-split or crossed by a token. The end token and padding are special, as everywhere.
+Token t spells code number t of ``symbol_codes``, so every part of the engine works on sequences of symbols as on texts,
+and an automaton over symbols is a language over codes. Codes have one length, so no token splits or crosses a code. The
+end token and padding are special, as everywhere.
 
-What sequences mean to people is ``Vocabulary.symbols``; ``shown``, the command line and drawings use those names.
+``Vocabulary.symbols`` has the names; ``shown``, the command line and drawings use them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 END = "</s>"
-"""The name of the end token, if none is given."""
+"""The default name of the end token."""
 
 
 def from_symbols(
@@ -31,9 +31,9 @@ def from_symbols(
 ) -> Vocabulary:
     """The vocabulary in which token t is symbol t.
 
-    ``end``: the end token: one of the symbols, or else a token behind all of them. ``eos_token_id``: end tokens by
-    their ids, in place of ``end``; then nothing is added. ``size``: the width of the logits; ids beyond are special.
-    Raises ``VocabularyError``. Linear.
+    ``end``: the end token: one of the symbols, or else an additional token after them. ``eos_token_id``: end tokens by
+    id, in place of ``end``; then nothing is added. ``size``: the width of the logits; ids beyond the symbols are
+    special. Raises ``VocabularyError``. Linear.
     """
     try:
         names = list(checked_symbols(symbols))
@@ -63,9 +63,9 @@ def read_symbols(
 
 
 def listed_symbols(text: str) -> list[str]:
-    """Symbols with commas between them, ``a,b,c``; or ``@FILE``, a file of them (UTF-8), one a line.
+    """Symbols separated by commas, ``a,b,c``; or ``@FILE``, a file of them (UTF-8), one on each line.
 
-    White space around a symbol, and empty lines, do not count. ``VocabularyError`` where the file cannot be read.
+    White space around a symbol and empty lines are ignored. Raises ``VocabularyError`` if the file cannot be read.
     """
     if not text.startswith("@"):
         return [part.strip() for part in text.split(",")]

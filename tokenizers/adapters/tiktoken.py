@@ -1,14 +1,12 @@
 """Vocabularies of tiktoken encodings: byte strings with ranks, and named special tokens.
 
-Description. The bytes of every rank are the token; nothing depends on the place in the text. Ids that the
-encoding leaves out emit nothing.
+The bytes of a rank are the token, independent of its position in the text. Ids that the encoding omits emit nothing.
 
-Which decode is meant. ``Encoding.decode_bytes`` of the ids without special tokens. (Given special tokens,
-tiktoken writes their names into the text; here they emit nothing, as everywhere in tokenfst.)
+The reference is ``Encoding.decode_bytes`` of the ids without special tokens. (Given special tokens, tiktoken writes
+their names into the text; here they emit nothing, as everywhere in tokenfst.)
 
-End tokens. ``eos_token_id`` if given, else the encoding's special token ``<|endoftext|>`` (its
-``eot_token``). A ``.tiktoken`` file has no special tokens at all: pass ``eos_token_id``, and ``size`` where
-that id lies beyond the file.
+End tokens. ``eos_token_id`` if given, else the encoding's special token ``<|endoftext|>`` (its ``eot_token``). A
+``.tiktoken`` file has no special tokens: pass ``eos_token_id``, and ``size`` if that id is beyond the file.
 """
 
 from __future__ import annotations
@@ -31,8 +29,7 @@ def from_tiktoken(
     """The vocabulary of a tiktoken encoding.
 
     ``encoding``: a ``tiktoken.Encoding``, the path of a file of lines ``base64 rank``, or a name that
-    ``tiktoken.get_encoding`` knows (from its cache where it is there). ``size``: the width of the model's
-    logits.
+    ``tiktoken.get_encoding`` knows (from its cache if possible). ``size``: the width of the model's logits.
 
     Linear in the bytes of all tokens. Raises ``VocabularyError``, ``UnknownTokenizerError``.
     """

@@ -43,9 +43,9 @@ _KEYS = {
 def read_token_file(
     path: str | PathLike[str], *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
 ) -> Vocabulary:
-    """The vocabulary in a ``tokens:`` file; ``size`` and ``eos_token_id`` override what it says.
+    """The vocabulary in a ``tokens:`` file; ``size`` and ``eos_token_id`` override its own.
 
-    Raises ``VocabularyError`` naming the file and the entry at fault.
+    Raises ``VocabularyError`` naming the file and the faulty entry.
     """
     document = read_json_object(path)
     unknown = sorted(set(document) - _KEYS)
@@ -83,7 +83,7 @@ def read_token_file(
 
 
 def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
-    """Write a file that ``read_token_file`` reads back as an equal vocabulary, through a temporary name."""
+    """Write a file that ``read_token_file`` reads back as an equal vocabulary, atomically."""
     names = vocabulary.special_tokens
     document: dict[str, Any] = {
         "name": vocabulary.name,

@@ -1,30 +1,29 @@
-"""Which tokens may stand beside each other: byte-pair encoding seen from the boundary between two tokens.
+"""``BytePairs``: the tokens that may be adjacent in byte-pair encoding.
 
-Byte-pair encoding merges, again and again, the two neighbouring parts whose merge has the lowest rank, the leftmost
-first; here a token's id is its rank, and any two parts whose bytes are a token can be merged (tiktoken's form). What it
-makes of a token's own bytes is a tree: the token, its two parts, theirs, down to single bytes.
+Byte-pair encoding repeatedly merges the two adjacent parts whose merge has the lowest rank, the leftmost first. Here a
+token's id is its rank, and any two parts whose bytes are a token can be merged (tiktoken's form). The encoding of a
+token's own bytes is a tree: the token, its two parts, their parts, down to single bytes.
 
-The result everything rests on: a sequence of tokens is what the encoding makes of its text exactly when that holds of
-each token alone and of each two neighbours. For a merge across a boundary looks at one part on either side of it, and
-up to the first such merge the tokens on both sides grow as they do alone. So t, u is *not* such a pair exactly when
-some merge (a, b) -> c crosses: a on the right spine of t's tree and still there at rank c (its parent there has a
-higher rank), b on the left spine of u's tree and still there (its parent's rank is no lower: of equal ranks the
-leftmost merge is done first, and that is the one that crosses).
+The fundamental result: a sequence of tokens is the encoding of its text if and only if this holds for each token alone
+and for each two adjacent tokens. For a merge across a boundary involves one part on either side, and up to the first
+such merge the tokens on both sides grow as they do alone. So t, u is *not* such a pair if and only if some merge (a, b)
+-> c crosses the boundary: a is on the right spine of t's tree and still present at rank c (its parent there has a
+higher rank), b is on the left spine of u's tree and still present (its parent's rank is no lower: of equal ranks the
+leftmost merge is done first, and that is the crossing one).
 
-Data structure. Tokens hang in two forests, under their left and under their right part, each numbered in preorder with
-children by rank. All u that a merge (a, b) -> c forbids after t are b itself and those below b's children of a rank of
-at least c: the later children, one interval. So the tokens that may follow t are what some intervals leave over, one
-for each merge of a part on its right spine: no token's text is looked at. The mirror image gives the tokens that may
+Data structure. Tokens form two forests, by their left and by their right part, each numbered in preorder with children
+by rank. The tokens u that a merge (a, b) -> c forbids after t are b itself and the subtrees of b's children of rank at
+least c: the later children, one interval. So the tokens that may follow t are the complement of some intervals, one for
+each merge of a part on its right spine; no token's text is inspected. The mirror image gives the tokens that may
 precede u.
 
-Cost. About ten hash look-ups for each byte of the vocabulary once; then a few passes over V numbers for each token
-asked about. Rejected: encoding t + u for each u (a hundred times slower), and a table of all V x V pairs (2 GB as
-bits).
+Cost. About ten hash look-ups for each byte of the vocabulary once; then a few passes over V numbers for each token in
+question. Rejected: encoding t + u for each u (a hundred times slower), and a table of all V x V pairs (2 GB as bits).
 
 Source: Vieira, Liu, Pasti, et al., "Language models over canonical byte-pair encodings" (ICML 2025), which proves that
-neighbours suffice; the same argument stands in the documentation of GitHub's Rust crate ``bpe``. Berglund and
-van der Merwe, "Formalizing BPE tokenization" (2023), and Cognetta and Okazaki, "Tokenization as finite-state
-transduction" (2024), treat it as an automaton.
+adjacent pairs suffice; the same argument is in the documentation of GitHub's Rust crate ``bpe``. Berglund and van der
+Merwe, "Formalizing BPE tokenization" (2023), and Cognetta and Okazaki, "Tokenization as finite-state transduction"
+(2024), treat it as an automaton.
 """
 
 from __future__ import annotations
@@ -41,10 +40,9 @@ Bits = npt.NDArray[np.uint8]
 class BytePairs:
     """The merges of a vocabulary whose ids are in the order of their ranks.
 
-    ``parts``: int64 (V, 2), the two parts that each token is merged from, -1 for single bytes and special tokens.
-
-    Raises ``TokenizationError`` where the ids are not the ranks of a byte-pair encoding: a byte without a token, two
-    tokens of the same bytes, or a token that no merges of lower ranks make. Linear in the bytes of all tokens, for
+    ``parts``: int64 (V, 2), the two parts from which each token is merged, -1 for single bytes and special tokens.
+    Raises ``TokenizationError`` if the ids are not the ranks of a byte-pair encoding: a byte without a token, two
+    tokens with the same bytes, or a token that no merges of lower ranks produce. Linear in the bytes of all tokens, for
     tokens of bounded length.
     """
 
@@ -67,8 +65,11 @@ class BytePairs:
         self._before = _Forest(self.parts, 1)
 
     def followers(self, token: int) -> Bits:
-        """The tokens that may follow ``token`` within one piece of text, as bits, 32 a word as in masks: uint8
-        (4 * ceil(V / 32),). Whatever stands for special tokens means nothing."""
+        """The tokens that may follow ``token`` within one piece of text, as bits, 32 per word as in masks: uint8 (4 *
+        ceil(V / 32),).
+
+        The bits of special tokens are meaningless.
+        """
         return self._packed(self._after, token)
 
     def predecessors(self, token: int) -> npt.NDArray[np.bool_]:

@@ -1,8 +1,9 @@
-"""UTF-8 read byte by byte as kinds of characters: the minimal automaton from bytes to kinds.
+"""``CharacterKinds``: the minimal automaton from UTF-8 bytes to kinds of characters.
 
-Tokens may end in the midst of a character. What matters of the bytes so far is only which kinds their continuations
-give, so prefixes with the same continuations are one node: the first two bytes of most Chinese characters, for example.
-Node 0 stands between characters. Nodes are found bottom up, by the table of their 64 continuation bytes.
+Tokens may end inside a character. The relevant information about an incomplete character is which kinds its
+continuations have, so prefixes with the same continuations are one node: the first two bytes of most Chinese
+characters, for example. Node 0 is between characters. Nodes are built bottom-up, from the table of their 64
+continuation bytes.
 
 Cost: a few passes over the 1,114,112 code points, 64 at a time.
 """
@@ -16,7 +17,7 @@ BETWEEN = 0
 
 
 class CharacterKinds:
-    """``kind``: of each code point, uint8 (0x110000,), 0 for those that no text may hold."""
+    """``kind``: the kind of each code point, uint8 (0x110000,), 0 for those that are not allowed in texts."""
 
     def __init__(self, kind: npt.NDArray[np.uint8]) -> None:
         # A step is the kind of a character, negated, or a node; 0 where no character goes on so.
@@ -46,7 +47,9 @@ class CharacterKinds:
         return known
 
     def read(self, data: bytes, node: int = BETWEEN) -> tuple[bytes, int] | None:
-        """The kinds of the characters that ``data`` ends, and the node after it; None if it is no part of any text."""
+        """The kinds of the characters that ``data`` completes, and the node after it; None if it is not part of any
+        text.
+        """
         kinds = bytearray()
         for byte in data:
             if node == BETWEEN:

@@ -1,26 +1,29 @@
-r"""Where a tokenizer cuts a text, said token by token although the pattern looks ahead without bound.
+r"""``Segmentation``: the pre-token boundaries of a text, decided token by token although the pattern looks ahead
+without bound.
 
-A tokenizer's pattern decides where a piece of text ends by what comes after it, however far: after three spaces,
-whether they are one piece with what follows depends on whether the run of spaces ends in a line break; a capital after
-a Chinese character belongs to it if a small letter comes before the word ends. So a place between two tokens is not
-known to be a cut when it is passed. Both answers are kept, as hypotheses, and what follows refutes one of them.
+A tokenizer's pattern decides where a piece of text ends by the text after it, however far: after three spaces, whether
+they form one piece with the following text depends on whether the run of spaces ends in a line break; a capital after a
+Chinese character belongs to it if a small letter comes before the word ends. So when a position between two tokens is
+passed, it may not be known whether it is a boundary. Both answers are kept, as hypotheses, and later text refutes one
+of them.
 
-A *hypothesis* after a character holds
-- ``threads``: where the pattern stands in the piece that is being matched, in order of preference;
-- ``barred``: where matches stand that were preferred to one that a cut was put after: none of them may ever succeed;
-- ``coming``: the kinds of characters that may come next (bit 0: the end of the text): each place settles look-ahead
-  of one character by a hypothesis of its own;
+A *hypothesis* after a character consists of
+
+- ``threads``: the pattern's states in the piece that is being matched, in order of preference;
+- ``barred``: states of matches that were preferred to one after which a boundary was assumed: none may ever succeed;
+- ``coming``: the kinds of characters that may come next (bit 0: the end of the text): look-ahead of one character is
+  decided by separate hypotheses;
 - ``cut``: whether a piece ends here.
 
-When threads match, a cut here drops the threads behind the match, bars those before it and begins anew; no cut keeps
-only those before it. Each text has at most one sequence of hypotheses to its end, because each piece has one preferred
-match. A *state* is a set of hypotheses, with the part of a character that is not whole yet (a node of
-``CharacterKinds``); state 0 is dead. Between the characters of one token, hypotheses with a cut are dropped: no token
-crosses a cut.
+When threads match, a boundary here drops the less preferred threads, bars the more preferred ones and starts anew; no
+boundary keeps only the more preferred ones. Each text has at most one sequence of hypotheses to its end, because each
+piece has one preferred match. A *state* is a set of hypotheses, with the incomplete character (a node of
+``CharacterKinds``); state 0 is dead. Between the characters of one token, hypotheses with a boundary are dropped,
+because no token crosses a boundary.
 
-Cost. Tokens whose characters are of the same kinds step alike: Tekken's 131,072 tokens have about 950 such
-shapes, and a state's row of next states is one walk over them, kept: 4 KB a state. Rejected: a search back from where
-the doubt arose, which could take back tokens that were sampled.
+Cost. Tokens whose characters have the same kinds behave alike: Tekken's 131,072 tokens have about 950 such shapes, and
+a state's row of next states is one walk over them, cached: 4 KB for each state. Rejected: a search back from where the
+doubt arose, which could retract tokens that were sampled.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ _NO_SHAPE: _Shape = (b"", BETWEEN)
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """See the module's text."""
+    """See the module."""
 
     threads: tuple[int, ...]
     barred: frozenset[int]
@@ -55,10 +58,10 @@ class Hypothesis:
 
 
 class Segmentation:
-    """The states of one split pattern over one vocabulary, made when first asked for and kept.
+    """The states of one split pattern over one vocabulary, computed on demand and cached.
 
     ``start``: the state before any text. Raises ``TokenizationError`` for a pattern that matches the empty text, and
-    ``BudgetExceeded`` where there are more than ``budget.states`` states.
+    ``BudgetExceeded`` for more than ``budget.states`` states.
     """
 
     def __init__(self, pattern: SplitPattern, vocabulary: Vocabulary, budget: Budget) -> None:
@@ -95,12 +98,12 @@ class Segmentation:
         return not pending and any(self._hypotheses[h].cut and self._hypotheses[h].coming & 1 for h in held)
 
     def at_cut(self, state: int) -> int:
-        """The state of the hypotheses after which a new piece begins."""
+        """The state restricted to hypotheses in which a new piece begins."""
         pending, held = self._states[state]
         return self._state(pending, frozenset(h for h in held if self._hypotheses[h].cut))
 
     def in_piece(self, state: int) -> int:
-        """The state of the hypotheses after which the piece goes on."""
+        """The state restricted to hypotheses in which the piece continues."""
         pending, held = self._states[state]
         return self._state(pending, frozenset(h for h in held if not self._hypotheses[h].cut))
 

@@ -1,20 +1,21 @@
-r"""The regular expressions that tokenizers cut texts with, as automata with priorities over kinds of characters.
+r"""The split patterns of tokenizers as prioritized automata over kinds of characters.
 
-Description. A tokenizer first cuts a text into pieces, match by match of one pattern (``pat_str`` of tiktoken,
-``pattern`` of Tekken), leftmost first, alternatives and greedy repetitions by preference, as in Perl. Such a match is a
-list of threads in order of preference (Pike's simulation): what is cut here depends on the order, so no set of states
-will do.
+A tokenizer first splits a text into pieces, match by match of one pattern (``pat_str`` of tiktoken, ``pattern`` of
+Tekken), leftmost first, with alternatives and greedy repetitions by preference, as in Perl. Such a match is a list of
+threads in order of preference (Pike's simulation): the boundaries depend on the order, so a set of states does not
+suffice.
 
-Characters that no class of the pattern tells apart are one *kind*; Tekken's pattern has ten. Kind 0 are the code
-points that Python's Unicode tables do not have assigned: a tokenizer built on later tables may know them as letters, so
-no text that holds one is taken to be understood.
+Characters that no class of the pattern distinguishes are one *kind*; Tekken's pattern has ten. Kind 0 are the code
+points that are unassigned in Python's Unicode tables: a tokenizer built on later tables may treat them as letters, so
+texts that contain one are not supported.
 
-Read are: literals, ``\r \n \t \s \S \p{..} \P{..}``, classes, groups, ``(?i:...)`` of ASCII, ``?  *  +  {m,n}``, lazy
-ones, possessive ones of single characters, ``$`` at the end of the text, and ``(?!x)`` for a single character x. A
-possessive ``x*+`` is ``x*(?!x)``. All else is refused with ``TokenizationError``: no part of a pattern is guessed at.
+Supported are: literals, ``\r \n \t \s \S \p{..} \P{..}``, classes, groups, ``(?i:...)`` of ASCII, ``?  *  +  {m,n}``,
+lazy quantifiers, possessive ones of single characters, ``$`` at the end of the text, and ``(?!x)`` for a single
+character x. A possessive ``x*+`` is ``x*(?!x)``. Everything else is rejected with ``TokenizationError``; nothing is
+guessed.
 
 Source: Thompson (1968), Pike's simulation as in R. Cox, "Regular expression matching: the virtual machine approach"
-(2009); the meaning is that of Rust's ``fancy-regex``, which tiktoken uses.
+(2009); the semantics is that of Rust's ``fancy-regex``, which tiktoken uses.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ from tokenfst.errors import TokenizationError
 
 CODE_POINTS = 0x110000
 MAX_INSTRUCTIONS = 4096
-"""Longest program of a pattern; counted repetitions are written out."""
+"""Maximum length of a pattern's program; counted repetitions are expanded."""
 
 _Set = npt.NDArray[np.bool_]
 _LETTER = re.compile(r"\\([pP])\{([A-Za-z_]+)\}|\\([pP])([A-Z])")
 _COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
 _ESCAPES = {"r": "\r", "n": "\n", "t": "\t"}
 _SIMPLE_FOLDS = {"s": "\u017f", "k": "\u212a"}
-"""Characters beyond ASCII that are an ASCII letter where case is ignored."""
+"""Characters beyond ASCII that equal an ASCII letter if case is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One instruction of a pattern's program.
 
-    ``kinds``: the kinds that are consumed, or for ``op`` ``"not"`` must not come next, as bits. ``to``: where it
-    goes on, in order of preference.
+    ``kinds``: as bits, the kinds that are consumed, or for ``op`` ``"not"`` those that must not come next. ``to``: the
+    next instructions, in order of preference.
     """
 
     op: str
