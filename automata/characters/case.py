@@ -1,11 +1,11 @@
-"""Characters that are equal but for case: Unicode's simple case folding.
+"""Unicode's simple case folding: characters that differ only in case.
 
-Where the mapping comes from: ``str.casefold`` is full folding (Unicode Standard, section 3.13, D145). Where it gives
-one character it is the simple folding too (status C of CaseFolding.txt); where it gives several, the simple folding
-(status S) is the lower case if that is one character, and otherwise the character itself. (Unicode 15.1 adds three
-pairs to status S that this rule does not have: U+FB05, U+1FD3 and U+1FE3 are folded to themselves here.)
+``str.casefold`` is full folding (Unicode Standard, section 3.13, D145). Where it gives one character, that is also the
+simple folding (status C of CaseFolding.txt); where it gives several, the simple folding (status S) is the lower case if
+that is one character, and otherwise the character itself. (Unicode 15.1 adds three pairs to status S that this rule
+misses: U+FB05, U+1FD3 and U+1FE3 are folded to themselves here.)
 
-Cost: about 0.3 s for all characters, once, when they are first asked for.
+Cost: about 0.3 s for all characters, once, on first use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def simple_fold(character: str) -> str:
 
 @lru_cache(maxsize=1)
 def cased_characters() -> tuple[_Codes, _Codes]:
-    """The characters that are not alone in their class, ascending, and what they are folded to."""
+    """The characters that share their class with others, ascending, and their foldings."""
     folded = {
         code: ord(simple_fold(chr(code)))
         for code in range(sys.maxunicode + 1)
@@ -43,7 +43,7 @@ def cased_characters() -> tuple[_Codes, _Codes]:
 
 
 def with_other_case(ranges: Ranges) -> Ranges:
-    """The characters that are equal but for case to one of a set."""
+    """The characters that equal some character of a set up to case."""
     if not ranges:
         return ranges
     cased, folded = cased_characters()

@@ -1,14 +1,14 @@
-"""Sets of code points as minimal deterministic automata over UTF-8 bytes (convention 1), and back.
+"""Sets of code points as minimal deterministic automata over UTF-8 bytes (convention 1), and the reverse conversion.
 
-The idea: UTF-8 is a code of four forms (``codes``). "Any character" takes 10 states, ``\\w`` a few hundred.
-Surrogates, overlong forms and code points above U+10FFFF have no path. Rejected: splitting each range into
-sequences of byte ranges and determinizing their union, which makes the states that ``spell`` shares and then has
-to find out that they are equal.
+UTF-8 is a code of four forms (``codes``). "Any character" takes 10 states, ``\\w`` a few hundred. Surrogates, overlong
+forms and code points above U+10FFFF have no path. Rejected: splitting each range into sequences of byte ranges and
+determinizing their union, which creates states that ``spell`` shares from the beginning.
 
-The way back, ``characters``, reads an automaton over bytes as one over characters: from each state where a
-character may begin, what each lead byte and its continuations lead to, as ranges.
+The reverse, ``characters``, reads an automaton over bytes as one over characters: for each state at which a character
+may start, the targets of each lead byte and its continuations, as ranges.
 
-Cost: linear in the number of blocks that a range cuts, plus one table of (states, 256); back, linear in states × 64.
+Cost: linear in the number of blocks that a range cuts, plus one table of (states, 256); in reverse, linear in states ×
+64.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MULTIBYTE = (
 
 
 def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
-    """The set that the pairs, in any order and overlapping or not, make together."""
+    """The union of the pairs, in any order and possibly overlapping."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(pairs):
         if merged and low <= merged[-1][1] + 1:
@@ -71,7 +71,7 @@ def negate(ranges: Ranges, limit: int = MAX_CODE_POINT) -> Ranges:
 
 
 def overlap(left: Ranges, right: Ranges) -> Ranges:
-    """What is in both sets. Linear in the number of ranges."""
+    """The intersection of both sets. Linear in the number of ranges."""
     common: list[tuple[int, int]] = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -86,14 +86,14 @@ def overlap(left: Ranges, right: Ranges) -> Ranges:
 
 
 def without_surrogates(ranges: Ranges) -> Ranges:
-    """``ranges`` less U+D800 to U+DFFF, which no UTF-8 text holds."""
+    """``ranges`` without U+D800 to U+DFFF, which UTF-8 text cannot contain."""
     return overlap(ranges, negate(SURROGATES))
 
 
 def utf8_dfa(ranges: Ranges) -> Dfa:
-    """The minimal automaton of the UTF-8 encodings of the code points in ``ranges``; surrogates are left out.
+    """The minimal automaton of the UTF-8 encodings of the code points in ``ranges``, without surrogates.
 
-    State 0 is DEAD, 1 the start, 2 the only accepting state. Of an empty set the start is DEAD.
+    State 0 is DEAD, 1 the start, 2 the only accepting state. For an empty set the start is DEAD.
     """
     ranges = without_surrogates(ranges)
     if not ranges:
@@ -110,14 +110,14 @@ class Characters:
     """A byte automaton by characters: its words that are valid UTF-8. State 1 is the start, 0 is dead."""
 
     steps: tuple[Steps, ...]
-    """Of each state k >= 1, at index k - 1: what it does."""
+    """The transitions of each state k >= 1, at index k - 1."""
     accepting: tuple[bool, ...]
     whole: bool
-    """Whether every word is valid UTF-8. If not, some states may have no way to acceptance."""
+    """Whether every word is valid UTF-8. If not, acceptance may be unreachable from some states."""
 
 
 def single_characters(dfa: Dfa) -> Ranges | None:
-    """The characters, if every word of ``dfa``, a trim automaton over bytes, is one; otherwise None."""
+    """The characters, if every word of ``dfa``, a trim automaton over bytes, is a single character; otherwise None."""
     [ends] = np.nonzero(dfa.accepting)
     return None if len(ends) != 1 or dfa.table[ends].any() else _single_characters(dfa)
 
@@ -131,10 +131,10 @@ def _single_characters(dfa: Dfa) -> Ranges | None:
 
 
 def characters(dfa: Dfa, limit: int | None = None, seconds: float = math.inf) -> Characters:
-    """What ``dfa``, a trim automaton over bytes, does with whole characters.
+    """The transitions of ``dfa``, a trim automaton over bytes, by complete characters.
 
-    More than ``limit`` ranges of characters raise ``BudgetExceeded("states")``: that many states would spell them.
-    So do more than ``seconds``.
+    More than ``limit`` ranges of characters raise ``BudgetExceeded("states")``, because that many states would spell
+    them. So does exceeding ``seconds``.
     """
     made = _native.characters(
         dfa.classes, dfa.table, dfa.accepting, dfa.start, (1 << 64) - 1 if limit is None else limit, seconds

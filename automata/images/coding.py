@@ -1,8 +1,8 @@
-"""Codes: how each character of a text is spelled, and with it words, sets of words, and automata over characters.
+"""``Code``: a character encoding, and the spellings of words, sets of words, and automata over characters in it.
 
-The idea: a code spells each set of characters by one small automaton, made once for the life of the process; a text is
-the concatenation of its characters. So what consists of whole characters, joined by concatenation, union and repetition
-alone, is spelled leaf by leaf, in one walk (``Code.plain_images``); all else takes the inverse image of ``spellings``.
+A code spells each set of characters by one small automaton, created once in a process; a text is the concatenation of
+its characters. So expressions of complete characters under concatenation, union and repetition are spelled leaf by
+leaf, in one traversal (``Code.plain_images``); all others need the inverse image of ``spellings``.
 
 Cost: linear in the expression.
 """
@@ -46,20 +46,22 @@ from tokenfst.automata.expressions.tables import trim
 
 ASCII_BYTES = (1 << 0x80) - 1
 BETWEEN_LOOKS = 0xFF
-"""Nodes between two looks at the clock, as a mask."""
+"""Nodes between two checks of the clock, as a bit mask."""
 _MOST_LETTERS = 4096
 _FIRST_PRINTABLE, _LAST_PRINTABLE = 0x20, 0x7E
 _CONCAT, _UNION = Op.CONCAT, Op.UNION
 
 
 class Code:
-    """A code for all characters; ``forms`` must spell every one, and all spellings must be a prefix code.
+    """A code for all characters; ``forms`` must cover every one, and all spellings must be a prefix code.
 
-    Compared by identity: make each code once.
+    Compared by identity: create each code once.
     """
 
     functional = True
-    """Whether a spelling is that of one text only. If not, images do not commute with intersection and complement."""
+    """Whether each spelling belongs to one text only. If not, images do not commute with intersection and
+    complement.
+    """
 
     def __init__(self, forms: Sequence[Form], write: Callable[[str], bytes] | None = None) -> None:
         """``write``, where every character has one spelling: it spells a text."""
@@ -81,7 +83,7 @@ class Code:
         return repeat(self.any_character)
 
     def character(self, ranges: Ranges) -> Expr:
-        """One character out of ``ranges``. Surrogates are none. The same object for equal ranges."""
+        """One character out of ``ranges``, surrogates excluded. The same object for equal ranges."""
         return _character(self, without_surrogates(ranges))
 
     def word(self, text: str) -> Expr:
@@ -105,8 +107,11 @@ class Code:
         return concat(*parts)
 
     def plain_bytes(self, ranges: Ranges) -> Expr | None:
-        """The spellings of a set of characters that are single bytes, written as they are; ``None`` if some is not, or
-        has several spellings. As most sets of patterns are, which then need no automaton."""
+        """The expression of a set of characters if each of them has exactly one spelling, a single byte; otherwise
+        ``None``.
+
+        Most sets in patterns are of this kind and need no automaton.
+        """
         if self._write is None or ranges[-1][1] > _LAST_PRINTABLE or ranges[0][0] < _FIRST_PRINTABLE:
             return None
         text = "".join([chr(code) for low, high in ranges for code in range(low, high + 1)])
@@ -123,7 +128,7 @@ class Code:
         return found
 
     def words(self, texts: Iterable[str], deadline: Deadline | None = None) -> Expr:
-        """All spellings of all of ``texts``, as a prefix tree: a step looks at the branches of one place only."""
+        """All spellings of all of ``texts``, as a prefix tree: a step inspects the branches of one node only."""
         if self._write is not None:
             spelled = [self._write(text) for text in texts]
             if deadline is not None:
@@ -147,7 +152,7 @@ class Code:
         return union(*open_nodes[0][1])
 
     def united(self, operands: Sequence[Expr], images: Sequence[Expr], deadline: Deadline) -> Expr:
-        """All spellings of a union, given its operands and their images: its words together."""
+        """All spellings of a union, given its operands and their images, with its words combined."""
         words = [decoded(each) for each in operands]
         texts = [word for word in words if word is not None]
         if len(texts) < 2:
@@ -158,8 +163,10 @@ class Code:
         )
 
     def plain_images(self, root: Expr, deadline: Deadline) -> dict[Expr, Expr]:
-        """Of the plain nodes (``Expr``) below ``root`` whose leaves are whole characters, all spellings. Most patterns
-        are such nodes: one walk, and a look into a table for each set of characters."""
+        """All spellings of the plain nodes (``Expr``) below ``root`` whose leaves are complete characters.
+
+        Most patterns consist of such nodes: one traversal, and a table look-up for each set of characters.
+        """
         found: dict[Expr, Expr] = {}
         for number, node in enumerate(below(root)):
             if not number & BETWEEN_LOOKS:
@@ -231,7 +238,7 @@ def _only_word(dfa: Dfa) -> bytes:
 
 
 def decoded(node: Expr) -> str | None:
-    """The text that a node spells, if it is one."""
+    """The text of a node, if it is a single word of valid UTF-8."""
     if node.op is Op.EPSILON:
         return ""
     if node.op is not Op.LITERAL:
@@ -241,7 +248,7 @@ def decoded(node: Expr) -> str | None:
 
 
 def text_of(word: bytes) -> str | None:
-    """The text whose UTF-8 a word is, if it is any."""
+    """The text of a word, if it is valid UTF-8."""
     try:
         return word.decode()
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
-"""Languages of text restricted to a number of characters, with the counters that they have already.
+"""Restriction of a language to texts with a given number of characters, reusing counted repetitions.
 
-The idea: "``[a-z0-9-]+`` of at most 63 characters" is an intersection with a counter, and a product has as many states
-as both sides multiplied, none of which is a counted repetition any more. Mostly it is not needed: in a concatenation
-where all parts but one have a fixed length, the bounds move to that part; a repetition of parts of one length takes
-them as its own bounds; a union hands them on. Only what remains is intersected. Exact in every case.
+"``[a-z0-9-]+`` of at most 63 characters" is an intersection with a counter, and a product has as many states as the
+product of both, in which nothing is a counted repetition any more. Usually this is not needed: in a concatenation in
+which all parts but one have a fixed length, the bounds move to that part; a repetition of parts of equal length takes
+them as its own bounds; a union passes them on. Only the rest is intersected. Exact in every case.
 
 Cost: linear in the expression.
 """
@@ -28,18 +28,18 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.errors import ConstraintError
 
 MAX_LENGTH = (1 << 31) - 1
-"""The greatest bound that a counted repetition can have."""
+"""The greatest bound of a counted repetition."""
 
 _Width = tuple[int, int | None]
-"""The least and the greatest number of characters; ``None``: without a bound, or not known to have one."""
+"""The least and the greatest number of characters; ``None``: unbounded or unknown."""
 
 _UNKNOWN: _Width = (0, None)
 _DEPTH = 50
-"""How far into nested expressions the bounds are moved."""
+"""Maximum nesting depth of expressions into which bounds are moved."""
 
 
 def of_length(content: Language, low: int = 0, high: int | None = None) -> Language:
-    """The words of ``content`` (text in UTF-8) of ``low`` to ``high`` code points; ``None``: of ``low`` or more.
+    """The words of ``content`` (text in UTF-8) with ``low`` to ``high`` code points; ``None``: at least ``low``.
 
     Raises ConstraintError unless 0 <= low <= high <= ``MAX_LENGTH``.
     """
@@ -49,7 +49,7 @@ def of_length(content: Language, low: int = 0, high: int | None = None) -> Langu
 
 
 def check_bounds(low: int, high: int | None) -> None:
-    """Raises ConstraintError for bounds that no counted repetition can have."""
+    """Raise ConstraintError for invalid bounds of a counted repetition."""
     if not 0 <= low <= (MAX_LENGTH if high is None else high) <= MAX_LENGTH:
         raise ConstraintError(
             f"a length must lie between bounds 0 <= low <= high <= {MAX_LENGTH}, not {low} and {high}"

@@ -1,12 +1,13 @@
-"""Automata over letters: out of languages over bytes, made anew as sets of states, and back into bytes.
+"""Automata over letters (characters or bytes): conversion from languages over bytes, construction state by state, and
+conversion back.
 
-The idea: what rewrites a text works on its letters, and a letter is a character (a code point) or a byte. Letters that
-no state tells apart are one class, so that a state is a short row, whatever the size of the alphabet. A construction
-is then a function from one state to the next ones, and ``crawl`` makes all that can be met.
+Rewriting of texts works on letters, which are characters (code points) or bytes. Letters that no state distinguishes
+are one class, so a state is a short row, whatever the size of the alphabet. A construction is a function from a state
+to its successors, and ``crawl`` computes all reachable states.
 
-Invariant: state 0 is DEAD; the class of letters that a text cannot hold (surrogates) is -1. What is written is least.
-
-Cost: linear in the ranges of characters that the states of the language have; ``crawl`` one row of classes a state.
+Invariant: state 0 is DEAD; letters that a text cannot contain (surrogates) have the class -1. Results are minimal.
+Cost: linear in the ranges of characters in the states of the language; ``crawl`` takes one row of classes for each
+state.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class LetterAutomaton:
 
 
 def require_language(language: object, what: str) -> Language:
-    """``language``, if it is one and of bytes alone; otherwise ``ConstraintError``."""
+    """``language``, if it is a language that does not constrain tokens; otherwise raises ``ConstraintError``."""
     if isinstance(language, Language):
         language.program().refuse_tokens()
         return language
@@ -72,7 +73,7 @@ def require_language(language: object, what: str) -> Language:
 
 
 def read_letters(language: Language, unit: Unit, deadline: Deadline) -> LetterAutomaton:
-    """The words of ``language`` by letters. In characters, those that are valid UTF-8 only."""
+    """The automaton of ``language`` over letters. For characters, restricted to valid UTF-8."""
     with deadline.part() as budget:
         dfa = language.with_budget(budget).determinize()
     if unit == "bytes":
@@ -87,7 +88,7 @@ def read_letters(language: Language, unit: Unit, deadline: Deadline) -> LetterAu
 
 
 def by_characters(read: Characters, cuts: Iterable[int], deadline: Deadline) -> LetterAutomaton:
-    """An automaton over characters, least. ``cuts``: characters that get an interval of their own."""
+    """The minimal automaton over characters. ``cuts``: characters that get a separate interval."""
     [(first_surrogate, last_surrogate)] = SURROGATES
     counts = [len(steps) for steps in read.steps]
     arcs = np.array([step for steps in read.steps for step in steps], np.int64).reshape(-1, 3)
@@ -125,10 +126,10 @@ def crawl(
     classes: int,
     deadline: Deadline,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
-    """The table and accepting states of all states that can be met; ``start`` is 1, and 0 is DEAD.
+    """The table and accepting states of all reachable states; ``start`` is 1, and 0 is DEAD.
 
-    ``follow`` gives the next state by class, and the one for all other classes (None: DEAD); it ticks itself where it
-    does much. Raises ``BudgetExceeded("states", "bytes" or "seconds")``.
+    ``follow`` returns the next state by class, and the next state for all other classes (None: DEAD); it must count its
+    own work if that is large. Raises ``BudgetExceeded("states", "bytes" or "seconds")``.
     """
     budget, where = deadline.budget, deadline.where
     held = 0
@@ -167,7 +168,7 @@ def write_letters(
     deadline: Deadline,
     source: str | None = None,
 ) -> Expr:
-    """The language over bytes of an automaton over classes of letters whose start is 1."""
+    """The language over bytes of an automaton over classes of letters with start state 1."""
     made = minimal(table, accepting, 1, deadline)
     if made.start == 0:
         return EMPTY

@@ -1,13 +1,12 @@
-"""The nearest text of a language: the least costly edits that make a broken text one of its texts.
+"""The nearest text of a language: the cheapest edits that turn a text into one of its texts.
 
-The idea: the shortest path, in the tropical semiring, of text ∘ edits ∘ language. A node of the composition is
-a place in the text and a state of the language's automaton; it copies the letter that stands there, at no
-cost, or deletes it, replaces it or inserts one before it. Nodes are made as the search (Dijkstra) comes to
-them, so a text that is nearly right costs little more than its length. Of all letters that lead to the same
-state one stands for the others: a printable one.
+It is a shortest path, in the tropical semiring, of text ∘ edits ∘ language. A node of the composition is a position in
+the text and a state of the language's automaton. Its arcs copy the next letter, at no cost, or delete it, replace it or
+insert one before it. Nodes are created by the search (Dijkstra), so a text that is nearly correct costs little more
+than its length. Of all letters that lead to the same state, one, preferably printable, represents the others.
 
-Cost: at worst (length of the text) x (states) nodes with an arc for each different next state; a heap.
-Rejected: the composition written out with ``tokenfst.fst`` (an arc for each pair of letters at each place).
+Cost: in the worst case (length of the text) x (states) nodes with an arc for each different next state; a heap.
+Rejected: the explicit composition with ``tokenfst.fst`` (an arc for each pair of letters at each position).
 """
 
 from __future__ import annotations
@@ -30,15 +29,16 @@ Kind = Literal["insert", "delete", "replace"]
 _KINDS: tuple[Kind, ...] = ("insert", "delete", "replace")
 _NODE_BYTES = 400
 CHANGED: dict[Kind | None, int] = {None: 0, "insert": 1, "delete": 1, "replace": 2}
-"""Letters that an edit writes or takes away: of ways at the same cost the one that changes least is taken."""
+"""The number of letters that an edit writes or removes: among paths of equal cost the one with the fewest changes is
+chosen.
+"""
 _Node = tuple[int, int]
 _Step = tuple[_Node, Kind | None, int]
-"""Where a node was come to from, by which edit (None: a copy), and the letter that was written (-1: none)."""
+"""The previous node, the edit (None: a copy), and the letter that was written (-1: none)."""
 
 
 class Edit(NamedTuple):
-    """One edit: ``old`` of the text at place ``at`` (empty where something is inserted before it) becomes
-    ``new``."""
+    """One edit: ``old``, at position ``at`` of the text (empty for an insertion before it), becomes ``new``."""
 
     kind: Kind
     at: int
@@ -48,7 +48,7 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A text of the language, what it costs, and the edits that make it, from left to right."""
+    """A text of the language, its cost, and the edits that produce it, from left to right."""
 
     text: str
     cost: float
@@ -58,7 +58,7 @@ class Repair:
 def repair_language(
     text: str, constraint: Constraint, costs: Mapping[str, float] | None, budget: Budget | None
 ) -> Repair:
-    """``repair`` (automata/grammars) of a regular language."""
+    """``repair`` (automata/grammars) for a regular language."""
     language = require_language(constraint, "repair")
     limits = budget or language.budget
     deadline = Deadline(limits, "the search for the nearest text")
@@ -70,7 +70,7 @@ def repair_language(
 
 
 def prices_of(costs: Mapping[str, float]) -> dict[Kind, float]:
-    """What each edit costs, 1 if not given. ``ConstraintError`` for what is no cost."""
+    """The cost of each edit, 1 by default. Raises ``ConstraintError`` for invalid costs."""
     made: dict[Kind, float] = dict.fromkeys(_KINDS, 1.0)
     for kind, cost in costs.items():
         if kind not in _KINDS:
@@ -84,7 +84,7 @@ def prices_of(costs: Mapping[str, float]) -> dict[Kind, float]:
 
 
 class LetterMoves:
-    """What edits of a text do in an automaton over its letters: the arcs of text ∘ edits ∘ automaton."""
+    """The arcs of text ∘ edits ∘ automaton, for an automaton over letters."""
 
     def __init__(self, text: str, automaton: LetterAutomaton, prices: Mapping[Kind, float]) -> None:
         self._text, self._automaton, self._prices = text, automaton, prices
@@ -93,8 +93,9 @@ class LetterMoves:
         self._onward: dict[int, list[tuple[int, int]]] = {}
 
     def steps(self, at: int, state: int) -> list[tuple[_Node, float, Kind | None, int]]:
-        """From a place in the text and a state: where an edit or a copy leads, its price, and the letter that it
-        writes (-1: none)."""
+        """The arcs from a position in the text and a state: target, cost, kind, and the letter that is written (-1:
+        none).
+        """
         prices, found = self._prices, list[tuple[_Node, float, Kind | None, int]]()
         more = at < len(self._text)
         if (
@@ -164,15 +165,16 @@ class _Search:
 
 
 def charge(nodes: int, deadline: Deadline) -> None:
-    """Count the nodes that a search has met, and its time."""
+    """Count the nodes of a search, and check its time."""
     if nodes * _NODE_BYTES > deadline.budget.bytes:
         raise BudgetExceeded("bytes", deadline.budget.bytes, deadline.where)
     deadline.tick(10)
 
 
 def written(text: str, cost: float, steps: Iterable[tuple[int, Kind | None, int]]) -> Repair:
-    """What copies (None) and edits at places of the text make, from left to right, each with the letter that it writes
-    (-1: none)."""
+    """The result of copies (None) and edits at positions of the text, from left to right, each with the letter that it
+    writes (-1: none).
+    """
     edits, made = list[Edit](), list[str]()
     for at, kind, letter in steps:
         new = chr(letter) if letter >= 0 else ""

@@ -1,10 +1,9 @@
-"""Characters beyond ASCII by class, as an automaton over their UTF-8 bytes.
+"""A classifier of characters beyond ASCII, as an automaton over their UTF-8 bytes.
 
-The idea: an array of classes by code point, cut into rows of 64 (the last continuation byte), of 64 rows (the one
-before), and so on; equal blocks are one state, so that the hundreds of ranges of word characters become about as many
-states, whatever the number of their ends.
+An array of classes by code point is divided into rows of 64 (the last continuation byte), rows of 64 rows (the one
+before), and so on. Equal blocks are one state, so the hundreds of ranges of word characters take about as many states.
 
-Cost: one pass over all code points for each set of special characters; the last few are kept.
+Cost: one pass over all code points for each set of special characters; the last few are cached.
 """
 
 from __future__ import annotations
@@ -23,9 +22,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """``table`` (states, byte classes): the next state where it is 0 or more; otherwise -1 - k stands for outcome k.
-    State 0 reads the first byte. ``outcomes``: the class of each outcome; one more outcome, the last, is "no
-    character". ``classes`` (128,): the class of each byte from 0x80 on."""
+    """The classifier's tables.
+
+    ``table`` (states, byte classes): the next state if it is non-negative; otherwise -1 - k is outcome k. State 0 reads
+    the first byte. ``outcomes``: the class of each outcome; one more outcome, the last, is "no character". ``classes``
+    (128,): the class of each byte from 0x80 on.
+    """
 
     table: Ints
     outcomes: Ints
@@ -34,7 +36,7 @@ class Classifier:
 
 @lru_cache(maxsize=1)
 def word_characters() -> npt.NDArray[np.bool_]:
-    """Which code points are word characters, as ``\\w`` has them."""
+    """Which code points are word characters, as in ``\\w``."""
     words = np.zeros(MAX_CODE_POINT + 1, np.bool_)
     for low, high in category("w", True):
         words[low : high + 1] = True
@@ -44,7 +46,9 @@ def word_characters() -> npt.NDArray[np.bool_]:
 
 @lru_cache(maxsize=16)
 def classifier(special: tuple[tuple[str, int], ...]) -> Classifier:
-    """Word characters beyond ASCII have class 1, others 0, and those in ``special`` the class that stands with them."""
+    """The classifier: word characters beyond ASCII have class 1, others 0, and those in ``special`` their given
+    class.
+    """
     by_code = word_characters().astype(np.int64)
     for character, number in special:
         by_code[ord(character)] = number

@@ -1,7 +1,7 @@
-"""Free text in which some texts do not stand: what is between tags and triggers.
+"""Free text that excludes some substrings: the text between tags and triggers.
 
-Deterministic automata that read as Aho and Corasick's does ("Efficient string matching", CACM 1975), with UTF-8 checked
-along the way; kept for the next time.
+Deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975) that also check UTF-8;
+cached.
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ def text_without(
     is_mark: bool = False,
     across: bool = True,
 ) -> Expr:
-    """Texts that end with ``end`` and with none of the other ends, and hold none of the marks and of what is excluded.
-    ``is_mark``: ``end`` is a mark, which no other may end before. ``across``: what is excluded is so in ``end`` too."""
+    """Texts that end with ``end``, end with none of the other ends before, and contain none of the marks and excluded
+    strings.
+
+    ``is_mark``: ``end`` is a mark, before which no other may end. ``across``: exclusions also apply to occurrences that
+    overlap ``end``.
+    """
     ended = concat(Language.any_text().expr, literal(end))
     held = [concat(UNIVERSE, literal(each)) for each in other_ends]
     if marks:
@@ -60,8 +64,11 @@ def _machine(expr: Expr, budget: Budget) -> Expr:
 def dispatch(
     tags: tuple[tuple[bytes, Expr], ...], excludes: tuple[bytes, ...], loop: bool, budget: Budget
 ) -> Expr:
-    """Free text with tags: behind the first tag that stands in it comes what belongs to the tag, then free text again;
-    without ``loop``, the text ends behind that. Free text may end anywhere and holds no tag and nothing excluded."""
+    """Free text with tags: after the first tag in it follows the tag's expression, then free text again.
+
+    Without ``loop``, the text ends after that expression. Free text may end anywhere and contains no tag and no
+    excluded string.
+    """
     marks = tuple(sorted({tag for tag, _ in tags}))
     last = text_without(b"", marks, excludes, budget)
     some = union(

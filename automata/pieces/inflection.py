@@ -1,4 +1,4 @@
-"""English inflections by lemminflect (extra ``concepts``), imported when first asked."""
+"""English inflections by lemminflect (extra ``concepts``), imported on first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tokenfst.errors import MissingDependencyError
 
 
 def english_inflections(word: str) -> list[str]:
-    """The inflected forms of a word as noun, verb, adjective or adverb; of a phrase, none. The same order every time.
+    """The inflected forms of a word as noun, verb, adjective or adverb; none for a phrase. Deterministic order.
 
     Raises ``MissingDependencyError`` without lemminflect, which takes seconds to load.
     """

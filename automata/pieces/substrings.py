@@ -1,14 +1,17 @@
-"""All substrings of a text: its suffix automaton (DAWG), built by the native core.
+"""``substring_of``: all substrings of a text by its suffix automaton (DAWG), built by the native core.
 
-The idea: a state is the set of places of the text where the words that lead to it end (Blumer et al., "The smallest
-automaton recognizing the subwords of a text", TCS 1985); at most 2n - 1 states and 3n - 4 edges for n bytes. Where
-words may begin or end only at some places, between characters or at the borders of words, the same bound holds, since
-characters alone decide where such places are (``native/words/suffix_automaton.hpp``).
+A state is the set of positions at which the words that lead to it end in the text (Blumer et al., "The smallest
+automaton recognizing the subwords of a text", TCS 1985); at most 2n - 1 states and 3n - 4 edges for n bytes. If words
+may start or end only at some positions, between characters or at word boundaries, the same bound holds, because these
+positions are determined by adjacent characters (``native/words/suffix_automaton.hpp``).
 
-Invariant: state 0 is DEAD, 1 the start, and the rest is in breadth-first order of the bytes: same text, same numbers.
+Invariant: state 0 is DEAD, 1 the start, and the others are in breadth-first order of the bytes, so the numbering is
+deterministic.
 
-Cost: linear time and space. The automaton goes to the core as a list of edges, 1.5 a state, and is walked lazily; a
-dense table (``SparseDfa.table``) is made only for operations on whole machines (OpenFst, reversal, inverse images).
+Cost: linear time and space. The automaton is passed to the core as a list of edges, 1.5 for each state, and is walked
+lazily; a dense table (``SparseDfa.table``) is built only for operations on complete machines (OpenFst, reversal,
+inverse images).
+
 Rejected: a suffix array with states found by binary search, which has no bound on the states of a repetitive text.
 """
 
@@ -32,8 +35,9 @@ _SHOWN = 40
 
 
 class SparseDfa(Dfa):
-    """A ``Dfa`` kept as edges: ``edges`` are uint32 pairs (class, next state), those of state q from ``offsets[q]`` to
-    ``offsets[q + 1]``."""
+    """A ``Dfa`` stored as edges: ``edges`` are uint32 pairs (class, next state), those of state q from ``offsets[q]``
+    to ``offsets[q + 1]``.
+    """
 
     __slots__ = ("_dense", "edges", "offsets")
     edges: npt.NDArray[np.uint32]
@@ -56,12 +60,12 @@ class SparseDfa(Dfa):
 
     @property
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.accepting)
 
     @property
     def table(self) -> npt.NDArray[np.uint32]:
-        """The dense table, made when first asked for. BudgetExceeded("bytes") where it would be enormous."""
+        """The dense table, built on first use. Raises BudgetExceeded("bytes") if it would be too large."""
         dense = self._dense
         if dense is None:
             shape = self.num_states, int(self.classes.max()) + 1
@@ -75,19 +79,19 @@ class SparseDfa(Dfa):
         return dense
 
     def native_tables(self) -> NativeMachine:
-        """What the native core takes: the edges of each state."""
+        """The form that the native core reads: the edges of each state."""
         return self.classes, self.edges, self.accepting, self.start, self.offsets
 
 
 @checked
 def substring_of(text: str | bytes, words: bool = False, *, budget: Budget | None = None) -> Language:
-    r"""Every substring of ``text``, the empty one and the whole among them.
+    r"""Every substring of ``text``, including the empty one and the whole text.
 
-    Of a str, substrings of whole characters, in UTF-8; of bytes, of bytes. With ``words`` (a str only), substrings that
-    neither begin nor end inside a word: between two characters that both match ``\w``.
+    For a str, substrings of complete characters, in UTF-8; for bytes, of bytes. With ``words`` (str only), substrings
+    that neither start nor end inside a word: between two characters that both match ``\w``.
 
     A deterministic automaton of at most 2n - 1 states for n bytes, in linear time. Raises ConstraintError for a lone
-    surrogate and for ``words`` of bytes, BudgetExceeded("states").
+    surrogate and for ``words`` with bytes, BudgetExceeded("states").
     """
     data = encode(text)
     if data is None:

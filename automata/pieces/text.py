@@ -1,7 +1,7 @@
-r"""The expressions behind ``quoted_text``, ``unquoted_text``, ``text_until`` and the delimited lists.
+r"""The expressions of ``quoted_text``, ``unquoted_text``, ``text_until`` and the delimited lists.
 
-Functions make them (``groups``), and named groups inside of a pattern (``regex``). Parts are expressions, so calls of a
-grammar's rules may stand in lists. All text is UTF-8.
+They are used by functions (``groups``), and by named groups inside a pattern (``regex``). Parts are expressions, so
+lists may contain calls of a grammar's rules. All text is UTF-8.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PRINTABLE: Ranges = (
 
 
 def chunks(texts: Sequence[str]) -> Expr:
-    """Chunks that stand together, from any one on. Texts of UTF-8, none empty."""
+    """A contiguous subsequence of chunks. Texts of UTF-8, none empty."""
     onward: Expr = EPSILON
     found = [onward]
     for text in reversed(texts):
@@ -56,12 +56,12 @@ def chunks(texts: Sequence[str]) -> Expr:
 
 
 def all_of(parts: Sequence[Expr]) -> Expr:
-    """What is in all of them."""
+    """The intersection of the parts."""
     return intersect(*parts)
 
 
 def none_of(parts: Sequence[Expr]) -> Expr:
-    """The texts that are in none of them."""
+    """The texts that are in none of the parts."""
     return intersect(repeat(character_set(((0, MAX_CODE_POINT),), True)), complement(union(*parts)))
 
 
@@ -80,17 +80,19 @@ def _one(characters: str) -> Expr:
 
 @cache
 def quoted(quote: str) -> Expr:
-    r"""Between two ``quote``: characters but line breaks; each ``quote`` and backslash among them after a backslash."""
+    r"""A text between two ``quote`` characters, without line breaks; each ``quote`` and backslash in it is escaped by a
+    backslash.
+    """
     plain, escaped = _but(quote + "\\" + _LINE_BREAKS), concat(literal(b"\\"), _but(_LINE_BREAKS))
     return concat(literal(quote.encode()), repeat(union(plain, escaped)), literal(quote.encode()))
 
 
 @cache
 def unquoted() -> Expr:
-    """A plain scalar of YAML 1.2.2 on one line, outside of flow collections: production 133, ns-plain-one-line.
+    """A plain scalar of YAML 1.2.2 on one line, outside flow collections: production 133, ns-plain-one-line.
 
-    The productions look around one character: ``:`` needs a character that is no white space after it, and ``#`` one
-    before it. Here they are written out: after white space, and after a character that is none.
+    The productions look around one character: ``:`` needs a character that is not white space after it, and ``#`` one
+    before it. Here they are expanded: after white space, and after other characters.
     """
     visible = overlap(_PRINTABLE, negate(_of(_WHITE + _LINE_BREAKS + "\ufeff")))
     character, colons = _but(":#", visible), repeat(_one(":"))
@@ -106,9 +108,9 @@ def _any_text() -> Expr:
 
 
 def until(stop: Expr, budget: Budget) -> Expr:
-    """Text up to and with the first place where a word of ``stop`` ends: Σ*·S less Σ*·S·Σ+, Σ* all text.
+    """Text up to and including the first position at which a word of ``stop`` ends: Σ*·S less Σ*·S·Σ+, Σ* all text.
 
-    Of a literal, as a deterministic automaton (that of Knuth, Morris and Pratt, over UTF-8).
+    For a literal, a deterministic automaton (that of Knuth, Morris and Pratt, over UTF-8).
     """
     ended = concat(_any_text(), stop)
     expr = intersect(ended, complement(concat(ended, ANY_BYTE, UNIVERSE)))
@@ -118,7 +120,7 @@ def until(stop: Expr, budget: Budget) -> Expr:
 
 
 def listed(item: Expr, separator: Expr, low: int, high: int | None, source: str) -> Expr:
-    """``low`` to ``high`` words of ``item`` with a word of ``separator`` between each two."""
+    """``low`` to ``high`` words of ``item``, separated by words of ``separator``."""
     if high == 0:
         return EPSILON
     more = repeat(concat(separator, item), max(low - 1, 0), None if high is None else high - 1, source)
@@ -127,9 +129,9 @@ def listed(item: Expr, separator: Expr, low: int, high: int | None, source: str)
 
 
 def subsequence(items: Sequence[Expr], separator: Expr) -> Expr:
-    """One word each of some of ``items``, at least one, in order, with ``separator`` between each two.
+    """A non-empty subsequence of ``items``, one word of each, separated by words of ``separator``.
 
-    Linear in the items: what may follow an item is one chain, of which every first item enters its part.
+    Linear in the items: the continuations after an item are one chain, shared by all first items.
     """
     firsts: list[Expr] = []
     rest = EPSILON

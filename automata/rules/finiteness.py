@@ -1,8 +1,8 @@
-"""Whether a grammar has finitely many words.
+"""Finiteness of a grammar.
 
-The idea: texts grow without end inside of a body (``languages.finiteness``), or where a rule comes back to itself with
-something beside it that is not empty: then it can do so again and again. Which rules have a word that is not empty is a
-least fixed point. Linear in the grammar for each pass of that, and passes are few.
+A language is infinite if some body grows without bound (``languages.finiteness``), or if a rule recurs next to a
+non-empty text. The rules with a non-empty word are a least fixed point. Linear in the grammar for each pass of that,
+and passes are few.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from tokenfst.budget import Budget
 
 
 def is_finite(rules: Rules, start: str, budget: Budget, source: str) -> bool:
-    """Whether ``start`` has finitely many words; all ``rules`` but it have one, and so has each of their parts."""
+    """Whether ``start`` has finitely many words. All other ``rules`` must have words, and so must each of their
+    parts.
+    """
     if start not in rules:
         return True
     sizes = Sizes(budget, lambda node: node.op is not Op.EMPTY)

@@ -1,10 +1,8 @@
-"""What calls what, and where: the graph questions that grammars are analysed by.
+"""The call graph of a grammar: components, cycles, left edges, and least fixed points.
 
-The idea: rules are vertices, calls are edges, and everything asked of a grammar before it is walked (is it
-recursive, what does a rule begin with, does it have a word at all) is a strongly connected component or a
-least fixed point. All of it runs on explicit stacks and worklists: grammars nest deeper than Python's stack.
-
-Cost: linear in nodes and edges, each.
+Rules are vertices, calls are edges, and every query about a grammar before it is walked (is it recursive, what does a
+rule start with, does it have a word) is a strongly connected component or a least fixed point. All algorithms use
+explicit stacks and worklists, because grammars nest deeper than Python's stack. Cost: linear in nodes and edges, each.
 """
 
 from __future__ import annotations
@@ -25,29 +23,31 @@ Graph = Mapping[str, Iterable[str]]
 _Vertex = TypeVar("_Vertex", bound=Hashable)
 
 COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT, Op.UNORDERED)
-"""The operators that calls may stand under; every other node is a leaf here."""
+"""The operators under which calls may stand; every other node is a leaf here."""
 
 
 def inner_nodes(body: Expr) -> list[Expr]:
-    """The nodes of a rule body, operands first, down to its leaves (what is below a leaf holds no calls)."""
+    """The nodes of a rule body, operands first, down to its leaves (which contain no calls)."""
     return below(body, inner=lambda node: node.op in COMPOSED)
 
 
 def outer_nodes(body: Expr) -> list[Expr]:
-    """The same down to plain nodes: they are leaves as well, of which all is known (see ``Expr``)."""
+    """The nodes of a rule body, operands first, down to leaves and plain nodes, about which everything is known (see
+    ``Expr``).
+    """
     return below(body, inner=is_composed)
 
 
 def is_composed(node: Expr) -> bool:
-    """Whether a node is made of others among which there may be calls."""
+    """Whether a node has operands that may contain calls."""
     return not node.size and node.op in COMPOSED
 
 
 class Rules(dict[str, Expr]):
-    """Rule bodies by name, never changed once made, and what most questions about them begin with, kept.
+    """Rule bodies by name, immutable, with cached answers to the most frequent queries.
 
-    The nodes of a body are listed once, for all rules that are made ``like`` these and share the body.
-    ``productive`` and ``nullable`` are the answers of the functions of these names in ``lint``, once known.
+    The nodes of a body are listed once, for all rules that are made ``like`` these and share the body. ``productive``
+    and ``nullable`` are the results of the functions with these names in ``lint``, once known.
     """
 
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
@@ -62,17 +62,17 @@ class Rules(dict[str, Expr]):
 
     @classmethod
     def of(cls, bodies: Mapping[str, Expr]) -> Rules:
-        """``bodies`` themselves if they are such rules, else a copy that is."""
+        """``bodies`` itself if it is a ``Rules``, else a copy as one."""
         return bodies if isinstance(bodies, Rules) else cls(bodies)
 
     def only(self, names: Iterable[str]) -> Rules:
-        """The rules of these names, which call no others: what is known of all is known of them."""
+        """The rules with these names, which must call no others; cached answers are kept."""
         found = Rules({name: self[name] for name in names}, like=self)
         found.productive, found.nullable = self.productive, self.nullable
         return found
 
     def nodes(self, name: str) -> list[Expr]:
-        """``outer_nodes`` of a rule's body; not to be changed."""
+        """``outer_nodes`` of a rule's body; read-only."""
         body = self[name]
         found = self._nodes.get(id(body))
         if found is None:  # the list ends with the body and keeps it alive, so that its id stays its own
@@ -80,7 +80,7 @@ class Rules(dict[str, Expr]):
         return found
 
     def size(self, name: str) -> int:
-        """The positions of a rule's body with its counted repetitions written out; a call is one."""
+        """The number of positions of a rule's body with counted repetitions expanded; a call is one."""
         nodes = self.nodes(name)
         found = self._sizes.get(id(nodes[-1]))
         if found is None:
@@ -89,7 +89,7 @@ class Rules(dict[str, Expr]):
 
     @cached_property
     def graph(self) -> dict[str, list[str]]:
-        """What each rule calls: see ``called``."""
+        """The rules that each rule calls: see ``called``."""
         return {name: called(body, self.nodes(name)) for name, body in self.items()}
 
 
@@ -114,13 +114,12 @@ def name_of(node: Expr) -> str:
 
 
 def called(body: Expr, nodes: list[Expr] | None = None) -> list[str]:
-    """The rules that a body calls, each once, in the order in which they stand. ``nodes``: its outer nodes, if they
-    are known already."""
+    """The distinct rules that a body calls, in order of occurrence. ``nodes``: its outer nodes, if already known."""
     return list(dict.fromkeys([name_of(node) for node in nodes or outer_nodes(body) if node.op is Op.CALL]))
 
 
 def calls_found(body: Expr, onward: Callable[[Expr], Iterable[Expr]]) -> list[str]:
-    """The rules called by ``body`` that are found going down it, at each node to the operands ``onward(node)``."""
+    """The rules called by ``body`` that are reached by descending at each node to the operands ``onward(node)``."""
     found: dict[str, None] = {}
     seen: set[int] = set()
     stack = [body]
@@ -137,9 +136,9 @@ def calls_found(body: Expr, onward: Callable[[Expr], Iterable[Expr]]) -> list[st
 
 
 def left_edge(body: Expr, empty: Container[int]) -> list[str]:
-    """The rules that a body can call with nothing but empty words in front.
+    """The rules that a body can call with only empty words before them.
 
-    ``empty`` holds the ids of the nodes that have the empty word (``lint.nullable``).
+    ``empty`` has the ids of the nodes that have the empty word (``lint.nullable``).
     """
 
     def leading(node: Expr) -> Iterable[Expr]:
@@ -152,13 +151,14 @@ def left_edge(body: Expr, empty: Container[int]) -> list[str]:
 
 
 def first_operands(node: Expr) -> tuple[Expr, ...]:
-    """The operands of a node, no concatenation, that its words can begin with. Members that come in any order are
-    never empty, so what separates them is not among these."""
+    """The operands with which the words of a node, not a concatenation, can start. Unordered members are never empty,
+    so their separator is not among them.
+    """
     return node.args[1:] if node.op is Op.UNORDERED else node.args
 
 
 def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
-    """The ids of the nodes that hold a call. ``nodes``: the body's outer nodes, if they are known already."""
+    """The ids of the nodes that contain a call. ``nodes``: the body's outer nodes, if already known."""
     found: set[int] = set()
     for node in nodes or outer_nodes(body):
         if node.op is Op.CALL:
@@ -172,7 +172,7 @@ def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
 
 
 def reachable(graph: Graph, start: str) -> list[str]:
-    """Every vertex that ``start`` leads to, itself included, in depth-first order."""
+    """Every vertex reachable from ``start``, including itself, in depth-first order."""
     found: dict[str, None] = {}
     stack = [start]
     while stack:
@@ -184,9 +184,9 @@ def reachable(graph: Graph, start: str) -> list[str]:
 
 
 def components(graph: Mapping[_Vertex, Iterable[_Vertex]]) -> list[list[_Vertex]]:
-    """The strongly connected components, each before those that lead to it (Tarjan, without recursion).
+    """The strongly connected components in reverse topological order (Tarjan, without recursion).
 
-    Edges that lead out of the graph's vertices are ignored.
+    Edges to other vertices are ignored.
     """
     order: dict[_Vertex, int] = {}
     lowest: dict[_Vertex, int] = {}
@@ -233,18 +233,16 @@ def _last(vertices: list[_Vertex], wanted: _Vertex) -> int:
 
 
 def cycles(graph: Graph) -> list[list[str]]:
-    """The components that hold a cycle: two vertices or more, or one with an edge to itself."""
+    """The components with a cycle: two vertices or more, or one with an edge to itself."""
     return [part for part in components(graph) if len(part) > 1 or part[0] in graph[part[0]]]
 
 
 def nested_heads(graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[str, list[str]]]:
     """A weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993).
 
-    Of every strongly connected component that holds a cycle the vertex that is first in ``order`` is the head.
-    Without it the component falls apart into smaller ones, with heads of their own, and so on: every cycle goes
-    through a head. Yields heads with their components, outer components before those inside of them.
-
-    Linear for every level of nesting.
+    In every strongly connected component with a cycle, the first vertex in ``order`` is the head. Without it the
+    component decomposes into smaller ones, with their own heads, and so on: every cycle contains a head. Yields heads
+    with their components, outer components first. Linear for every nesting level.
     """
     work = [list(graph)]
     while work:
@@ -255,7 +253,7 @@ def nested_heads(graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[str, 
 
 
 def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]:
-    """A shortest way from ``start`` back to itself among the vertices ``inside``, both ends included."""
+    """A shortest cycle from ``start`` among the vertices ``inside``; ``start`` is both first and last."""
     allowed = set(inside)
     came_from: dict[str, str] = {}
     frontier = [start]
@@ -273,11 +271,12 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
 
 
 def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:  # noqa: C901  # one pass, and it is hot
-    """The ids of the nodes of which a property is true, where it holds of a concatenation if of all parts,
-    of a union if of one, of a repetition if of its body or if it may be left out, of members in any order if of as
-    many as there must be, of a call if of the rule, and of any other node, plain ones among them, as ``leaf`` says:
-    the least solution. What operands and rules already seen decide is decided at once; the rest by propagation along
-    users.
+    """The ids of the nodes with a property, as a least solution.
+
+    The property holds for a concatenation if it holds for all parts, for a union if for one, for a repetition if for
+    its body or if it may be omitted, for unordered members if for as many as are required, for a call if for the rule,
+    and for any other node, including plain ones, as ``leaf`` says. Nodes whose operands are already decided are decided
+    at once; the rest by propagation to their users.
     """
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}

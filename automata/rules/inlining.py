@@ -1,16 +1,15 @@
-"""Replacing calls by expressions: what of a grammar is regular, and what needs a stack.
+"""Replacement of calls by expressions: which parts of a grammar are regular, and which need a stack.
 
-The idea. Rules lose their left recursion (``left_recursion``). Then *tail recursion* becomes
-``expression.recursive``: rules that call each other as their last part are variables of one system, a *family*,
-which is regular as it stands. Every other call is *hard*: it would need a stack, and is replaced by the callee's
-expression as long as that does not come back to itself. Cycles of hard calls go through *heads*: of every strongly
-connected component the rule entered first, and so on inside of it without its head (``graph.nested_heads``).
+Left recursion is removed first (``left_recursion``). Then *tail recursion* becomes ``expression.recursive``: rules that
+call each other as their last part are variables of one system, a *family*, which is regular. Every other call is
+*hard*: it would need a stack, and is replaced by the callee's expression unless that is recursive. Cycles of hard calls
+go through *heads*: in every strongly connected component the rule that is entered first, and so on inside it without
+its head (``graph.nested_heads``). ``truncation`` cuts at heads below a depth; ``pushdown`` keeps their calls. Both use
+an ``Inliner``.
 
-``truncation`` cuts at heads below a depth; ``pushdown`` leaves their calls as they are. Both ask an ``Inliner``.
-
-Invariant: an expression made here has the words of its rule, given those of its hard calls. Cost: linear in the
-rules, and in a rule's body each time that its expression is made; parts without calls are shared. In the graph of
-hard calls every member of a family has the calls of all of them.
+Invariant: an expression made here has the words of its rule, given those of its hard calls. Cost: linear in the rules,
+and in a rule's body each time that its expression is made; parts without calls are shared. In the graph of hard calls
+every member of a family has the calls of all of them.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Inliner:
         return list(found)
 
     def heads(self) -> dict[str, tuple[str, ...]]:
-        """Of each rule the heads of the components around it, outermost first; a head is its own last."""
+        """For each rule the heads of its enclosing components, outermost first; a head is its own last one."""
         order = {name: number for number, name in enumerate(reachable(self.hard, self.start))}
         around: dict[str, tuple[str, ...]] = dict.fromkeys(self.hard, ())
         for head, part in nested_heads(self.hard, order):
@@ -81,7 +80,7 @@ class Inliner:
         return around
 
     def expressions(self, entry: str, hard: Mapping[str, Expr]) -> dict[str, Expr]:
-        """The expression of a rule, and of those it is one system with, given those of its hard calls."""
+        """The expression of a rule, and of the other rules of its system, given those of its hard calls."""
         group = self.family.get(entry)
         if group is None:
             return {entry: _named(self.inlined(entry, hard), entry)}
@@ -99,7 +98,7 @@ class Inliner:
         return rebuild(nodes, lambda node: hard[name_of(node)] if node.op is Op.CALL else node)
 
     def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
-        """The same, where what a call is replaced by depends on whether it stands in tail position."""
+        """The body with its calls replaced; ``resolve`` is told whether a call is in tail position."""
         body = self.rules[name]
         inside = holding(body, self.rules.nodes(name))
         done: dict[tuple[int, bool], Expr] = {}
@@ -149,7 +148,7 @@ def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
 
 
 def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
-    """A body, given its outer nodes, with its leaves replaced; parts that stay what they are are shared."""
+    """A body, given its outer nodes, with its leaves replaced; unchanged parts are shared."""
     done: dict[int, Expr] = {}
     for node in nodes:
         if is_composed(node):
