@@ -1,14 +1,14 @@
-"""Two schemas as sets of values: does one include the other, and which value shows that it does not.
+"""Comparison of two schemas as sets of values: inclusion, equivalence and difference, with a witness value.
 
-The idea: the values that one schema allows and another does not are a schema as well, ``{"allOf": [a, {"not": b}]}``,
-and sets of values are closed under *and* and *not* (``sets``). So a schema includes another if the difference allows
-nothing, which is found out as for every schema, recursive ones too; and the shortest text of the difference is a
-shortest value that shows it. Both are documents of their own there, so references and drafts stay each one's.
+The values that one schema allows and another does not are also given by a schema, ``{"allOf": [a, {"not": b}]}``, and
+sets of values are closed under intersection and complement (``sets``). So a schema includes another if the difference
+is empty, which is decided as for every schema, also recursive ones; and the shortest text of the difference is a
+shortest witness. Both schemas are separate documents there, so each keeps its references and draft.
 
-What is compared is values: white space, the order of members, and how strings and numbers are spelled are no
-difference. What a schema's negation has no exact automaton for is refused, with the pointer of the keyword.
+Values are compared: white space, the order of members, and the spelling of strings and numbers make no difference. A
+keyword whose negation has no exact automaton is rejected with its pointer.
 
-Cost: as of the schema that is made; combinations of arrays and objects multiply their cases.
+Cost: that of the combined schema; combinations of arrays and objects multiply their cases.
 """
 
 from __future__ import annotations
@@ -31,14 +31,17 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema.json_schema import SchemaGrammar, SchemaLanguage
 
 LEFT, RIGHT = "urn:left", "urn:right"
-"""What the two documents are called in the pointers of errors."""
+"""The URIs of the two documents in the pointers of errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A schema, and how it is read. ``place``: the JSON pointer of the part that is meant. ``closed``: it was made with
-    ``additional_properties="forbid"``. ``made_of``: of a difference, the schemas that it is made of, which its resolver
-    gives; ``depth``: of how many differences."""
+    """A schema, and the options with which it is read.
+
+    ``place``: the JSON pointer of the relevant part. ``closed``: it was made with ``additional_properties="forbid"``.
+    ``made_of``: for a difference, the schemas that it combines, which its resolver returns; ``depth``: the number of
+    nested differences.
+    """
 
     schema: Any
     draft: str | None = None
@@ -52,14 +55,15 @@ class Document:
 
     @property
     def schemas(self) -> tuple[Any, ...]:
-        """All schemas that names are given in."""
+        """All schemas to which names refer."""
         return self.made_of or (self.schema,)
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaAnswer(Answer):
-    """Answers about values: ``value`` is a shortest one that only one of two schemas allows, and ``witness`` its JSON
-    text."""
+    """An answer about values: ``value`` is a shortest one that only one of two schemas allows, and ``witness`` its JSON
+    text.
+    """
 
     value: Any = None
 
@@ -70,13 +74,13 @@ class SchemaAnswer(Answer):
 
 
 class ComparedSchema(Constraint):
-    """What a schema's constraint can be asked about another schema: values are compared, not their spellings."""
+    """The comparisons of a schema's constraint with another schema: by values, not by their spellings."""
 
     __slots__ = ()
     speaks_json = True
 
     document: Document
-    """The schema, and how it is read. It must not be changed as long as it is compared."""
+    """The schema and its options. It must not be modified while it is compared."""
 
     @overload
     def includes(self, other: ComparedSchema) -> SchemaAnswer: ...
@@ -84,10 +88,10 @@ class ComparedSchema(Constraint):
     def includes(self, other: Constraint) -> Answer: ...
     @checked
     def includes(self, other: Constraint) -> Answer:
-        """Whether every value that ``other`` allows is allowed here; if not, a shortest that is refused. Of a
-        constraint that is no schema, texts are compared.
+        """Whether every value that ``other`` allows is allowed here; if not, with a shortest rejected value.
 
-        UnsupportedSchemaError for a schema whose negation has no exact automaton here, BudgetExceeded.
+        If ``other`` is not a schema, texts are compared. Raises UnsupportedSchemaError for a schema whose negation has
+        no exact automaton here, BudgetExceeded.
         """
         if not isinstance(other, ComparedSchema):
             return super().includes(other)
@@ -99,7 +103,9 @@ class ComparedSchema(Constraint):
     def equivalent(self, other: Constraint) -> Answer: ...
     @checked
     def equivalent(self, other: Constraint) -> Answer:
-        """Whether both allow the same values; if not, a shortest that one of them refuses. Else as ``includes``."""
+        """Whether both allow the same values; if not, with a shortest value that one of them rejects. Otherwise like
+        ``includes``.
+        """
         if not isinstance(other, ComparedSchema):
             return super().equivalent(other)
         wrong = [each for each in compare(self.document, other.document) if not each]
@@ -107,8 +113,10 @@ class ComparedSchema(Constraint):
 
     @checked
     def difference(self, other: Constraint) -> SchemaLanguage | SchemaGrammar:
-        """The values that are allowed here and not by another schema, as a schema's constraint. EmptyLanguageError if
-        there are none. Else as ``includes``."""
+        """The values that are allowed here and not by another schema, as a schema's constraint.
+
+        Raises EmptyLanguageError if there are none; otherwise like ``includes``.
+        """
         if not isinstance(other, ComparedSchema):
             raise AlgebraError(
                 "difference: the other one is no schema; a - b is the difference of their texts"
@@ -117,7 +125,9 @@ class ComparedSchema(Constraint):
 
 
 def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGrammar:
-    """The constraint of what ``left`` allows and ``right`` does not. EmptyLanguageError if that is nothing."""
+    """The constraint of the values that ``left`` allows and ``right`` does not. Raises EmptyLanguageError if there are
+    none.
+    """
     from tokenfst.automata.json_schema.json_schema import json_schema  # which makes what is compared
 
     if left.closed or right.closed:
@@ -157,7 +167,7 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
 
 
 def compare(left: Document, right: Document) -> tuple[SchemaAnswer, SchemaAnswer]:
-    """Whether ``right`` allows all that ``left`` does, and the other way round."""
+    """Whether ``right`` allows all values of ``left``, and vice versa."""
     return _answer(_shortest(left, right), Side.LEFT), _answer(_shortest(right, left), Side.RIGHT)
 
 

@@ -1,11 +1,11 @@
-"""Which keywords of a schema leave no value, as few of them as can be found.
+"""A minimal set of keywords that together leave a schema without values.
 
-The idea is delta debugging (Zeller and Hildebrandt, 2002), from the top down: a keyword, a branch or a member of a
-table is left out, and if there still is no value it stays out. What remains in the end cannot be left out one by one,
-so it is a minimal set that contradicts itself; there may be others. Branches of ``anyOf`` and ``oneOf`` become
-``true``, which satisfies them, so those that matter stay. What stands under ``not`` and ``if`` is left as it is.
+It is found by delta debugging (Zeller and Hildebrandt, 2002), top-down: a keyword, a branch or a member of a table is
+removed, and if the schema is still empty it stays removed. No remaining keyword can be removed, so they are a minimal
+contradictory set; there may be others. Branches of ``anyOf`` and ``oneOf`` become ``true``, which satisfies them, so
+relevant ones are kept. Parts under ``not`` and ``if`` are not changed.
 
-Cost: one compilation for each keyword that is looked at, as many as add up to so many parts; beyond, nothing is said.
+Cost: one compilation for each keyword that is tried, up to a total number of parts; beyond it, no result is reported.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.automata.json_schema.reading.source import LISTS, ONE, TABLES, escape
 
 _MOST_PARTS = 500_000
-"""Parts of all schemas that are compiled: about 3 µs each."""
+"""Maximum total number of parts of the compiled schemas: about 3 µs each."""
 _PARTS = 100
-"""What a compilation takes beside those of the schema."""
+"""The overhead of a compilation, in parts."""
 _WHOLE = {"not", "if"}
 _CONNECTING = ("type", "required")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -31,10 +31,10 @@ class _TooLong(Exception):
 
 
 def contradiction(schema: Any, parts: int, is_empty: Callable[[Any], bool]) -> tuple[str, ...]:
-    """JSON pointers of keywords of ``schema`` that leave no value; none if they are not found soon.
+    """JSON pointers of keywords of ``schema`` that leave no value; empty if they are not found quickly.
 
-    ``parts``: how many values the schema has, as text. ``is_empty`` compiles a schema; it says false where that cannot
-    be done.
+    ``parts``: the number of values in the schema's text. ``is_empty`` compiles a schema; it returns False if that
+    fails.
     """
     cost = _PARTS + parts
     left = _MOST_PARTS

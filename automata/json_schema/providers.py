@@ -1,11 +1,10 @@
-"""Which schemas the structured outputs of OpenAI, Anthropic and Gemini take: findings with JSON pointers.
+"""Checks of schemas against the structured outputs of OpenAI, Anthropic and Gemini: findings with JSON pointers.
 
-The idea: each provider documents a subset of JSON Schema. What it takes is data, ``providers.json``, with the page that
-says so and the month; this file knows how to look. All places of a document are looked at where a schema can stand,
-definitions that nothing refers to as well, since providers read the whole document.
+Each provider documents a subset of JSON Schema. The subsets are data, ``providers.json``, with the page and month of
+their source; this module checks them. All positions of sub-schemas in a document are checked, including unused
+definitions, because providers read the whole document.
 
-Invariant: a schema without findings may still be refused by a provider, for its size or for what its page does not say.
-
+Limitation: a schema without findings may still be rejected by a provider, for its size or for undocumented reasons.
 Cost: linear in the schema.
 """
 
@@ -33,7 +32,7 @@ _ENUM = {type(None): "null", bool: "boolean", str: "string", list: "array", dict
 
 @dataclass(frozen=True, slots=True)
 class ProviderFinding:
-    """What a provider does not take: the JSON pointer of the keyword or schema, and what is to be said of it."""
+    """A part of a schema that a provider does not accept: its JSON pointer, and a message."""
 
     provider: str
     pointer: str
@@ -69,8 +68,10 @@ def _profile(provider: str) -> _Profile:
 
 
 def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
-    """What the structured outputs of a provider do not take in a schema (a JSON value). ConstraintError for a provider
-    that is not known."""
+    """The parts of a schema (a JSON value) that a provider's structured outputs do not accept.
+
+    Raises ConstraintError for an unknown provider.
+    """
     if provider not in PROVIDERS:
         raise ConstraintError(f"strict={provider!r} is none of {', '.join(map(repr, PROVIDERS))}")
     profile = _profile(provider)

@@ -1,12 +1,14 @@
-"""The JSON Schema of a Python type, no wider than what pydantic accepts.
+"""JSON Schemas of Python types that allow only what pydantic accepts.
 
-Pydantic's own schemas describe a type for people and other programs; a text that satisfies one may still be refused
-when it is read (``Decimal`` as any string, integer keys as any names, the year 0, a number that rounds to its excluded
-bound). A text that was generated under a constraint must be readable, so this generator narrows what can be narrowed
-with keywords of JSON Schema, and marks the rest with ``REFUSED`` and a reason, for ``python_types`` to report.
+Pydantic's own schemas describe a type for people and other programs; a text that satisfies one may still be rejected
+when it is parsed (``Decimal`` as any string, integer keys as any names, the year 0, a number that rounds to its
+excluded bound). A text that was generated under a constraint must be parsable, so this generator narrows schemas where
+keywords of JSON Schema can express it, and marks the rest with ``REFUSED`` and a reason, for ``python_types`` to
+report.
 
-Sets are lists here whose items may repeat, as pydantic reads them, unless their length counts; items of at most
-``MOST_DISTINCT`` listed values do not repeat. Needs pydantic: imported by ``python_types`` when a type is met.
+Sets are lists here whose items may repeat, as in pydantic, unless their length is constrained; items with at most
+``MOST_DISTINCT`` listed values do not repeat. Needs pydantic; ``python_types`` imports this module when it first reads
+a type.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from tokenfst.automata.json_schema import python_texts as texts
 from tokenfst.automata.json_schema import python_urls as urls
 
 REFUSED = "$refused"
-"""The keyword whose value says why pydantic accepts less than what a JSON Schema says there."""
+"""The keyword whose value is the reason why pydantic accepts less than the JSON Schema says there."""
 MOST_DISTINCT = 7
 
 _HEX = "[0-9A-Fa-f]"
@@ -56,7 +58,7 @@ _CHECKS = {
     ),
     "import_string": "it cannot say what can be imported; take a str",
 }
-"""Functions of pydantic that narrow a type, by name, and why they cannot be said."""
+"""Pydantic's validation functions that narrow a type, by name, and why JSON Schema cannot express them."""
 
 
 class TypeSchema(GenerateJsonSchema):

@@ -1,15 +1,15 @@
-"""Python types as JSON Schemas, and the generated text back as a Python object.
+"""Python types as JSON Schemas, and parsing of generated text to Python objects.
 
-The idea: pydantic's ``TypeAdapter`` knows the schema of models, dataclasses, typed dicts, enums and all annotations,
-and reads JSON text into them. The schema is the one for validation, with aliases and in the order of the fields, made
-by ``python_schema``, which narrows it to what pydantic reads. A function is the model of its parameters.
+Pydantic's ``TypeAdapter`` provides the schema of models, dataclasses, typed dicts, enums and all annotations, and
+parses JSON text. The schema is the one for validation, with aliases and in the order of the fields, narrowed by
+``python_schema`` to what pydantic accepts. A function is treated as the model of its parameters.
 
-What is refused: what has no JSON (callables, classes), and what JSON Schema cannot say and pydantic would find out
-later (bounds of dates, formats that are not known here). What nothing shows is left to ``parse``: validators written
-in Python, integers of more than 4,300 digits, patterns where pydantic's dialect (Rust's ``regex``) matches less than
-ECMA-262 (``\\W``, ``\\D``, ``\\S``: there they leave out all of Unicode's letters and digits).
+Rejected are types without JSON (callables, classes), and conditions that JSON Schema cannot express and pydantic would
+check later (bounds of dates, unknown formats). Conditions that cannot be seen are checked by ``parse`` only: validators
+written in Python, integers of more than 4,300 digits, patterns where pydantic's dialect (Rust's ``regex``) matches less
+than ECMA-262 (``\\W``, ``\\D``, ``\\S``: there they exclude all of Unicode's letters and digits).
 
-Pydantic is imported when a type is met: ``MissingDependencyError`` without it.
+Pydantic is imported on first use: ``MissingDependencyError`` without it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _ONE = ("items", "additionalProperties", "propertyNames", "not")
 
 @dataclass(frozen=True, slots=True)
 class TypeReader:
-    """The ``name`` of a type, its ``schema``, ``parse`` from JSON text to its instance; ``refused``: pointers of what
-    the schema does not say, and what that is."""
+    """The ``name`` of a type, its ``schema``, and ``parse`` from JSON text to an instance; ``refused``: pointers of
+    conditions that the schema does not express, with their reasons.
+    """
 
     name: str
     schema: dict[str, Any]
@@ -46,11 +47,11 @@ class TypeReader:
 
 
 def read_type(kind: Any) -> TypeReader:
-    """The reader of a type, an annotation, a ``TypeAdapter`` or a function, whose instances are
+    """The reader of a type, an annotation, a ``TypeAdapter``, or a function, whose instances are
     ``inspect.BoundArguments``.
 
-    Raises MissingDependencyError, UnsupportedSchemaError with the pointer of what has no JSON, and ConstraintError for
-    what is no type. Linear in the schema.
+    Raises MissingDependencyError, UnsupportedSchemaError with the pointer of a part without JSON, and ConstraintError
+    for an argument that is not a type. Linear in the schema.
     """
     try:
         import pydantic
@@ -71,7 +72,7 @@ def read_type(kind: Any) -> TypeReader:
 
 
 class Parse:
-    """From the JSON text of an instance of ``kind`` to it. Pickled as the type, which is read again."""
+    """Parses the JSON text of an instance of ``kind``. Pickled as the type, which is read again."""
 
     __slots__ = ("_kind", "_parse")
 

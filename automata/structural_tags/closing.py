@@ -1,8 +1,8 @@
-"""What ends a content: the ends of the tag around it, as what is written there and as what free text must not hold.
+"""``Closing``: the strings that end a content, which are the ends of the enclosing tag.
 
-The idea: a content and what follows it are built together, since the first end that appears in free text closes it. A
-``Closing`` is handed down to the place where a content ends: there free text goes up to the first end. Free text at
-other places of the same content only must not hold an end.
+A content and the text after it are built together, since the first end that appears in free text closes it. A
+``Closing`` is passed down to the position where a content ends: there free text extends to the first end. Free text at
+other positions of the same content only must not contain an end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Closing:
 
     @property
     def expr(self) -> Expr:
-        """What follows the content: one of the ends, or nothing."""
+        """The text after the content: one of the ends, or nothing."""
         if not self.here:
             return EPSILON
         others = () if self.other is None else (self.other,)
@@ -43,7 +43,7 @@ class Closing:
 
 
 OPEN = Closing()
-"""Nothing ends the content."""
+"""No end closes the content."""
 
 
 def read_closing(ends: Iterable[Mark], marks: Marks, pointer: str) -> Closing:

@@ -1,9 +1,9 @@
-"""Tags that end with an end token of the vocabulary: the whole text is over with it.
+"""Tags that end with an end token of the vocabulary, which also ends the whole text.
 
-The idea: an end token comes where a text is complete, and is no letter of a language. So a tag that may end with one
-has words of two kinds: those with another end behind the content, after which more may come, and those that are the
-beginning and the content alone, after which nothing may. The second kind is collected here, from where such a tag
-stands as the last thing of the whole; what the format asks for behind it must be able to be empty.
+An end token is allowed where a text is complete; it is not a letter of a language. So a tag that may end with one has
+words of two kinds: those with another end after the content, after which more may follow, and those that consist of the
+beginning and the content, after which nothing may. The second kind is collected here, where such a tag is the last part
+of the whole; everything that the format requires after it must be able to be empty.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def stopping(builder: Builder, format: Format) -> Expr:
-    """The words of a format that are over with a tag's end token; EMPTY if there are none."""
+    """The words of a format that end with a tag's end token; EMPTY if there are none."""
     if isinstance(format, Tag):
         return builder.stopped(format)
     if isinstance(format, Or):

@@ -1,15 +1,15 @@
-"""Free text between marks: text in which no mark and no excluded string stands, and text up to the first mark.
+"""Free text between marks: text without marks and excluded strings, and text up to the first mark.
 
-The idea, with Σ* all texts, P the marks and E what is excluded. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to
-and with a mark p, where p is the first of all marks by where it ends, is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; where p ends
-the text for good, less Σ*EΣ*p instead: an end may be excluded from what it ends. All are regular: deterministic
-automata that read as Aho and Corasick's does ("Efficient string matching", CACM 1975), with UTF-8 checked along the
-way. The texts up to first marks are prefix-free, so there is no doubt where free text ends.
+Let Σ* be all texts, P the marks and E the excluded strings. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to and
+including a mark p that is the first of all marks by where it ends is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; if p ends the text
+for good, less Σ*EΣ*p instead, because an end may be excluded from the text before it. All of these are regular:
+deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975) that also check UTF-8. The
+texts up to first marks are prefix-free, so the end of free text is unambiguous.
 
-A mark that holds special tokens is found by them: free text has none, so what comes before the first token of the mark
-is open text that ends with the mark's first bytes, and not with those of another mark that is complete earlier.
+A mark with special tokens is recognized by them: free text has none, so the text before the first token of the mark is
+open text that ends with the mark's first bytes, and not with those of another mark that is complete earlier.
 
-Cost: an automaton of a few states for each byte of the marks, for each mark that ends a text; kept for the next tag.
+Cost: for each mark that ends a text, an automaton with a few states for each byte of the marks; cached.
 """
 
 from __future__ import annotations
@@ -51,13 +51,15 @@ class FreeText:
         )
 
     def open(self) -> Expr:
-        """Text that holds no mark and nothing excluded."""
+        """Text without marks and excluded strings."""
         last = self._limited(text_without(b"", self._plain, self.excludes, self._budget), EPSILON)
         return last if self.others is EMPTY else concat(self._runs(), last)
 
     def until(self, mark: Spelled, *, closes: bool = False) -> Expr:
-        """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is. ``closes``: the
-        text ends with it, so that what is excluded may stand in the mark and across its beginning."""
+        """Text up to and including ``mark``, the first of the marks. EMPTY if it never is the first.
+
+        ``closes``: the text ends with it, so excluded strings may occur in the mark and across its beginning.
+        """
         if self.blocker(mark, closes=closes) is not None:
             return EMPTY
         lead, rest = _divided(mark)
@@ -72,8 +74,9 @@ class FreeText:
         return last if self.others is EMPTY else concat(self._runs(), last)
 
     def blocker(self, mark: Spelled, *, closes: bool = False) -> Spelled | None:
-        """What stands in ``mark`` so that it can never be the first: a mark that ends earlier, or something
-        excluded."""
+        """A string in ``mark`` that prevents it from being the first: a mark that ends earlier, or an excluded
+        string.
+        """
         for other in self.marks:
             if ends_inside(other, mark):
                 return other

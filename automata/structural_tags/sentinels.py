@@ -1,14 +1,17 @@
-"""Signs: strings of bytes that no UTF-8 text has, put into the texts of a tag where a reader wants to know what begins.
+"""Sentinels: byte strings that cannot occur in UTF-8, inserted into the texts of a tag where a parser needs to know
+which part begins.
 
-The idea: the same builder makes the texts of the same formats, once without and once with signs. A text is read by the
-automaton of those with signs (``_native.SignedText``), which takes a sign where one can stand: so what is read is what
-the tag means, and nothing else parses it.
+The same builder makes the texts of the same formats, once without and once with sentinels. A text is parsed by the
+automaton with sentinels (``_native.SignedText``), which takes a sentinel wherever one is possible: so the parsed
+structure is that of the tag, and no other parser exists.
 
-Signs stand behind the beginning and behind the end of each tag; in parameters in a style, behind the name of an element
-and behind the element. There text could not go on instead, unless a tag's beginning is that of another.
+A sentinel follows the beginning and the end of each tag; in parameters in a style, it follows the name of an element,
+and the element. At these positions the text could not continue otherwise, unless a tag's beginning is a prefix of
+another's.
 
-Invariant (native/exclusion/signed_text.hpp): bytes of signs are from 0xF8 on, the last from 0xFC on, the others below.
-Of two signs at one place the least is read: a value that is no string before a string.
+Invariant (native/exclusion/signed_text.hpp): the bytes of a sentinel are 0xF8 or more, the last 0xFC or more, the
+others less. If two sentinels are possible at one position, the least is taken: a value that is not a string before a
+string.
 """
 
 from __future__ import annotations
@@ -25,42 +28,46 @@ _CLOSED, _BEGUN = b"\xfc", b"\xfd"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Behind the beginning of the tag at ``pointer``."""
+    """The sentinel after the beginning of the tag at ``pointer``."""
 
     pointer: str
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Behind the end of the tag that was opened last."""
+    """The sentinel after the end of the tag that was opened last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """In front of an element's value."""
+    """The sentinel before an element's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Behind an element. ``kind``: ``"string"``, ``"array"`` and ``"object"`` made of elements, or ``"json"``.
-    ``strings``: those that may stand there; ``None``: any."""
+    """The sentinel after an element.
+
+    ``kind``: ``"string"``, ``"array"`` and ``"object"`` made of elements, or ``"json"``. ``strings``: the allowed ones;
+    ``None``: any.
+    """
 
     kind: str
     strings: StringSet | None = None
 
     def allows(self, text: str) -> bool:
-        """Whether this string may stand there."""
+        """Whether the string is allowed."""
         return self.strings is None or any(cell.holds(text) for cell in self.strings)
 
 
 Sign = Opened | Closed | Begun | Ended
 Kinds = dict[tuple[str, str], set[Ended]]
-"""Which values the parameters of a schema have: by a name, as it is written, and what stands behind it without white
-space. A name that is not listed is the empty one."""
+"""The value types of a schema's parameters, by the written name and the text after it without white space. Unlisted
+names are under the empty name.
+"""
 
 
 class Signs:
-    """The signs of one tag, and what each means."""
+    """The sentinels of one tag and their meanings."""
 
     def __init__(self) -> None:
         self.meanings: dict[bytes, Sign] = {_CLOSED: Closed(), _BEGUN: Begun()}

@@ -1,10 +1,9 @@
-"""What stands for a special token in the strings of a structural tag: the token, its spelling, or both.
+"""Special tokens in the strings of a structural tag: matched as the token, as its spelling, or as both.
 
-The idea: a string is cut at the names of special tokens. What is left is a sequence of byte strings and tokens, a
-``Spelled``, over the alphabet of bytes and special tokens; ``"both"`` makes one for each way to read each name.
-
-Free text is bytes alone, so in it a special token never stands for its name. With ``"token"`` it does not hold the
-spelling either: whoever reads the text, and not the tokens, would take it for the token.
+A string is split at the names of special tokens. The result is a sequence of byte strings and tokens, a ``Spelled``,
+over the alphabet of bytes and special tokens; ``"both"`` gives one for each combination of readings. Free text consists
+of bytes only, so a special token in it never matches its name. With ``"token"`` it does not contain the spelling
+either, because a reader of the text would mistake it for the token.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MOST_VARIANTS = 64
 
 
 class TokenTable(Protocol):
-    """What is asked of a vocabulary."""
+    """The required interface of a vocabulary."""
 
     @property
     def tokens(self) -> Sequence[bytes]: ...
@@ -57,7 +56,7 @@ class Marks:
         self._names = None if reading == "text" else _pattern(tuple(special))
 
     def variants(self, text: str, pointer: str) -> list[Spelled]:
-        """The ways to read a string. StructuralTagError if it names an end token."""
+        """The readings of a string. Raises StructuralTagError if it names an end token."""
         pieces: list[tuple[Spelled, ...]] = []
         position = 0
         for match in self._names.finditer(text) if self._names else ():
@@ -159,12 +158,12 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def token_expr(token: TokenName | bytes) -> Expr:
-    """One token."""
+    """The expression of one token."""
     return one_token(literal(token)) if isinstance(token, bytes) else tokens(token)
 
 
 def spelled_expr(spelled: Spelled) -> Expr:
-    """The one sequence that this is."""
+    """The expression of one sequence."""
     return concat(*(literal(part) if isinstance(part, bytes) else tokens(part) for part in spelled))
 
 

@@ -1,14 +1,14 @@
 """``additional_properties="forbid"``: objects without members that their schema does not name.
 
-The idea: a schema *names* the members in its ``properties`` and ``patternProperties``, and in those of all schemas that
-it applies to the same object. Where a value is entered (the root, a member, an item), everything that is named in place
-is collected, and other names are forbidden. Of alternatives (``anyOf``, ``oneOf``) only the one that holds counts: what
-is named around them is handed on, and each branch forbids the rest for itself. Where several alternatives stand beside
-each other, the names of all of their branches count.
+A schema *names* the members in its ``properties`` and ``patternProperties``, and in those of all schemas that it
+applies to the same object. Where a value is entered (the root, a member, an item), all names that are given in place
+are collected, and other names are forbidden. Of alternatives (``anyOf``, ``oneOf``) only the one that holds counts:
+names given around them are passed down, and each branch forbids the rest itself. If there are several groups of
+alternatives, the names of all of their branches count.
 
-Invariant: forbidding only takes values away. So nothing is forbidden under ``not``, ``if`` and ``contains``, ``oneOf``
-counts the branches as they are written, and schemas that name nothing, or say something of other members themselves
-(``additionalProperties``, ``unevaluatedProperties``), are left alone.
+Invariant: forbidding only removes values. So nothing is forbidden under ``not``, ``if`` and ``contains``, ``oneOf``
+counts the branches as they are written, and schemas that name nothing, or constrain other members themselves
+(``additionalProperties``, ``unevaluatedProperties``), are unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _Target = Callable[[Place, str, str], Place]
 _Step = tuple[str, int | None]
-"""A keyword, and the place in its list."""
+"""A keyword, and the index in its list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ _NOTHING = Closing(None)
 
 
 def closing(place: Place, target: _Target) -> Closing:
-    """What to forbid at ``place``; ``target`` says where references lead."""
+    """The members to forbid at ``place``; ``target`` resolves references."""
     outer = place.closed
     if outer is None:
         return _NOTHING

@@ -1,9 +1,9 @@
-"""Whether keywords have values of the form that their draft's meta-schema asks for, also where nothing leads to.
+"""Validation of the form of every keyword against its draft's meta-schema, also in unused sub-schemas.
 
-The idea: one walk over all places where a schema can stand, before anything is read; each object once, wherever it is
-shared. The native core takes it where all is as ``json.loads`` makes it and of the usual forms (``PlainForms``); what
-it leaves open is walked here. Addresses are found where something is wrong only. What is understood in every draft
-(``keywords``) is not refused, and what a draft does not know is an annotation, of which nothing is said.
+It is one traversal of all positions of sub-schemas, before anything is translated; shared objects are visited once. The
+native core handles documents made by ``json.loads`` with common forms (``PlainForms``); the rest is traversed here.
+Positions are computed only for errors. Spellings that are accepted in every draft (``keywords``) are not rejected, and
+keywords that a draft does not know are annotations, which are not checked.
 
 Cost: linear, about 0.2 µs for each keyword; a tenth of that in the native core.
 """
@@ -22,7 +22,7 @@ from tokenfst.errors import SchemaError
 
 _LAST = 9999
 _EACH = 256
-"""Objects between two looks at the clock."""
+"""Objects between two checks of the clock."""
 _ANCHOR = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 
 
@@ -111,7 +111,7 @@ _NUMBERS = {
 
 
 class Forms:
-    """The documents of one schema that were looked at."""
+    """The documents of one schema that were validated."""
 
     def __init__(self, work: Work) -> None:
         self._seen: set[int] = set()
@@ -119,8 +119,10 @@ class Forms:
         self._work = work
 
     def check(self, document: Any, draft: int, where: str, annotations: bool) -> None:
-        """SchemaError, with its address, for a keyword whose value has another form. ``where``: the document's own.
-        ``annotations``: of those keywords, too, that constrain nothing."""
+        """Raise SchemaError, with its position, for a keyword whose value has the wrong form.
+
+        ``where``: the document's position. ``annotations``: also check keywords that do not constrain values.
+        """
         if self._plain.hold(document, _NUMBERS[draft]):
             return
         waiting = [(document, draft)]

@@ -1,4 +1,4 @@
-"""Keys that schemas share which say the same, so that each is read once.
+"""Keys by which equal sub-schemas are shared, so that each is translated once.
 
 A key is the schema's text. Cost: linear in the schema.
 """
@@ -13,12 +13,15 @@ from typing import Any
 from tokenfst.automata.json_schema.reading.source import Place
 
 FAR_DOWN = 1000
-"""Characters of a JSON pointer."""
+"""Length of a JSON pointer beyond which schemas are shared by identity only."""
 
 
 def key_of(place: Place, keywords: Set[str]) -> Hashable:
-    """A key that schemas share whose ``keywords``, all that constrain, are equal; far down in a document the same
-    schema only: texts of all that is inside would cost the square of the depth."""
+    """A key that is equal for schemas with equal constraining ``keywords``.
+
+    Deep in a document it is the schema's identity, because texts of everything inside would cost the square of the
+    depth.
+    """
     value = place.value
     if len(place.pointer) > FAR_DOWN:
         return id(value)

@@ -1,7 +1,7 @@
-"""The keywords of JSON Schema: which draft knows them, and what form their values must have.
+"""The keywords of JSON Schema: their drafts, and the form of their values.
 
-A keyword that a draft does not know is an annotation and ignored, as the specifications say. Spellings that cannot
-mean anything else are understood in every draft: a boolean ``exclusiveMinimum``, an array of ``items`` with
+A keyword that a draft does not know is an annotation and ignored, as the specifications say. Spellings with only one
+possible meaning are accepted in every draft: a boolean ``exclusiveMinimum``, an array of ``items`` with
 ``additionalItems``, ``dependencies``, an ``enum`` that lists a value twice.
 """
 
@@ -46,13 +46,13 @@ def _is_count(value: Any, draft: int) -> bool:
 
 
 COUNTLESS = MAX_LENGTH + 1
-"""Counted repetitions end before this: counts beyond it are all the same."""
+"""Counts from here on are equivalent: counted repetitions end before."""
 
 
 def bounds(place: Place, keywords: Mapping[str, Any], low: str, high: str) -> tuple[int, int | None]:
-    """The values of two keywords that bound a count from below and above, where they are not there 0 and ``None``.
+    """The values of two keywords that bound a count from below and above, by default 0 and ``None``.
 
-    No text has as many parts as ``COUNTLESS``. UnsupportedSchemaError where it should.
+    No text has ``COUNTLESS`` parts or more: raises UnsupportedSchemaError if that many are required.
     """
     least, most = (min(keywords.get(name, 0), COUNTLESS) for name in (low, high))
     if least == COUNTLESS:
@@ -228,7 +228,7 @@ def _listed(name: str, place: Place) -> bool:
 
 
 def known(place: Place) -> dict[str, Any]:
-    """The constraining keywords of a schema, in its order, checked. SchemaError for a value of the wrong form."""
+    """The constraining keywords of a schema, in order, checked. Raises SchemaError for a value of the wrong form."""
     draft = place.draft
     if not isinstance(place.value, MAPPINGS):
         raise SchemaError(place.where(), "a schema is an object or a boolean")

@@ -1,8 +1,8 @@
-"""What the keywords of one type say: from ``type``, ``enum``, ``minimum``, ``pattern``, ``items``, ``properties`` and
-their kin to shapes. Applicators that speak of the same value are ``meaning``'s.
+"""Translation of the keywords of one type to shapes: ``type``, ``enum``, ``minimum``, ``pattern``, ``items``,
+``properties`` and similar.
 
-Patterns are compiled once for a schema, so that equal ones are one ``Language``, and a cell that holds one and its
-complement is seen to be empty.
+In-place applicators are translated by ``meaning``. Patterns are compiled once for a schema, so that equal ones are one
+``Language``, and a cell with a pattern and its complement is recognized as empty.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ _OF_OBJECTS = frozenset(
 
 _LONGEST_PATTERN = 20_000
 LONGEST_CONSTANTS = 500_000
-"""Characters of all strings of one ``enum``: each becomes part of an expression."""
+"""Maximum number of characters of all strings of one ``enum``: each becomes part of an expression."""
 
 
 class Leaves:
-    """Shapes of keywords, with the patterns of one schema."""
+    """Translation of keywords to shapes, with a cache of one schema's patterns."""
 
     def __init__(self, budget: Budget | None, formats: Literal["assert", "annotate"]) -> None:
         self._budget, self._formats = budget, formats
@@ -77,7 +77,7 @@ class Leaves:
         self._patterns: dict[str, Language] = {}
 
     def shape(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Shape:
-        """What all keywords of ``place`` say that are no in-place applicators."""
+        """The shape of all keywords of ``place`` that are not in-place applicators."""
         result = EVERY
         if "type" in keywords:
             named = keywords["type"]
@@ -164,7 +164,7 @@ def _pattern(pattern: str, budget: Budget | None) -> Language:
 
 @lru_cache(maxsize=256)
 def typed(value: str | tuple[str, ...], strict: bool) -> Shape:
-    """The values of one type, or of several. ``strict``: in draft-04, an integer has no fraction and no exponent."""
+    """The values of one or several types. ``strict``: in draft-04, an integer has no fraction and no exponent."""
     types = {value} if isinstance(value, str) else set(value)
     integers = INTEGERS if "integer" in types else NO_NUMBER
     if strict and "integer" in types and "number" not in types:

@@ -1,14 +1,14 @@
-"""What a schema means: from keywords to shapes, one level of a value at a time.
+"""Translation of schemas to shapes, one nesting level of a value at a time.
 
-The idea: ``shape`` of a formula looks at its atoms' keywords only; sub-schemas of parts (``properties``, ``items``)
-become formulas that nobody looks into. In-place applicators (``allOf``, ``$ref``, ``not``, ...) are combined at once.
-So ``$ref`` may recurse through parts as it likes, and one that leads back to itself in place is an error.
+The ``shape`` of a formula inspects only its atoms' keywords; sub-schemas of parts (``properties``, ``items``) become
+formulas that are not inspected yet. In-place applicators (``allOf``, ``$ref``, ``not``, ...) are combined at once. So
+``$ref`` may recurse through parts without limit, and a ``$ref`` cycle in place is an error.
 
-Invariant: a shape has exactly the values that the schema allows; where ``relax`` is asked for, keywords that are out
-of reach are left out, reported, and their shapes marked inexact.
+Invariant: a shape has exactly the values that the schema allows; with ``relax``, unsupported keywords are omitted and
+reported, and their shapes are marked inexact.
 
-Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant tells apart (``rivals``), n² at
-most, and complements only those that it cannot tell apart by what all keywords beside it leave of them.
+Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant separates (``overlaps``), n² at most, and
+complements only the branches that it cannot separate by what the other keywords leave of them.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 _DEEPEST = 60
-"""So many applicators may stand inside of each other in one place."""
+"""Maximum nesting of applicators in one place."""
 _LOOK = 3
-"""So many levels of parts are looked into to see that a cell is empty."""
+"""Levels of parts that are inspected to see that a cell is empty."""
 _FIRST_ITEMS = 8
 _FEW_PARTS = 2
 _MOST_RIVALS = 4
-"""So many branches of a ``oneOf`` are taken from each of the others one by one."""
+"""Maximum number of branches of a ``oneOf`` that are subtracted from each of the others one by one."""
 _APPLICATORS = frozenset(
     (
         *("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"),
@@ -60,9 +60,9 @@ _APPLICATORS = frozenset(
     )
 )
 TYPE_KEY = frozenset({"type"})
-"""What stands before the types in keys of formulas that say nothing else."""
+"""Precedes the types in keys of formulas without other keywords."""
 _Link = tuple[Resource, str, tuple[str, ...], object]
-"""What the target of a reference depends on."""
+"""The data on which the target of a reference depends."""
 
 
 class _Circular(SchemaError):
@@ -71,7 +71,7 @@ class _Circular(SchemaError):
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """A keyword that was left out: its place, and why."""
+    """A keyword that was omitted: its pointer, and the reason."""
 
     pointer: str
     reason: str
@@ -81,7 +81,7 @@ class Relaxed:
 
 
 class Meaning:
-    """The shapes of one schema and its parts."""
+    """The shapes of one schema and its sub-schemas."""
 
     def __init__(self, source: Source, leaves: Leaves, work: Work, *, relax: bool) -> None:
         self.formulas = Formulas(work)
@@ -109,7 +109,7 @@ class Meaning:
     # --- formulas -------------------------------------------------------------------------------------
 
     def formula(self, place: Place) -> Formula:
-        """The formula of a sub-schema: its target's, where it is nothing but a reference."""
+        """The formula of a sub-schema; for a mere reference, that of its target."""
         passed: dict[int, _Link] = {}
         made: Formula | None = None
         while made is None:
@@ -160,11 +160,11 @@ class Meaning:
         return self.formulas.atom(key, place)
 
     def entered(self, place: Place) -> Formula:
-        """The formula of a sub-schema that speaks of another value than the schema around it."""
+        """The formula of a sub-schema that applies to another value than its parent."""
         return self.formula(place if place.closed is None else place.closing(Evaluated()))
 
     def opened(self, place: Place) -> Formula:
-        """The formula of a sub-schema as it is written, whatever is forbidden around it."""
+        """The formula of a sub-schema as written, ignoring members that its parents forbid."""
         return self.formula(place.closing(None))
 
     def constant(self, value: Any) -> Formula:
@@ -176,7 +176,7 @@ class Meaning:
     # --- shapes ---------------------------------------------------------------------------------------
 
     def shape(self, formula: Formula) -> Shape:
-        """The values of which a formula holds. SchemaError, UnsupportedSchemaError."""
+        """The values that satisfy a formula. Raises SchemaError, UnsupportedSchemaError."""
         found = self._shapes.get(formula)
         if found is None:
             if formula in self._active:
@@ -219,7 +219,7 @@ class Meaning:
         return result
 
     def tried(self, make: Callable[[], Shape], otherwise: Shape = EVERY) -> Shape:
-        """A shape; where it is out of reach and may be relaxed, ``otherwise``, marked as inexact."""
+        """A shape; if it is unsupported and may be relaxed, ``otherwise``, marked as inexact."""
         try:
             return make()
         except UnsupportedSchemaError as error:
@@ -419,7 +419,7 @@ class Meaning:
     # --- emptiness ------------------------------------------------------------------------------------
 
     def alive(self, cell: Array | Object) -> bool:
-        """Whether a cell may have a member, as far as a short look shows."""
+        """Whether a cell may have a member, by a bounded check."""
         if self._look == 0:
             return True
         if isinstance(cell, Array):
@@ -436,8 +436,9 @@ class Meaning:
         return not any(self._surely_empty(formula) for formula in needed)
 
     def is_empty(self, formula: Formula) -> bool:
-        """Whether a formula surely has no value, as far as a short look shows: of many parts, at two at a time, where
-        one is no complement."""
+        """Whether a formula certainly has no values, by a bounded check; of many parts, pairs in which one is not a
+        complement.
+        """
         if self._look == 0:
             return False
         if formula.kind is not Kind.AND or len(formula.parts) <= _FEW_PARTS:

@@ -1,7 +1,7 @@
-"""The meta-schemas of all drafts, which schemas may refer to: files by the paths of their URIs.
+"""The meta-schemas of all drafts, to which schemas may refer.
 
-They are the official documents, in ``official_metaschemas/`` with their license. A file is read when a schema first
-asks for it.
+They are the official documents, in ``official_metaschemas/`` with their license, as files under the paths of their
+URIs. A file is read on first use.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _LATEST = "draft/2020-12/schema"
 
 @lru_cache(maxsize=64)
 def metaschema(uri: str) -> Any:
-    """The official document with this URI (without a fragment), ``http`` or ``https``; ``None`` if it is none. Shared:
-    do not change it."""
+    """The official document with this URI (without a fragment), ``http`` or ``https``; ``None`` if there is none.
+    Shared: must not be modified.
+    """
     known = _URI.fullmatch(uri)
     if known is None:
         return None

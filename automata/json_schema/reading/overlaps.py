@@ -1,11 +1,11 @@
-"""Which of many shapes may share a value: the pairs that a ``oneOf`` has to look at.
+"""Pairs of shapes that may share a value: the branches that a ``oneOf`` must compare.
 
-The idea: branches mostly tell themselves apart by a constant, of the value or of one of its members (a discriminator).
-So each shape is entered into an index under the constants that its values have, or under the type where these are not
-listed, and meets only those that stand under the same ones. Pairs that are left out share no value; what is said of
-those that are not is decided by whoever asks.
+Branches are usually distinguished by a constant, of the value or of one of its members (a discriminator). So each shape
+is entered into an index under the constants that its values have, or under the type if these are not listed, and is
+compared only with shapes under the same keys. All other pairs are certainly disjoint; the remaining pairs must be
+compared by the caller.
 
-Cost: linear in the shapes and their constants, plus the pairs; without constants that is every pair.
+Cost: linear in the shapes and their constants, plus the number of pairs; without constants that is every pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tokenfst.automata.json_schema.sets.shape import Shape
 from tokenfst.automata.json_values.multiples import NONE as NO_MULTIPLES
 
 _FEW = 12
-"""So many shapes are compared in pairs."""
+"""Up to this number of shapes, all pairs are returned."""
 _CONSTANTS = frozenset(("const", "enum"))
 
 _Mark = tuple[str, Hashable]
@@ -39,8 +39,9 @@ class _Index:
 
 
 def suspects(shapes: list[Shape], shape: Callable[[Formula], Shape | None]) -> Iterator[tuple[int, int]]:
-    """All pairs of places, the larger one first, whose shapes may share a value. ``shape``: that of a member's formula,
-    if it is known."""
+    """All pairs of indices, the larger one first, whose shapes may share a value. ``shape``: returns the shape of a
+    member's formula, if known.
+    """
     if len(shapes) <= _FEW:
         yield from ((k, other) for k in range(len(shapes)) for other in range(k))
         return

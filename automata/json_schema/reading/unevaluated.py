@@ -1,11 +1,11 @@
-"""``unevaluatedProperties`` and ``unevaluatedItems``: which parts of a value other keywords have looked at.
+"""``unevaluatedProperties`` and ``unevaluatedItems``: the parts of a value that other keywords have evaluated.
 
-The idea: what is evaluated depends on which in-place sub-schemas hold (core, section 11), and those that may fail are
-finitely many. So a schema is split into cases, each a formula and what is evaluated where it holds: a branch of
-``anyOf`` holds or it does not, ``if`` holds or not, a name of ``dependentSchemas`` is there or not. Branches that
-evaluate nothing are not split. In each case the keyword is an ``additionalProperties``, or an ``items``.
+The evaluated parts depend on which in-place sub-schemas hold (core, section 11), and finitely many of them may fail. So
+a schema is split into cases, each a formula and the parts that are evaluated if it holds: a branch of ``anyOf`` holds
+or not, ``if`` holds or not, a name of ``dependentSchemas`` is present or not. Branches that evaluate nothing are not
+split. In each case the keyword is an ``additionalProperties``, or an ``items``.
 
-Cost: cases multiply; more than ``_MOST`` are refused. Each sub-schema is followed once, whatever leads there.
+Cost: cases multiply; more than ``_MOST`` are rejected. Each sub-schema is followed once.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _DEEPEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What has been looked at: members by name or pattern, the first items, items of which a formula holds; or
-    ``everything``."""
+    """The evaluated parts: members by name or pattern, the first items, items that satisfy a formula; or
+    ``everything``.
+    """
 
     everything: bool = False
     names: frozenset[str] = frozenset()
@@ -48,13 +49,15 @@ class Evaluated:
 
 _NOTHING = Evaluated()
 Cases = list[tuple[Formula, Evaluated]]
-"""What is evaluated, by a formula that holds exactly where it is; one of them always holds."""
+"""Pairs of a formula and the parts that are evaluated if it holds; one of the formulas always holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """Follows one of the two keywords, ``members`` or items, through in-place applicators. ``formula`` gives that of a
-    sub-schema, ``target`` what a reference leads to."""
+    """Follows one of the two keywords, for ``members`` or items, through in-place applicators.
+
+    ``formula`` returns the formula of a sub-schema, ``target`` the target of a reference.
+    """
 
     members: bool
     formulas: Formulas

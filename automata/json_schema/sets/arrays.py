@@ -1,13 +1,13 @@
-"""Sets of arrays as unions of cells, closed under and, or, not.
+"""Sets of arrays as unions of cells, closed under intersection, union and complement.
 
-The idea: a cell says what holds of the first items one by one, of every later item, how many items there are, and how
-many of the items from some place on have a property (``contains``). All of that turns into itself under negation: an
-array that is not ``items: A`` contains one item of ``not A``, and one whose items do not all differ has an item twice.
-The latter has no finite memory in general: it meets away where the other side's items differ, and what is left of it is
-refused where it is written, unless its items are listed (``writing.items``).
+A cell constrains the first items one by one, every later item, the number of items, and how many of the items from some
+index on have a property (``contains``). All of these are closed under negation: an array that is not ``items: A``
+contains an item of ``not A``, and one whose items do not all differ has an item twice. The latter needs unbounded
+memory in general: it cancels against items that differ on the other side, and what remains is rejected when it is
+written, unless its items are listed (``writing.items``).
 
-Invariants of a cell made by ``cell``: nothing is said of items beyond ``high``; what holds of the last of ``prefix``
-differs from ``rest``; ``low <= high``.
+Invariants of a cell made by ``cell``: items beyond ``high`` are unconstrained; the formula of the last item of
+``prefix`` differs from ``rest``; ``low <= high``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Array:
     twice: Final[str] = ""
 
     def at(self, place: int) -> Formula:
-        """What must hold of the item at ``place``."""
+        """The formula of the item at an index."""
         return self.prefix[place] if place < len(self.prefix) else self.rest
 
 
@@ -56,7 +56,7 @@ EVERY_ARRAY: ArraySet = (Array(),)
 
 
 def cell(array: Array) -> ArraySet:
-    """The cell in normal form; none if it is plainly empty."""
+    """The cell in normal form; no cell if it is obviously empty."""
     prefix, high = list(array.prefix), array.high
     if array.rest is NONE:
         high = len(prefix) if high is None else min(high, len(prefix))
@@ -86,7 +86,7 @@ def cell(array: Array) -> ArraySet:
 
 
 def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
-    """Arrays in both cells."""
+    """The intersection of two cells."""
     length = max(len(left.prefix), len(right.prefix))
     formulas.work.tick(2 + (length + len(left.contains) + len(right.contains)) // 4)
     highs = [high for high in (left.high, right.high) if high is not None]
@@ -104,7 +104,7 @@ def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
 
 
 def invert_cell(array: Array, formulas: Formulas) -> ArraySet:
-    """Arrays that are not in the cell."""
+    """The complement of a cell."""
     found: list[Array] = []
     if array.unique or array.twice:  # among those that have its items: others are found below
         found.append(Array(array.prefix, array.rest, unique=array.twice, twice=array.unique))
@@ -129,5 +129,5 @@ def invert_cell(array: Array, formulas: Formulas) -> ArraySet:
 
 
 def of_items(formulas: list[Formula]) -> Array:
-    """The arrays of exactly these items."""
+    """The arrays with exactly these items."""
     return Array(tuple(formulas), NONE, len(formulas), len(formulas))

@@ -1,18 +1,17 @@
-"""How many of several sets of objects hold: exactly one of them (``oneOf``), none (``not``), all (``allOf``).
+"""Objects for which a given number of several sets hold: exactly one (``oneOf``), none (``not``), all (``allOf``).
 
-The idea: written out, "exactly one of n" is a product of n complements, each a union of as many cells as a schema says
-things. But schemas mostly speak of the same few names. So the cases are told apart one name after the other, the one
-first that most of the undecided sets speak of: it is not there, or its value is in one of the regions into which what
-is said of it splits all values. Each case decides some of the sets, and is done as soon as the number of those that
-hold is known; cases in which the same is left to decide are one. So a discriminator is asked once, and what does not
-interact is never multiplied (Shannon's expansion, as of decision diagrams, over variables with several values).
+Expanded directly, "exactly one of n" is a product of n complements, each a union of as many cells as a schema has
+conditions. But schemas mostly constrain the same few names. So the cases are split by one name after the other, first
+the one that most of the undecided sets constrain: it is missing, or its value is in one of the regions into which the
+conditions on it divide all values. Each case decides some of the sets, and ends as soon as the number of those that
+hold is known; cases with the same remaining conditions are merged. So a discriminator is tested once, and independent
+conditions are never multiplied (Shannon expansion, as in decision diagrams, over multi-valued variables). The
+conditions on unlisted names are a variable that holds or not, and so is the number of members.
 
-What is said of names that no set lists is a variable that holds or not, and so is the number of members.
+Invariants: the cells of different cases are disjoint. The literals of a clause are alternatives; the clauses of a cell
+hold together; a set is the union of its cells.
 
-Invariants: the cells of different cases share no object. Literals of a clause are alternatives; clauses of a cell hold
-together; of a set, one cell holds.
-
-Cost: a step for each case, and there are at most ``_MOST_CASES``.
+Cost: a step for each case, at most ``_MOST_CASES``.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class _Case:
 
 
 class Decisions:
-    """One question: in which objects is the number of ``sets`` that hold one of ``counts``?"""
+    """The query: for which objects is the number of ``sets`` that hold in ``counts``?"""
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class Decisions:
         self._orders = [dict.fromkeys(name for each in cells for name, _ in each.listed) for cells in sets]
 
     def cells(self) -> ObjectSet | None:
-        """The objects; ``None`` where there are too many cases."""
+        """The objects; ``None`` if there are too many cases."""
         pending = [(self._groups, _Case())]
         while pending:
             groups, case = pending.pop()

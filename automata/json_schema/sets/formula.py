@@ -1,12 +1,12 @@
-"""What must hold of one JSON value, as a formula over sub-schemas: hash-consed ``and``, ``or`` and ``not``.
+"""Boolean formulas over sub-schemas, hash-consed: the conditions on one JSON value.
 
-The idea: below the top of a value nothing is computed. ``items: A`` and ``items: B`` together are ``items: A and B``;
-the complement of ``items: A`` has an element of which ``not A`` holds. So a value's parts carry formulas, and what a
-formula allows is found out when a rule for it is written (``reading.meaning``), once: equal formulas are one object.
-Recursion through ``$ref`` ends because the atoms of a schema are finitely many.
+Nothing is computed below the top level of a value. ``items: A`` and ``items: B`` together are ``items: A and B``; the
+complement of ``items: A`` has an element that satisfies ``not A``. So a value's parts carry formulas, and the values of
+a formula are determined when its rule is written (``reading.meaning``), once: equal formulas are one object. Recursion
+through ``$ref`` terminates because a schema has finitely many atoms.
 
-Invariants: ``not`` stands at atoms only; operands of ``and`` and ``or`` are flat, distinct, and never contradict each
-other; ``ANY`` and ``NONE`` are no operands. Atoms are whatever the maker keys them by.
+Invariants: ``not`` is applied to atoms only; operands of ``and`` and ``or`` are flat and distinct, and never contradict
+each other; ``ANY`` and ``NONE`` are not operands. Atoms have arbitrary keys.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Kind(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Formula:
-    """One formula; compare with ``is``. ``atom`` is what an ATOM was made for."""
+    """A formula; compare with ``is``. ``atom`` is the content of an ATOM."""
 
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     kind: Final[Kind]
@@ -49,7 +49,7 @@ NONE = Formula(Kind.NONE)
 
 
 class Formulas:
-    """The formulas of one schema; ``work`` counts what is done with them."""
+    """The formulas of one schema; ``work`` counts operations."""
 
     def __init__(self, work: Work | None = None) -> None:
         self.work = work or Work()
@@ -67,7 +67,7 @@ class Formulas:
         return found
 
     def negate(self, formula: Formula) -> Formula:
-        """Its complement. Linear in a formula that was not negated before."""
+        """The complement. Linear in a formula that was not negated before."""
         found = self._negations.get(formula)
         if found is None:
             if formula.kind is Kind.ATOM:
@@ -79,11 +79,11 @@ class Formulas:
         return found
 
     def all_of(self, formulas: Iterable[Formula]) -> Formula:
-        """All of them at once; of none, ``ANY``."""
+        """The conjunction; ``ANY`` if there are no formulas."""
         return self._combine(Kind.AND, formulas, ANY, NONE)
 
     def both(self, left: Formula, right: Formula) -> Formula:
-        """``all_of`` these two, as it is asked for most often."""
+        """The conjunction of two formulas, the most frequent case."""
         if left is right or right is ANY:
             return left
         if left is ANY:
@@ -95,7 +95,7 @@ class Formulas:
         return found
 
     def any_of(self, formulas: Iterable[Formula]) -> Formula:
-        """At least one of them; of none, ``NONE``."""
+        """The disjunction; ``NONE`` if there are no formulas."""
         return self._combine(Kind.OR, formulas, NONE, ANY)
 
     def _combine(self, kind: Kind, formulas: Iterable[Formula], neutral: Formula, zero: Formula) -> Formula:

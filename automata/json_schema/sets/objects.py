@@ -1,13 +1,13 @@
-"""Sets of objects as unions of cells, closed under and, or, not.
+"""Sets of objects as unions of cells, closed under intersection, union and complement.
 
-The idea: a cell is a conjunction of statements about members. A name that a schema lists has a formula of its own and
-may be required; everything else is a *demand*: all members whose name is in a set of strings have values of which a
-formula holds. ``additionalProperties`` is a demand on the names that are neither listed nor match a pattern,
-``patternProperties`` one for each pattern, ``propertyNames`` one on all names that are wrong, which no value satisfies.
-The complement of a demand is that *some* member breaks it. So ``and`` appends, ``not`` is a union of small cells, and
-which sets of names overlap is decided once, when a cell is lowered.
+A cell is a conjunction of conditions on members. A name that a schema lists has its own formula and may be required;
+everything else is a *demand*: all members whose name is in a set of strings have values that satisfy a formula.
+``additionalProperties`` is a demand on the names that are neither listed nor match a pattern, ``patternProperties`` one
+for each pattern, ``propertyNames`` one on all wrong names, which no value satisfies. The complement of a demand is that
+*some* member violates it. So intersection appends, complement is a union of small cells, and overlaps between sets of
+names are resolved once, when a cell is written.
 
-Where a text may repeat a name (``json_schema``), it has both members here, and each must be valid.
+If a text may repeat a name (``json_schema``), it has both members here, and each must be valid.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ EVERY_OBJECT: ObjectSet = (Object(),)
 
 
 def cell(made: Object, formulas: Formulas) -> ObjectSet:
-    """The cell in normal form; none if it is plainly empty."""
+    """The cell in normal form; no cell if it is obviously empty."""
     some = tuple(dict.fromkeys(made.some)) if made.some else ()
     if some and any(each.formula is NONE or each.names.is_empty(formulas.work) for each in some):
         return ()
@@ -97,7 +97,7 @@ def cell(made: Object, formulas: Formulas) -> ObjectSet:
 
 
 def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:
-    """Objects in both cells; names that only the right one lists come last."""
+    """The intersection of two cells; names that only the right one lists come last."""
     listed = dict(left.listed)
     for name, formula in right.listed:
         listed[name] = formulas.both(listed[name], formula) if name in listed else formula
@@ -118,7 +118,7 @@ def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:
 
 
 def invert_cell(made: Object, formulas: Formulas) -> ObjectSet:
-    """Objects that are not in the cell. Their members keep the order in which the cell lists them."""
+    """The complement of a cell. Members keep the order in which the cell lists them."""
     order = tuple((name, ANY) for name, _ in made.listed)
 
     def with_value(name: str, formula: Formula) -> tuple[tuple[str, Formula], ...]:
@@ -146,6 +146,6 @@ def invert_cell(made: Object, formulas: Formulas) -> ObjectSet:
 
 
 def of_members(members: dict[str, Formula]) -> Object:
-    """The objects of exactly these members."""
+    """The objects with exactly these members."""
     others = Strings(excluded=frozenset(members))
     return Object(tuple(members.items()), frozenset(members), (Named(others, NONE),))

@@ -1,13 +1,12 @@
-"""Sets of JSON values, split by type: the normal form of schemas, closed under and, or, not.
+"""Sets of JSON values, divided by type: the normal form of schemas, closed under intersection, union and complement.
 
-The idea: a value has one of six types, and every keyword speaks of one of them, so a set of values is a set for each
-type, and operations work type by type (Attouche et al., "Witness Generation for JSON Schema", VLDB 2022). Only arrays
-and objects have parts, and what is said of parts stays a formula.
+A value has one of six types, and every keyword applies to one of them, so a set of values is a set for each type, and
+operations work type by type (Attouche et al., "Witness Generation for JSON Schema", VLDB 2022). Only arrays and objects
+have parts, and conditions on parts stay formulas.
 
-Invariant: ``exact`` is false where something was relaxed; such a shape has too many values and is never complemented.
-
+Invariant: ``exact`` is false if something was relaxed; such a shape has too many values and is never complemented.
 Cost: unions and complements of single cells are linear; intersections multiply cells. More than ``_MOST`` cells in one
-type are refused: each becomes an automaton that runs beside the others.
+type are rejected: each becomes an automaton that runs in parallel with the others.
 """
 
 from __future__ import annotations
@@ -99,15 +98,18 @@ NOTHING = Shape(False, False, False, NO_NUMBER, NO_STRING, (), ())
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """The operations. ``alive`` says of a cell whether it may have a member; cells that have none are dropped where
-    cells multiply. ``is_empty``: whether a formula surely has no value."""
+    """The operations on shapes.
+
+    ``alive``: whether a cell may have a member; cells without members are dropped where cells multiply. ``is_empty``:
+    whether a formula certainly has no values.
+    """
 
     formulas: Formulas
     alive: Callable[[Array | Object], bool]
     is_empty: Callable[[Formula], bool]
 
     def meet(self, left: Shape, right: Shape, where: str) -> Shape:
-        """Values in both."""
+        """The intersection."""
         if left is EVERY or left == EVERY:
             return right
         if right is EVERY or right == EVERY:
@@ -135,7 +137,7 @@ class Algebra:
         )
 
     def are_disjoint(self, left: Shape, right: Shape) -> bool:
-        """Whether no type has a cell in both. Looks no further than the first that has."""
+        """Whether the shapes have no common cell in any type. Stops at the first common one."""
         return not (
             (left.null and right.null)
             or (left.true and right.true)
@@ -163,7 +165,7 @@ class Algebra:
         return False
 
     def join(self, shapes: list[Shape], where: str) -> Shape:
-        """Values in any of them."""
+        """The union."""
         if len(shapes) == 1:
             return shapes[0]
         numbers = self._join_numbers([shape.numbers for shape in shapes])
@@ -192,8 +194,7 @@ class Algebra:
         return numbers
 
     def check_complement(self, shape: Shape, where: str) -> None:
-        """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings, or all
-        names of members."""
+        """Raise UnsupportedSchemaError for a shape that is inexact, or may lack some strings or names of members."""
         if not shape.exact:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
@@ -206,7 +207,7 @@ class Algebra:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
 
     def invert(self, shape: Shape, where: str) -> Shape:
-        """All other values. UnsupportedSchemaError where that is out of reach."""
+        """The complement. Raises UnsupportedSchemaError if it is not supported."""
         self.check_complement(shape, where)
         arrays, objects = EVERY_ARRAY, EVERY_OBJECT
         for array in shape.arrays:
@@ -248,8 +249,9 @@ class Algebra:
         return self._met(left, right, schema_objects.meet_cells, where)
 
     def objects_in(self, sets: list[ObjectSet], counts: frozenset[int], where: str) -> ObjectSet | None:
-        """The objects for which the number of the sets that hold it is one of these; ``None`` if there are too many
-        cases when they are told apart name by name."""
+        """The objects for which the number of the sets that contain it is in ``counts``; ``None`` if a split by names
+        has too many cases.
+        """
         found = Decisions(sets, counts, self.formulas, self.is_empty, where).cells()
         return None if found is None else tuple(filter(self.alive, found))
 

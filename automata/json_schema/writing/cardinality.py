@@ -1,7 +1,8 @@
-"""How many different values a formula has, at least: enough for items that must differ (``uniqueItems``, ``minItems``).
+"""A lower bound of the number of distinct values of a formula, for items that must differ (``uniqueItems``,
+``minItems``).
 
-The idea: a short look. Scalars are counted; arrays and objects by the values of their parts, a few levels down. What is
-not seen is not counted, so the number may be too small and is never too large.
+The check is bounded. Scalars are counted; arrays and objects by the values of their parts, a few levels deep.
+Everything else is not counted, so the number may be too small and is never too large.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer
 
 _LOOK = 3
-"""So many levels of parts are looked into."""
+"""Levels of parts that are inspected."""
 
 
 class Supply:
@@ -29,7 +30,7 @@ class Supply:
         self._known: dict[tuple[Formula, int], int] = {}
 
     def of(self, formula: Formula, depth: int = _LOOK) -> int:
-        """How many different values a formula has at least, up to ``MANY``."""
+        """A lower bound of the number of distinct values of a formula, up to ``MANY``."""
         if formula is ANY or formula is NONE:
             return MANY if formula is ANY else 0
         key = formula, depth

@@ -1,12 +1,12 @@
-"""Which strings may be told apart as a text goes on: names that a schema does not list, and items that must differ.
+"""Strings that must differ as a text is generated: unlisted names of members, and unique items.
 
-The idea: an automaton reads such a string, and the sequence remembers it (``exclusion_marks.fresh``). A finite set of
-strings takes away no prefix that begins infinitely many words; where some prefix begins few, or where there are fewer
-words in all than a text has room for, it is said, so that masks look for one that is left.
-Few names are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
+An automaton reads such a string, and the sequence remembers it (``exclusion_marks.fresh``). Removing finitely many
+strings does not make a prefix of infinitely many words dead. If some prefix has few words, or if there are fewer words
+in all than a text could need, the expression says so, and masks then search for an unused word. Small sets of names are
+listed instead: each is then a separate option, which automata remember (``expression.unordered``).
 
-Cost: one small automaton for each set with a pattern or format, which is kept; of those that outgrow ``QUICK`` it is
-not known how many words they have, so that masks look for one always.
+Cost: one small automaton for each set with a pattern or format, cached; if it exceeds ``QUICK`` the number of its words
+is unknown, so that masks always search.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 
 MANY = 1 << 20
-"""So many words are more than any array or object has: they never run out."""
+"""More words than any array or object can use: they never run out."""
 MOST_LISTED = 256
-"""So many names can be listed, where one of them must be there."""
+"""Maximum number of names that are listed if one of them is required."""
 MOST_OPTIONS = 8
-"""So many names are listed without need: automata remember each set of those that were used."""
+"""Maximum number of names that are listed without need: automata remember each set of used ones."""
 _PLAIN = 93
 """Letters of one byte that JSON spells as they are, but for two."""
 _LONGEST = 128
@@ -77,7 +77,7 @@ def _finite(content: Language) -> Language:
 
 
 def room(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Room:
-    """How many texts a union of cells has, and how long they are in a spelling."""
+    """The number of texts of a union of cells, and their lengths in a spelling."""
     if len(cells) == 1:
         [cell] = cells
         if cell.values is None and not cell.parts and cell.high is None:

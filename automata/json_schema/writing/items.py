@@ -1,9 +1,9 @@
 """The texts of an array cell: the first items one by one, then a counted repetition.
 
-Where items are counted by what they are (``contains``), an automaton walks the sequence (``contains``). Where
-they must differ (``uniqueItems``) and have listed values, each value is a member that comes at most once, in any order
-(``expression.unordered``); strings that are not listed are told apart as the text goes on (``fresh``), and so are items
-of any kind, where they are not listed.
+If items are counted by what they are, an automaton walks the sequence (``contains``). If they must differ
+(``uniqueItems``) and have listed values, each value is an unordered member that occurs at most once
+(``expression.unordered``); other strings are compared as the text is generated (``distinct``), and so are items of any
+other kind that are not listed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Items:
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
 
     def texts(self) -> Expr:
-        """The texts of all arrays of the cell. UnsupportedSchemaError for what needs too many states."""
+        """The texts of all arrays of the cell. Raises UnsupportedSchemaError if that needs too many states."""
         distinct = False
         if self.cell.unique and (self.cell.high is None or self.cell.high > 1):
             distinct, inner = self._all_different()

@@ -1,16 +1,15 @@
-"""From the rules of a schema to the program of their push-down automaton, in one walk.
+"""Translation of a schema's rules to the program of their push-down automaton, in one traversal.
 
-The idea: ``Grammar.program`` takes any grammar and passes over its rules once for each question: which have a word,
-which the empty one, which begin with themselves, which need a stack. Of what ``writer`` writes the answers are
-known. Every value is behind a bracket, a comma or a colon, so no rule begins with itself; no value is empty; and every
-expression without calls is empty or has a word. So one depth-first walk from the start writes each rule where it is
-first called. What leads back to a rule that is not finished is recursion, and needs a stack; every other call is
-replaced by what it calls, unless that is large: an expression is walked by its derivatives, which are others behind
-every caller, while those of a rule are shared.
+``Grammar.program`` accepts any grammar and traverses its rules once for each question: which have a word, which the
+empty one, which are left-recursive, which need a stack. For the rules of ``writer`` the answers are known. Every value
+follows a bracket, a comma or a colon, so no rule is left-recursive; no value is empty; and every expression without
+calls is EMPTY or has a word. So one depth-first traversal from the start writes each rule at its first call. A call of
+an unfinished rule is recursive and needs a stack; every other call is inlined, unless the callee is large: the
+derivatives of an inlined expression differ for every caller, while those of a rule are shared.
 
-Invariant: the words are those of ``Grammar.program``. Alternatives without a word are left out, by the assumption that
-recursions have one; where that is not certain once they are finished (a recursion that never ends), and where rules
-that may be empty call each other, ``None`` is the answer, and the grammar's own way is taken.
+Invariant: the words are those of ``Grammar.program``. Alternatives without a word are omitted, assuming that recursive
+rules have one. If that turns out to be uncertain once they are finished (infinite recursion), or if rules that may be
+empty call each other, the result is ``None``, and the grammar's own translation is used.
 
 Cost: linear in the nodes.
 """
@@ -46,18 +45,18 @@ _CALL, _VARIABLE, _UNORDERED = Op.CALL, Op.VARIABLE, Op.UNORDERED
 
 
 _LARGE = 4_000
-"""Positions beyond which a rule stays a call."""
+"""Positions beyond which a rule is not inlined."""
 _LABEL = 200
-"""Characters of a rule's name in messages."""
+"""Maximum length of a rule's name in messages."""
 
 
 def schema_program(
     bodies: Mapping[str, Expr], start: str, shared: str, states: Container[str], budget: Budget
 ) -> Program | bool | None:
-    """The program of rules, which begins with the rule ``start``; ``False`` if that has no word; ``None`` if this walk
-    cannot tell.
+    """The program of rules, which begins with the rule ``start``; ``False`` if that has no word; ``None`` if this
+    traversal cannot decide.
 
-    ``shared``: the name of a rule that calls itself only, and whose body is one object for many schemas; if there is
+    ``shared``: the name of a rule that calls only itself, and whose body is one object for many schemas, if there is
     one. ``states``: the rules that may have the empty word. Raises BudgetExceeded("positions").
     """
     walk = _Walk(bodies, states, budget)

@@ -1,11 +1,11 @@
-"""From shapes to rules: the JSON texts of what a formula allows.
+"""Translation of shapes to rules: the JSON texts of a formula's values.
 
-The idea: a formula whose values have no parts is an expression; one with arrays or objects is a rule, and its parts'
-formulas are called, so recursion through ``$ref`` is recursion of rules. A rule is written when it is first called,
-from a list of those to come, so depth costs no Python stack. Formulas with equal shapes share a rule.
+A formula whose values have no parts becomes an expression; one with arrays or objects becomes a rule that calls those
+of its parts, so recursion through ``$ref`` is recursion of rules. A rule is written when it is first called, from a
+worklist, so nesting does not use Python's stack. Formulas with equal shapes share a rule.
 
-How texts are spelled, and what stands between tokens, is one value, a ``Layout``. Where that depends on how deep a
-value is (``indent``), each level has rules of its own, as far as the schema reaches it.
+A ``Layout`` defines the spelling and the white space between tokens. If these depend on the nesting depth (``indent``),
+each level has separate rules, as far as the schema reaches it.
 """
 
 from __future__ import annotations
@@ -129,12 +129,12 @@ class Writer:
         self._taken, self._states = other._taken, other._states  # of its class
 
     def write(self, root: Formula) -> Rules:
-        """The rules of a formula. UnsupportedSchemaError; BudgetExceeded."""
+        """The rules of a formula. Raises UnsupportedSchemaError, BudgetExceeded."""
         around = self.layout.around
         return self.finish(lambda: concat(around, self._value(root, self._level), around))
 
     def finish(self, make_start: Callable[[], Expr]) -> Rules:
-        """The rules of a start, and all that it calls."""
+        """The rules of a start expression and everything that it calls."""
         work = self.work
         try:
             start = make_start()
@@ -391,7 +391,7 @@ def place_of(formula: Formula) -> str:
 
 
 def name_of(formula: Formula) -> str:
-    """What the rule of a formula is called: where it stands in the schema."""
+    """The name of a formula's rule: its position in the schema."""
     if isinstance(formula.atom, Place):
         return formula.atom.where()
     places = [part for part in _atoms(formula) if isinstance(part.atom, Place)]

@@ -1,7 +1,8 @@
-"""Grammars whose rules were written here, so that they become a program in one walk (``program``).
+"""``WrittenGrammar``: grammars whose rules were written by this room, and become a program in one traversal
+(``program``).
 
-The idea: ``Grammar.program`` passes over all rules once for each question that it asks of any grammar. Of these the
-answers are known; where the walk cannot tell, the grammar's own way is taken.
+``Grammar.program`` traverses all rules once for each question about a grammar. For these the answers are known; if the
+traversal cannot decide, the grammar's own translation is used.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tokenfst.automata.json_schema.writing.program import schema_program
 from tokenfst.budget import Budget
 
 _LAZY = Budget(positions=1 << 20_000)
-"""Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
+"""The default budget: counted repetitions are never expanded, so they cost nothing here."""
 
 
 class WrittenGrammar(Grammar):
@@ -48,7 +49,7 @@ class WrittenGrammar(Grammar):
         return super().is_empty() if self._made is None else self._made is False
 
     def program(self) -> Program:
-        """The rules as the native core reads them, made once."""
+        """The serialized rules that the native core reads, computed once."""
         return self._made if isinstance(self._made, Program) else super().program()
 
     def _check(self, name: str, body: Expr) -> None:
