@@ -51,7 +51,7 @@ from tokenfst.automata.structural_tags.documents.formats import (
     TokenRef,
     TokenTriggered,
     Triggered,
-    is_unlimited,
+    needs_end,
 )
 from tokenfst.automata.structural_tags.end_tokens import stopping
 from tokenfst.automata.structural_tags.free_text import FreeText
@@ -153,10 +153,11 @@ class Builder:
     def _tagged(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
         """A content and one of its ends."""
         pointer = f"{content.pointer.removesuffix('/content')}/end"
-        if is_unlimited(content) and not any(ends):
+        if needs_end(content) and not any(ends):
             raise StructuralTagError(
                 pointer,
-                "nothing ends this content, which goes on until something does: give an end that is not empty",
+                "nothing ends this content, which goes on until something does: give an end that is not empty, or say "
+                "in 'excludes' what the content does not hold",
             )
         inner = self.expr(content, read_closing(ends, self.marks, pointer))
         signs = self.schemas.signs

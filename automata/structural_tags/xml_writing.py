@@ -143,7 +143,7 @@ class Elements(OwnMembers):
                     f"the name {name!r} of a parameter cannot be written in this style: its own signs stand in it",
                 )
             lead = literal((self.style.before + written).encode())
-            barred = self.excluded(name.encode())
+            barred = self.excluded(written.encode())
             found = self._level.members[key] = EMPTY if barred else self.element(lead, written, formula)
         return found
 

@@ -23,7 +23,7 @@ from tokenfst.errors import PatternError
 _SETTINGS = {
     "TagDispatch": ("loop_after_dispatch", "excludes"),
     "TokenTagDispatch": ("loop_after_dispatch", "excludes"),
-    "Regex": ("json_string",),
+    "Regex": ("json_string", "flags"),
 }
 _OLD = {
     "stop_eos": "whether a text may end is said by what follows: leave it out",
@@ -103,8 +103,11 @@ class Macros:
         """A pattern as xgrammar reads it, from beginning to end; of a string in JSON, what needs no escape there."""
         if len(given) != 1 or not isinstance(given[0].value, Token) or given[0].value.type != "STRING":
             self.fail("Regex takes one pattern, as a string", macro.start_pos)
+        pattern = self.text(given[0].value)
+        flags = self.flags(macro, settings.get("flags"))
         try:
-            found = ecma_pattern(f"^(?:{self.text(given[0].value)})$", self.budget).expr
+            ecma_pattern(pattern, self.budget)  # its brackets are its own
+            found = ecma_pattern(f"^(?{flags}:{pattern})$", self.budget).expr
             plain = self.boolean(macro, settings.get("json_string"), default=False)
             return intersect(found, repeat(character_set(_UNESCAPED, True))) if plain else found
         except PatternError as error:
@@ -190,6 +193,18 @@ class Macros:
         if values[0].type != kind or values[1].type != "NAME":
             self.fail(f"{macro} takes pairs: {wanted}", values[0].start_pos)
         return values[0], values[1]
+
+    def flags(self, macro: Token, argument: Argument | None) -> str:
+        """Of the flags of a pattern those that change what it matches. Patterns are of code points anyway."""
+        if argument is None:
+            return ""
+        if not isinstance(argument.value, Token) or argument.value.type != "STRING":
+            self.fail(f"{macro}: flags are a string", macro.start_pos)
+        given = self.text(argument.value)
+        for flag in given:
+            if flag not in "isu":
+                self.fail(f"{macro} has no flag {flag!r}; it has i, s and u", argument.value.start_pos)
+        return "".join(flag for flag in "is" if flag in given)
 
     def boolean(self, macro: Token, argument: Argument | None, *, default: bool = True) -> bool:
         """True or false; the default where nothing is given."""

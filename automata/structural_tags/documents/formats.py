@@ -154,16 +154,16 @@ class AnyTokens(Format):
     high: int | None
 
 
-def is_unlimited(format: Format) -> bool:
-    """Whether a format ends with text that goes on until something ends it."""
+def needs_end(format: Format) -> bool:
+    """Whether a format ends with free text that nothing but an end stops: it has no bound, and excludes nothing."""
     if isinstance(format, AnyText):
-        return format.max_tokens is None and format.max_chars is None
+        return format.max_tokens is None and format.max_chars is None and not format.excludes
     if isinstance(format, AnyTokens):
-        return format.high is None
+        return format.high is None and not format.excludes
     if isinstance(format, Sequence):
-        return is_unlimited(format.elements[-1])
+        return needs_end(format.elements[-1])
     if isinstance(format, Or):
-        return any(map(is_unlimited, format.elements))
+        return any(map(needs_end, format.elements))
     if isinstance(format, Repeat):
-        return is_unlimited(format.content)
-    return isinstance(format, (Triggered, TokenTriggered))
+        return needs_end(format.content)
+    return isinstance(format, (Triggered, TokenTriggered)) and not format.excludes

@@ -59,7 +59,7 @@ def read_document(spec: Any) -> Format:
     if isinstance(kind, str) and kind in _READERS:
         return read_format(spec, "#", 0)
     document = _Object(spec, "#")
-    kind = document.text("type")
+    kind = document.text("type", "structural_tag" if "format" in spec or "structures" in spec else None)
     if kind != "structural_tag":
         _unknown("#/type", kind, ("structural_tag", *_READERS), "a type of structural tag or of a format")
     if "format" in spec:
@@ -72,12 +72,12 @@ def read_document(spec: Any) -> Format:
     return found
 
 
-def read_format(value: Any, pointer: str, depth: int) -> Format:
-    """One format and all inside of it."""
+def read_format(value: Any, pointer: str, depth: int, only: str | None = None) -> Format:
+    """One format and all inside of it. ``only``: the one type that may stand here, which need not be said then."""
     if depth > _DEEPEST:
         raise StructuralTagError(pointer, f"formats stand more than {_DEEPEST} deep inside of each other")
     fields = _Object(value, pointer)
-    kind = fields.text("type")
+    kind = fields.text("type", only)
     read = _READERS.get(kind)
     if read is None:
         _unknown(f"{pointer}/type", kind, _READERS, "a format")
@@ -209,7 +209,7 @@ def token_of(value: Any, pointer: str) -> TokenRef:
 def _mark(value: Any, pointer: str) -> Mark:
     if isinstance(value, str):
         return text_of(value, pointer)
-    made = read_format(value, pointer, 0)
+    made = read_format(value, pointer, 0, "token")
     if not isinstance(made, Token):
         raise StructuralTagError(pointer, "must be a text or a 'token'")
     return made.token
@@ -232,7 +232,7 @@ def _tag(fields: _Object, depth: int) -> Tag:
 
 def _tags(fields: _Object, depth: int) -> tuple[Tag, ...]:
     def read(value: Any, pointer: str) -> Tag:
-        made = read_format(value, pointer, depth)
+        made = read_format(value, pointer, depth, "tag")
         if not isinstance(made, Tag):
             raise StructuralTagError(pointer, "must be a 'tag'")
         return made

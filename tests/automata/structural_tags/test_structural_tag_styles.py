@@ -188,6 +188,16 @@ def test_excluded_texts_stand_in_no_string(style: str) -> None:
         style_of(style, {**schema, "required": ["xxd"]}, excludes=["xx"])
 
 
+def test_what_is_excluded_is_looked_for_in_names_as_they_are_written() -> None:
+    schema = {"type": "object", "properties": {'a"b': {"enum": ["x"]}}}
+    for excluded, taken in (('"', True), ("&quot", False)):
+        found = structural_tag(
+            {"type": "json_schema", "json_schema": schema, "style": "kimi_k3_xml", "excludes": [excluded]}
+        )
+        text = '<|open|>argument key="a&quot;b" type="string"<|sep|>x<|close|>argument<|sep|>'
+        assert found.accepts(text) == taken and found.accepts("")
+
+
 @pytest.mark.parametrize("part", range(2))
 def test_the_walk_to_a_program_gives_the_masks_of_grammars(part: int) -> None:
     """A tag becomes a program in one walk; as any grammar, it has the same masks."""

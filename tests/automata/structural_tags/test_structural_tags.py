@@ -262,6 +262,40 @@ def test_objects_with_model_dump() -> None:
         assert found.accepts("abc") and not found.accepts("axc")
 
 
+def test_a_type_need_not_be_said_where_only_one_may_stand() -> None:
+    brief = {"begin": "<", "content": const("x"), "end": ">"}
+    assert structural_tag({"format": triggered(["<"], brief)}).accepts("a<x>b")
+    assert structural_tag(
+        {"format": {"type": "tags_with_separator", "tags": [brief], "separator": ","}}
+    ).accepts("<x>,<x>")
+    assert structural_tag(
+        {"structures": [{"begin": "<", "schema": {"type": "null"}, "end": ">"}], "triggers": ["<"]}
+    ).accepts("a<null>")
+    marked = {**brief, "begin": {"token": "s"}, "end": {"token": "ab"}}
+    for spec in (
+        marked | {"type": "tag"},
+        {"type": "token_triggered_tags", "trigger_tokens": ["s"], "tags": [marked]},
+    ):
+        assert compile(structural_tag(spec, vocabulary=LETTERS), LETTERS).matcher().accept_tokens([4, 2, 5])
+
+
+LETTERS = Vocabulary([b"a", b"b", b"x", b"", b"", b""], 3, {"s": 4, "ab": 5, "$": 3})
+
+
+def test_what_is_excluded_may_stand_in_for_an_end() -> None:
+    """As xgrammar has it: content that excludes something may have the empty end alone."""
+    call = tag("<", {**ANY, "excludes": ["b"]}, "")
+    found = structural_tag(triggered(["<"], call, at_least_one=True))
+    assert found.accepts("<") and found.accepts("<aab")  # the rest is free text again
+    assert not structural_tag(call).accepts("<aab")
+    inner = {"type": "dispatch", "rules": [["c", const("d")]], "excludes": ["b"]}
+    assert structural_tag(tag("<", inner, [""])).accepts("<acd") and not structural_tag(
+        tag("<", inner, "")
+    ).accepts("<cdb")
+    with pytest.raises(StructuralTagError, match="say in 'excludes'"):
+        structural_tag(tag("<", {"type": "or", "elements": [{**ANY, "excludes": ["b"]}, ANY]}, ""))
+
+
 def test_additional_properties_and_whitespace() -> None:
     schema = {"type": "json_schema", "json_schema": TOOL}
     assert not structural_tag(schema).accepts('{"x":1,"y":2}')
@@ -287,6 +321,8 @@ REFUSED: list[tuple[Any, str, str]] = [
     ("[", "#", "is no JSON text"),
     ('{"type": "any_text", "type": "regex"}', "#", "stands twice"),
     ({}, "#", "'type' is missing"),
+    ({"format": {"value": "x"}}, "#/format", "'type' is missing"),
+    (triggered(["<"], {"type": "regex", "pattern": "<"}), "#/tags/0", "must be a 'tag'"),
     ({"type": 1}, "#/type", "must be a text"),
     ({"type": "structural-tag", "format": ANY}, "#/type", "did you mean 'structural_tag'"),
     ({"type": "structural_tag"}, "#", "'format' is missing"),

@@ -251,6 +251,7 @@ DIFFERENCES: list[tuple[str, Any, str, bool | None]] = [
     ),
     ("a line break, and a dot in a pattern", {"type": "regex", "pattern": "a.b"}, "a\nb", False),
     ("a schema of parameters that is no object's", schema({"type": "array"}, style="qwen_xml"), "[]", None),
+    ("a format without a type", {"value": "x"}, "x", None),
     ("an unknown field", {"type": "any_text", "exclude": ["x"]}, "x", None),
 ]
 
