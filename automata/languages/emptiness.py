@@ -26,7 +26,7 @@ def has_word(root: Expr, budget: Budget | None) -> bool:
 
     If it has one, the parts that every word needs are cached too. Raises BudgetExceeded.
     """
-    by_form = _by_form(root)
+    by_form = _by_form(root, budget)
     if by_form is not None:
         return by_form
     found = make_automaton(root, budget or Budget()).viable_prefix(b"") >= 0
@@ -54,7 +54,7 @@ def is_known_to_have_word(node: Expr) -> bool:
     return node.known == _WORD
 
 
-def _by_form(root: Expr) -> bool | None:
+def _by_form(root: Expr, budget: Budget | None) -> bool | None:
     """Whether there is a word, if form and memory decide it."""
     if root.size:
         return True
@@ -78,6 +78,8 @@ def _by_form(root: Expr) -> bool | None:
             found = node.known == _WORD if node.known else None
         elif op in (Op.OPENED, Op.FRESH, Op.FEW_TOKENS):
             found = facts.get(id(node.args[0]))
+            if found is None and op is Op.FEW_TOKENS:  # no search could go through it: it speaks of tokens
+                found = has_word(node.args[0], budget)
         elif isinstance(node.value, Dfa):
             found = node.value.start != 0
         else:

@@ -3,7 +3,8 @@
 ``capture`` names what ``captures`` tells, ``temperature`` says what ``matcher.temperature`` tells. The others are of a
 terminal. ``lazy`` and ``suffix`` read it as soon as it can end: no word begins with another one. ``suffix`` is a part
 of the text and not of the capture; ``stop_capture`` names it. ``stop`` ends it at the same place, and is no part of the
-text: llguidance takes it back when it was written. ``max_tokens`` bounds how many tokens have bytes of it.
+text: llguidance takes it back when it was written. ``max_tokens`` bounds how many tokens have bytes of it, and
+``max_chars``, which is xgrammar's, how many characters the terminal has, a suffix not counted.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tokenfst.automata.captures.trees import Group, Leaf, Reading, Sequence, names_of
+from tokenfst.automata.characters.classes import character_set
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
 from tokenfst.automata.expressions.expression import (
     ANY_BYTE,
     UNIVERSE,
@@ -21,6 +24,7 @@ from tokenfst.automata.expressions.expression import (
     concat,
     few_tokens,
     intersect,
+    repeat,
 )
 from tokenfst.automata.languages.quotients import before
 from tokenfst.automata.notations.parsing.reading import Token
@@ -28,6 +32,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import PatternSyntaxError
 
 MOST_TOKENS = 1_000_000
+MOST_CHARACTERS = 999_999_999
 _KNOWN = {
     "capture": "a name in quotation marks",
     "lazy": "no value",
@@ -35,6 +40,7 @@ _KNOWN = {
     "stop": "a string, a regular expression or a terminal",
     "stop_capture": "a name in quotation marks",
     "max_tokens": f"a number from 1 to {MOST_TOKENS}",
+    "max_chars": f"a number from 0 to {MOST_CHARACTERS}",
     "temperature": "a number that is not negative",
 }
 _OF_TEXTS = ("STRING", "REGEXP", "TERMINAL")
@@ -45,7 +51,8 @@ _Fail = Callable[..., NoReturn]
 class Attributes:
     """``capture``: the name to capture the rule under. ``lazy``: no word of it begins with another one. ``suffix``:
     what ends it; ``stop_capture``: the name to capture that under. ``stop``: what would end it, and is left out;
-    ``max_tokens``: how many tokens have bytes of it at most; ``temperature``: that of tokens that are read by it."""
+    ``max_tokens``: how many tokens have bytes of it at most; ``max_chars``: how many characters its terminal has at
+    most; ``temperature``: that of tokens that are read by it."""
 
     capture: str | None = None
     lazy: bool = False
@@ -54,6 +61,7 @@ class Attributes:
     stop_capture: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    max_chars: int | None = None
 
     @property
     def end(self) -> Token | None:
@@ -68,7 +76,7 @@ class Attributes:
     @property
     def of_terminal(self) -> bool:
         """Whether the rule must be a terminal."""
-        return self.ends_early or self.max_tokens is not None
+        return self.ends_early or self.max_tokens is not None or self.max_chars is not None
 
 
 def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int], fail: _Fail) -> Attributes:
@@ -109,6 +117,7 @@ def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int]
         _name(given["stop_capture"], rule) if "stop_capture" in given else None,
         int(given["max_tokens"] or 0) if "max_tokens" in given else None,
         float(given["temperature"] or 0) if "temperature" in given else None,
+        int(given["max_chars"] or 0) if "max_chars" in given else None,
     )
 
 
@@ -121,6 +130,8 @@ def _fits(name: str, value: Token | None) -> bool:
         return kind in _OF_TEXTS
     if name == "max_tokens":
         return kind == "NUMBER" and len(str(value)) < 10 and 1 <= int(str(value)) <= MOST_TOKENS
+    if name == "max_chars":
+        return kind == "NUMBER" and len(str(value)) < 10
     if name == "temperature":
         return kind in ("NUMBER", "DECIMAL") and 0 <= float(str(value)) < float("inf")
     return kind == "STRING" or (name == "capture" and value is None)
@@ -135,6 +146,9 @@ def with_attributes(
 ) -> tuple[Expr, Reading | None]:
     """The words of a terminal under its attributes, as an object of its own, and how they are read. ``end``: the words
     of its suffix or stop; ``read``: how those of the terminal are read."""
+    if (most := attributes.max_chars) is not None:
+        character = character_set(((0, MAX_CODE_POINT),), True)
+        words = intersect(words, repeat(character, 0, most, f"max_chars={most}"))
     found = words
     if attributes.ends_early:
         whole = words if end is None else concat(words, end)

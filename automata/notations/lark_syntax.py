@@ -420,8 +420,8 @@ class _Builder(TerminalBodies):
                 for token in tree.scan_values(lambda value: isinstance(value, Token))
             ):
                 message = (
-                    "lazy, suffix, stop and max_tokens are for terminals, max_tokens also for one %json or @name, and "
-                    f"{definition.name!r} names other things: capitalize its rules"
+                    "lazy, suffix, stop, max_chars and max_tokens are for terminals, the last two also for one "
+                    f"%json or @name, and {definition.name!r} names other things: capitalize its rules"
                 )
                 self.source.fail(message, definition.position, UnsupportedPatternError)
         return self.compiled(self.pattern_of(definition.bodies).patterns, definition.position)
@@ -435,8 +435,8 @@ class _Builder(TerminalBodies):
         if isinstance(found, Grammar):
             if not found.is_regular():
                 message = (
-                    f"max_tokens is for texts without recursion, and {definition.name!r} needs a stack: pass "
-                    "lark_grammar(..., grammars={name: grammar.truncate(depth)})"
+                    f"max_chars and max_tokens are for texts without recursion, and {definition.name!r} needs a "
+                    "stack: pass lark_grammar(..., grammars={name: grammar.truncate(depth)})"
                 )
                 self.source.fail(message, definition.position, UnsupportedPatternError)
             found = found.to_language()

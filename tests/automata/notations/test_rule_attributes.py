@@ -15,7 +15,13 @@ import pytest
 import tokenfst
 from reference.grammars.rule_attributes import heated_words, lark, stopped, temperatures, texts
 from tokenfst import Matcher, Vocabulary, ebnf, gbnf, lark_grammar, regex
-from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
+from tokenfst.errors import (
+    ConstraintError,
+    EmptyLanguageError,
+    PatternError,
+    PatternSyntaxError,
+    UnsupportedPatternError,
+)
 
 SINGLE = [bytes([byte]) for byte in range(256)]
 VOCABULARY = Vocabulary([*SINGLE, b"ab", b"abc", b"xyz", b"", b"<end>", b"foo<"], 259)
@@ -68,6 +74,26 @@ def test_stop_as_llguidance_documents_it() -> None:
     assert [each.text for each in named.captures("ab cd")["word2"]] == ["cd"]
 
 
+@pytest.mark.parametrize("words", ["[aé]*", "(aé)*", "(aéa)*é?"])
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_max_chars(words: str, most: int) -> None:
+    alone = lark_grammar(f"start: /{words}/")
+    grammar = lark_grammar(f'start: a "!"\na[capture, max_chars={most}]: /{words}/')
+    wanted = {text for text in texts("aé", 4) if len(text) <= most and alone.accepts(text)}
+    assert {text for text in texts("aé", 4) if grammar.accepts(text + "!")} == wanted
+    assert all(grammar.captures(text + "!")["a"][0].text == text for text in wanted)
+
+
+def test_max_chars_beside_other_attributes() -> None:
+    ended = lark_grammar('start: a "z"\na[max_chars=2, suffix="!"]: /[a-z!]*/')
+    assert ended.accepts("ab!z") and ended.accepts("!z") and not ended.accepts("abc!z")
+    assert not ended.accepts("a!b!z")
+    both = follow('start: a "!"\na[max_chars=3, max_tokens=2]: /[a-z]*/')
+    assert both.accept_tokens(ids(b"a", b"b")) and not both.accept_tokens(ids(b"c"))
+    value = lark_grammar('start: a\na[max_chars=3]: %json {"type": "integer"}')
+    assert value.accepts("123") and not value.accepts("1234")
+
+
 # --- max_tokens -----------------------------------------------------------------------------------------------------
 
 
@@ -84,6 +110,19 @@ def test_max_tokens_of_terminals() -> None:
     other = matcher.fork()
     assert matcher.accept_token(ord("a")) and not matcher.accept_token(ord("a"))
     assert [each.text for each in other.captures()["gen"]] == ["ab"] and other.accept_token(ord("!"))
+
+
+@pytest.mark.parametrize("more", ["lazy", 'suffix="z"', 'stop="z"', "max_chars=3", "max_chars=3, lazy"])
+def test_max_tokens_beside_other_attributes(more: str) -> None:
+    """They bound what the others leave; whether that is empty is no question about tokens."""
+    matcher = follow(f'start: a "!"\na[{more}, max_tokens=2]: /[a-c]*z?/')
+    words = {"lazy": "", 'suffix="z"': "az", 'stop="z"': "ab", "max_chars=3": "ab", "max_chars=3, lazy": ""}
+    assert matcher.accept_tokens([*ids(*(letter.encode() for letter in words[more] + "!")), EOS])
+    assert not follow(f'start: a "!"\na[{more}, max_tokens=2]: /[a-c]*z?/').accept_tokens(
+        ids(b"a", b"b", b"c")
+    )
+    with pytest.raises(EmptyLanguageError):
+        lark_grammar('start: a "!"\na[max_tokens=2, max_chars=1]: /[a-c]{3}/')
 
 
 def test_a_token_over_the_border_counts() -> None:
@@ -249,6 +288,9 @@ def test_temperature_in_ebnf() -> None:
     ("text", "error", "match"),
     [
         ("start[max_tokens=0]: /a/", PatternSyntaxError, "a number from 1"),
+        ("start[max_chars]: /a/", PatternSyntaxError, "a number from 0"),
+        ("start[max_chars=1.5]: /a/", PatternSyntaxError, "a number from 0"),
+        ("start[max_chars=3]: <tool>", UnsupportedPatternError, "names other things"),
         ("start[max_tokens]: /a/", PatternSyntaxError, "a number from 1"),
         ("start[max_tokens=1.5]: /a/", PatternSyntaxError, "a number from 1"),
         ("start[temperature=-0.5]: /a/", PatternSyntaxError, "not negative"),
