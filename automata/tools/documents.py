@@ -22,6 +22,7 @@ from tokenfst.automata.tools.definitions.sketches import (
     Json,
     Sketch,
     any_text,
+    constant,
     either,
     sequence,
     wrapped,
@@ -248,8 +249,10 @@ class _Drawing:
         elif self.many or not calls:
             made = _separated([*calls, *others], _START, needed=False)
         else:
-            begun = wrapped("star", sequence(either(*others), next_one))
-            made = either(_separated(others, _START, needed=False), sequence(begun, either(*calls)))
+            # No two tags may begin with the same text at one place: the parser could not tell which of them it is in.
+            call = either(*calls)
+            last = wrapped("optional", sequence(constant(_START), call))
+            made = wrapped("optional", either(call, sequence(_separated(others, _START), last)))
         return self.sketch.tag("", made, "")
 
     def _analysis(self) -> Json:

@@ -53,8 +53,10 @@ each_format = pytest.mark.parametrize("format", list(FORMATS))
 
 
 @lru_cache(maxsize=64)
-def constraint(format: str, choice: str = "auto", reasoning: Any = "disabled") -> ToolConstraint:
-    return tokenfst.tools(DEFINITIONS, format=format, choice=choice, reasoning=reasoning)
+def constraint(
+    format: str, choice: str = "auto", reasoning: Any = "disabled", parallel: bool = True
+) -> ToolConstraint:
+    return tokenfst.tools(DEFINITIONS, format=format, choice=choice, reasoning=reasoning, parallel=parallel)
 
 
 def strings(format: str) -> st.SearchStrategy[str]:
@@ -188,10 +190,11 @@ def test_other_texts_are_refused_where_they_leave(format: str, data: st.DataObje
 @each_format
 @pytest.mark.parametrize("choice", ["auto", "required", "do"])
 @pytest.mark.parametrize("reasoning", ["disabled", "auto", "enabled"])
-def test_random_words_are_read(format: str, choice: str, reasoning: str) -> None:
+@pytest.mark.parametrize("parallel", [True, False])
+def test_random_words_are_read(format: str, choice: str, reasoning: str, parallel: bool) -> None:
     if FORMATS[format].thinking is None and reasoning == "enabled":
         pytest.skip("texts of this format have no reasoning")
-    made = constraint(format, choice, reasoning)
+    made = constraint(format, choice, reasoning, parallel)
     for seed in range(4):
         word = made.sample(random.Random(seed))
         reply = made.parse(word)
@@ -200,6 +203,20 @@ def test_random_words_are_read(format: str, choice: str, reasoning: str) -> None
         assert choice == "auto" or [call.name for call in reply.calls[:1]] == ["do"] or choice == "required"
         assert choice != "required" or reply.calls
         assert choice != "do" or len(reply.calls) == 1
+        assert parallel or len(reply.calls) <= 1
+
+
+def test_messages_without_a_call_are_read_where_one_is_allowed() -> None:
+    """Harmony's messages: whatever the last one is, what is in front of it is the same."""
+    made = constraint("harmony", "auto", "enabled", parallel=False)
+    thought, start = "<|channel|>analysis<|message|>hm<|end|>", "<|start|>assistant"
+    final = "<|channel|>final<|message|>Hi<|return|>"
+    call = '<|channel|>commentary to=functions.do<|constrain|>json<|message|>{"text": ""}<|call|>'
+    assert made.parse(thought).reasoning == "hm"
+    assert made.parse(thought + start + final).content == "Hi" == made.parse(final).content
+    for text in (call, thought + start + call, thought + start + final + start + call):
+        assert [each.name for each in made.parse(text).calls] == ["do"]
+    assert not made.accepts(call + start + final) and not made.accepts(call + start + call)
 
 
 @each_format
