@@ -65,8 +65,8 @@ class Program:
         if self.speaks_of_tokens:
             named = f" ({', '.join(map(str, self.token_names))})" if self.token_names else ""
             raise ConstraintError(
-                f"this language speaks of tokens{named}, not of bytes alone, and only a vocabulary knows which those "
-                f"are: compile it, and ask the TokenAutomaton; or ask the parts that are text"
+                f"this language constrains tokens{named}, not only bytes, and only a vocabulary defines their bytes: "
+                f"compile it, and query the TokenAutomaton; or query its parts that are text"
             )
 
     @property

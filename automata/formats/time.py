@@ -101,7 +101,7 @@ def _leap_ones(sign: str, pairs: Iterable[tuple[int, int]]) -> Language:
 def _related(
     before: str, digits: int, pairs: Iterable[tuple[int, int]], between: str, after: str
 ) -> Language:
-    """Two numbers of so many digits, which are one of the pairs, in their places."""
+    """Two numbers of this number of digits, which are one of the pairs, at their positions."""
     middle = _part(between)
     parts = [concat(_number(left, digits), middle, _number(right, digits)) for left, right in pairs]
     return Language(concat(_part(before), union(*parts), _part(after)))

@@ -125,7 +125,7 @@ class TypeSchema(GenerateJsonSchema):
         return made
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
-        """Strings whose bytes, encoded as pydantic reads them, are so many."""
+        """Strings that encode the required number of bytes, as pydantic decodes them."""
         encoding = self._config.config_dict.get("val_json_bytes", "utf8")
         return texts.of_bytes(encoding, schema.get("min_length") or 0, schema.get("max_length"))
 

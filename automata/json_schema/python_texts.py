@@ -34,7 +34,7 @@ _TIME = rf"(?:(?:1?\d|2[0-3])H)?(?:{_SIXTY}M)?(?:{_SIXTY}(?:\.\d{{1,6}})?S)?"
 _IN_A_DAY = rf"(?:T(?=.){_TIME})?"
 _IN_A_YEAR = r"(?:[1-9]?\d|[12]\d\d|3[0-5]\d|36[0-4])"
 _LAST_YEAR = 2_739_726
-"""A timedelta has at most 999,999,999 days: so many years of 365 days, and 9 days."""
+"""A timedelta has at most 999,999,999 days: this number of years of 365 days, and 9 days."""
 _YEARS = r"(?:1\d{6}|2[0-6]\d{5}|27[0-2]\d{4}|273[0-8]\d{3}|2739[0-6]\d\d|27397[01]\d|273972[0-5])"
 DURATION = (
     rf"-?P(?=.)(?:\d{{1,6}}Y)?(?:\d{{1,8}}D)?{_IN_A_DAY}|-?P{_YEARS}Y(?:{_IN_A_YEAR}D)?{_IN_A_DAY}"
@@ -118,7 +118,7 @@ def _within(bounded: Mapping[str, Any], multiple: Any) -> TextPattern:
 
 
 def of_bytes(encoding: str, low: int, high: int | None) -> dict[str, Any]:
-    """Strings that stand for so many bytes."""
+    """Strings that encode this number of bytes."""
     if encoding == "utf8":
         made: dict[str, Any] = {"type": "string"}
         if low or high is not None:

@@ -206,7 +206,7 @@ class _Form:
             self.any_fraction = optional(concat(_POINT, _DIGIT, self.free(whole + 1)))
 
     def free(self, read: int) -> Expr:
-        """Whatever may follow after so many digits."""
+        """The continuations after this number of digits."""
         if read <= self.whole:
             return concat(repeat(_DIGIT, self.whole - read, self.whole - read), self.any_fraction)
         return self.decimals[min(read - self.whole, len(self.decimals) - 1)]
@@ -218,11 +218,11 @@ class _Form:
         return concat(_NOT_ZERO, repeat(_DIGIT, low - 1, high and high - 1), self.any_fraction)
 
     def exactly(self, read: int) -> Expr:
-        """What may follow the last of so many digits without changing the value."""
+        """The continuations after the last of this number of digits that do not change the value."""
         return self.zero_fraction if read == self.whole else _ZEROS
 
     def step(self, read: int, more: Expr, may_end: bool) -> Expr:
-        """Digits out of ``more`` after so many, or the end of the text where that is allowed."""
+        """Digits out of ``more`` after this number of digits, or the end of the text if it is allowed."""
         if read == self.whole:
             more = concat(_POINT, more)
         return optional(more) if may_end and read >= self.whole else more
@@ -355,7 +355,7 @@ def plain_texts(value: Fraction) -> tuple[str, ...]:
 def _powers(
     low: End, high: End | None, least: int | None, most: int | None, places: int | None, plain: bool
 ) -> Expr:
-    """``scientific`` for exponents from ``least`` to ``most`` and mantissas of so many decimals."""
+    """``scientific`` for exponents from ``least`` to ``most`` and mantissas with this number of decimals."""
     bottom = _exponent(low.value) if low.value else None
     top = _exponent(high.value) if high else None
     parts: list[Expr] = []

@@ -69,7 +69,7 @@ _MINUS = literal(b"-")
 _NOT_ZERO = complement(literal(b"0"))
 _NEGATIVE = NumberSet.between(exclusive_maximum=0)
 _FEW = 64
-"""So many multiples in an interval are written out one by one rather than by remainders."""
+"""Up to this number of multiples in an interval they are listed one by one, not by remainders."""
 
 
 def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bool = True) -> Language:

@@ -100,8 +100,8 @@ def _rewritten(root: Expr, leaf: Callable[[Expr], Expr | None], *, turned: bool)
 def _refuse(operation: str, node: Expr) -> None:
     if node.op in _OF_TOKENS:
         raise AlgebraError(
-            f"{operation}: this constraint speaks of tokens, which are no bytes: {operation} the parts that are text, "
-            "and put them together again"
+            f"{operation}: this constraint constrains tokens, not only bytes: apply {operation} to its parts that are "
+            "text, and combine the results"
         )
     if node.op in _DIFFERING:
         raise AlgebraError(

@@ -100,7 +100,7 @@ class Body:
     bare: bool = False
 
     def repeated(self, low: int, high: int | None, times: str) -> Body:
-        """So many times, which are written ``times``."""
+        """Repetition by bounds that are written as ``times``."""
         most = MAXREPEAT if high is None else min(self.high * high, MAXREPEAT)
         size = self.written + len(times) + 4
         return Body([grouped(self.patterns) + times], min(self.low * low, MAXREPEAT), most, size, size)

@@ -217,7 +217,7 @@ def _joined(own: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class _Classes:
-    """Characters by what the transducer tells apart: other non-word and word characters, and each letter of a form."""
+    """Classes of characters in the transducer: other non-word and word characters, and each letter of a form."""
 
     def __init__(self, forms: Iterable[str], ignore_case: bool) -> None:
         words = word_characters()

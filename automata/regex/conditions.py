@@ -32,7 +32,7 @@ _codes: Any = import_module("re._constants")
 EDGE, ASCII_WORD, OTHER_WORD, NEWLINE, OTHER, LAST_NEWLINE = 1, 2, 4, 8, 16, 32
 _WORD, _NO_WORD = re.compile(r"\w"), re.compile(r"\W")
 _MOST_LOOKED_AT = 70_000
-"""So many characters are looked at one by one, rather than all that there are."""
+"""Up to this number, characters are tested one by one, instead of testing all code points."""
 LEFT = EDGE | ASCII_WORD | OTHER_WORD | NEWLINE | OTHER
 RIGHT = LEFT | LAST_NEWLINE
 """To the right, NEWLINE has more text after it and LAST_NEWLINE has none (``$`` tells them apart)."""

@@ -266,7 +266,7 @@ def _automaton(places: Places, budget: Budget) -> Leftmost:
 
 
 def cut(sets: dict[Ranges, int]) -> tuple[Ints, Ints, list[frozenset[int]]]:
-    """Classes of characters that no set tells apart: ``begins`` and ``group`` as in ``LetterAutomaton``, and the
+    """Classes of characters that no set distinguishes: ``begins`` and ``group`` as in ``LetterAutomaton``, and the
     sets that each class is in. Characters in no set have a class, too, and surrogates have none."""
     edges = {0}
     for ranges in (*sets, SURROGATES):

@@ -1,7 +1,7 @@
 """Rules that reach themselves at their left edge, rewritten so that none does.
 
 The *left edge* of a rule is where its words begin: a rule is called there if it can be called with nothing but
-parts in front of it that have the empty word. Whoever unfolds rules byte by byte needs that relation acyclic.
+parts in front of it that have the empty word. Expansion of rules byte by byte needs that relation to be acyclic.
 
 The idea. Take rules that reach each other at the left edge, a *group*, and one of them as target T. A word of T
 is some word of a rule R of the group that begins with no call into the group (an *exit* of R), followed by what

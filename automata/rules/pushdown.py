@@ -25,7 +25,7 @@ _LARGE = 20_000
 """Positions of a rule's expression beyond which its largest callees stay calls."""
 
 _DOUBLINGS = 8
-"""So many calls that stand twice in a row, each inside of the one before, stay calls. Inlined, their copies multiply,
+"""This number of nested calls that each occur twice in a row stay calls. Inlined, their copies multiply,
 and where they are ambiguous, so does what may be left of a text; calls share what they return to."""
 
 

@@ -73,7 +73,7 @@ class Marks:
         if count > _MOST_VARIANTS:
             raise StructuralTagError(
                 pointer,
-                f"names so many special tokens that there are {count} ways to read it, more than {_MOST_VARIANTS}: "
+                f"names several special tokens, which gives {count} readings, more than {_MOST_VARIANTS}: "
                 'choose special_tokens="token" or "text"',
             )
         return [_joined(way) for way in product(*pieces)]

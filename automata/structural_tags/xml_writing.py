@@ -250,7 +250,7 @@ class _Parameters(Members):
 
 
 def _by_kind(shape: Shape) -> list[tuple[str, Shape]]:
-    """The parts of a shape by the types that styles tell apart."""
+    """The parts of a shape by the types that styles distinguish."""
     parts = [
         ("string", replace(NOTHING, strings=shape.strings), bool(shape.strings)),
         (

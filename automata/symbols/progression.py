@@ -56,7 +56,7 @@ _POSITIONS = 16
 
 class Formulas:
     """Formulas over any letters, and their progression. Letters are numbered from 1; a set of letters is an int of
-    which bit k is letter k, bit 0 is END, and all high bits are equal: for the letters that no formula tells apart.
+    which bit k is letter k, bit 0 is END, and all high bits are equal: for the letters that no formula distinguishes.
 
     Raises ``BudgetExceeded`` when a sum has too many clauses, each of which counts for ``_POSITIONS`` of
     ``budget.positions``, and after ``budget.seconds``.

@@ -301,7 +301,7 @@ class _Sums:
         return self._parts[id(dfa)]
 
     def _room(self, numbers: int) -> None:
-        """Room for so many numbers, some of them more than once."""
+        """Memory for this number of values, some of them more than once."""
         self._deadline.check()
         if 4 * 8 * numbers > self._deadline.budget.bytes:
             raise BudgetExceeded("bytes", self._deadline.budget.bytes, _WHERE)

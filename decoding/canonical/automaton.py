@@ -282,7 +282,7 @@ class CanonicalAutomaton:
     # --- masks ----------------------------------------------------------------------------------------------------
 
     def _mask(self, state: int, cuts: int) -> _Bits:
-        """The tokens that lead on where the last token bears them."""
+        """The tokens that continue the piece, if they may be adjacent to the last token."""
         known = self._masks.get((state, cuts))
         if known is None:
             allowed = np.zeros(self._words * 32, np.bool_)
@@ -316,7 +316,7 @@ class CanonicalAutomaton:
             return tokens
         if goes_on == DEAD:
             return tokens[:0]
-        # Only what the last token bears is left.
+        # Only tokens that may be adjacent to the last token are left.
         next_tokens, next_states = self.arcs_of(state)
         after = segmentation.after(goes_on, next_tokens)
         sensible = np.flatnonzero(after)

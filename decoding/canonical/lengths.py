@@ -36,7 +36,7 @@ class CanonicalLengths:
     def __init__(self, automaton: CanonicalAutomaton) -> None:
         self._automaton = automaton
         self._targets: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
-        self._enough: dict[Node, tuple[int, int]] = {}  # so many tokens are, the first of them
+        self._enough: dict[Node, tuple[int, int]] = {}  # a sufficient number of tokens, and the first of them
         self._not_enough: dict[Node, int] = {}  # fewer are not
 
     def distance(self, node: Node) -> int:

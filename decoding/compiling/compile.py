@@ -158,16 +158,16 @@ def _compile_tokens(
     tokenization: str,
     token_classes: Mapping[str, Iterable[int]],
 ) -> TokenAutomaton:
-    """The automaton of a constraint that speaks of tokens."""
+    """The automaton of a constraint on tokens."""
     if tokenization != "all":
         raise ConstraintError(
-            f"{constraint.source} speaks of tokens itself, and what the tokenizer makes of a text is about text alone: "
+            f"{constraint.source} constrains tokens itself, and canonical tokenization is defined for text only: "
             'compile it with tokenization="all"'
         )
     if program.rules and not vocabulary.native.complete:
         raise ConstraintError(
-            f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
-            "itself: compile its truncate(depth) instead"
+            f"{constraint.source} constrains tokens and needs a stack, which requires that each byte is a "
+            "token: compile its truncate(depth) instead"
         )
     classes = find_classes(program.token_names, vocabulary, token_classes)
     native = compose(program, vocabulary, budget, classes)

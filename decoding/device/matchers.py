@@ -154,7 +154,7 @@ class DeviceMatchers(DeviceMasks):
     # --- the pool -----------------------------------------------------------------------------------------
 
     def _grow(self, count: int) -> None:
-        """Room for so many masks more, each a row of its own."""
+        """Make room for this number of additional masks."""
         used, places = self._pool.used, np.arange(count)
         masks = np.zeros((count, 4), np.int32)
         masks[:, 0] = used["rows"] + places

@@ -195,7 +195,7 @@ class Served:
 
 
 _FEW = 2
-"""Up to so many rows, each call by itself costs less than the lists that one call for all takes."""
+"""Up to this number of rows, separate calls cost less than the lists for a combined call."""
 
 
 def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:

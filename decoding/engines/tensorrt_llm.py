@@ -1,19 +1,20 @@
 """TensorRT-LLM: logits processors for its requests, and matchers for its guided decoding.
 
-Two ways in. A *logits processor* is official: ``SamplingParams(logits_processor=TensorRTConstraint(automaton, 40))``,
-called for each step of a request, or ``LLM(batched_logits_processor=BatchedTensorRTConstraint(...))``, called once for
-all requests of a step that ask for it. *Guided decoding* knows two backends and no third; ``install_matchers`` puts a
-factory of ours in the place of xgrammar's, so that requests' ``GuidedDecodingParams`` come here.
+There are two interfaces. *Logits processors* are official:
+``SamplingParams(logits_processor=TensorRTConstraint(automaton, 40))``, called for each step of a request, or
+``LLM(batched_logits_processor=BatchedTensorRTConstraint(...))``, called once for all requests of a step that use it.
+*Guided decoding* has two built-in backends and no registry; ``install_matchers`` replaces xgrammar's factory, so that
+requests' ``GuidedDecodingParams`` are handled here.
 
-**The engine was not run**: it needs CUDA, and nothing here has it. All of this is written by its sources, of 2026, and
-tested on the shapes that those give (docs/engines/tensorrt-llm.md).
+**The engine was not run**: it needs CUDA, and nothing here has it. All of this is written from its sources, of 2026,
+and tested on the shapes that those give (docs/engines/tensorrt-llm.md).
 
-Requests are told apart by their ids. A request's first call has its prompt; each call brings all of its tokens. Nobody
-says when a request ends: the texts of the ``KEPT`` requests called last are kept, and one that comes back after that is
-refused, as ids behind an unknown prompt say nothing. Beams are refused.
+Requests are identified by their ids. The first call of a request has its prompt; each call has all of its tokens. The
+end of a request is not signalled: the texts of the ``KEPT`` requests called last are kept, and a request that returns
+after it was dropped is rejected, because ids after an unknown prompt are ambiguous. Beam search is not supported.
 
-On another device than the CPU, logits are neither searched for NaN nor for rows without a choice, which would wait for
-it: a token that is not allowed is found when it comes back.
+On a device other than the CPU, logits are checked neither for NaN nor for rows without a choice, because that would
+synchronize: a forbidden token is detected when it comes back.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ except ImportError as error:
     ) from error
 
 KEPT = 4096
-"""Requests whose texts a processor keeps."""
+"""The number of requests whose texts a processor keeps."""
 _KINDS: dict[str, Kind] = {
     "JSON": "json_object",
     "JSON_SCHEMA": "json",
@@ -59,10 +60,10 @@ _KINDS: dict[str, Kind] = {
 
 
 class TensorRTConstraint:
-    """A logits processor: each request's text is of the automaton's language, prompt excluded.
+    """A logits processor: each request's text, without the prompt, is in the automaton's language.
 
-    ``max_new_tokens``: the texts are whole within so many tokens; give ``SamplingParams`` the same ``max_tokens``.
-    Raises TokenBudgetError where none is so short. It pickles, before the first call and after.
+    ``max_new_tokens``: the texts are complete within this many tokens; pass the same ``max_tokens`` to
+    ``SamplingParams``. Raises TokenBudgetError if no text is short enough. It can be pickled at any time.
     """
 
     @checked
@@ -82,7 +83,9 @@ class TensorRTConstraint:
 
 
 class BatchedTensorRTConstraint:
-    """The same for ``LLM(batched_logits_processor=...)`` and requests with ``apply_batched_logits_processor=True``."""
+    """``TensorRTConstraint`` for ``LLM(batched_logits_processor=...)`` and requests with
+    ``apply_batched_logits_processor=True``.
+    """
 
     @checked
     def __init__(self, automaton: Automaton, max_new_tokens: int | None = None) -> None:
@@ -168,17 +171,17 @@ def _apply(rows: Any, masks: Ids, texts: TextRows, stream_ptr: int | None) -> No
 
 
 class TensorRTMatcher:
-    """A request's constraint, by the four methods of TensorRT-LLM's ``GrammarMatcher``."""
+    """A request's constraint, with the four methods of TensorRT-LLM's ``GrammarMatcher``."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
 
     def accept_token(self, token_id: int) -> bool:
-        """Take a token; False where it is not allowed. After the end none is."""
+        """Accept a token; False if it is not allowed. After the end no token is."""
         return not self._served.matcher.is_terminated() and self._served.accept(token_id)
 
     def rollback(self, num_tokens: int) -> None:
-        """Take tokens back."""
+        """Undo the last tokens."""
         self._served.matcher.rollback(num_tokens)
 
     def fill_next_token_bitmask(self, next_token_bitmask: Any, index: int) -> None:
@@ -191,9 +194,9 @@ class TensorRTMatcher:
 
 
 class TensorRTMatcherFactory:
-    """What makes the matchers of requests, in the place of ``XGrammarMatcherFactory`` and with its arguments.
+    """The factory of requests' matchers, with the interface of ``XGrammarMatcherFactory``.
 
-    Raises VocabularyError where the config brings no tokenizer.
+    Raises VocabularyError if the config has no tokenizer.
     """
 
     def __init__(
@@ -225,7 +228,7 @@ class TensorRTMatcherFactory:
 
 
 def install_matchers() -> None:
-    """Let guided decoding ask here: from now on its backend "xgrammar" is this one, in this process.
+    """Replace the guided-decoding backend "xgrammar" by this one, in this process.
 
     Call it where the engine's workers start, before ``LLM(guided_decoding_backend="xgrammar")``.
     """

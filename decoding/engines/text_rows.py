@@ -1,14 +1,13 @@
-"""The texts of a request in the loop of an engine that shows the ids so far and asks which may come next.
+"""``TextRows``: constraint state for engines that pass the whole token sequence and ask for the next mask.
 
-Such engines call a function of the ids, the prompt's and those generated, and of the logits. What they may do between
-two calls differs: append a token; go back and try another one (speculation, rewinding); ask again about the same ids;
-go on for some calls after the end of a text. ``TextRows`` follows all of that by the ids alone: behind the prompt they
-say where a text is (``RowStates``).
+Such engines call a function with the ids, of the prompt and of the generated text, and with the logits. Between two
+calls they may append a token; go back and try another one (speculation, rewinding); ask again about the same ids; or
+continue for some calls after the end of a text. ``TextRows`` follows all of this by the ids alone: after the prompt
+they determine the state of a text (``RowStates``).
 
-Invariant: a row of masks is that of the text which the row of ids says, and after the end of the text, an end token or
-the last of ``max_new_tokens``, it holds the end tokens alone. Ids that do not begin with the prompt, and ids that grew
-by several tokens, are those of another request: MatcherError. A token that the constraint does not allow is LogitsError
-when it comes.
+Invariant: a row of masks is that of the text of its row of ids. After the end of the text, an end token or the last of
+``max_new_tokens``, it allows the end tokens only. Ids that do not start with the prompt, or that grew by several
+tokens, belong to another request: MatcherError. A token that the constraint forbids raises LogitsError when it arrives.
 
 With ``scores``, tokens without a score are forbidden too, and ``apply`` adds the scores of the others, ``weight``
 times.
@@ -40,11 +39,11 @@ Ids: TypeAlias = npt.NDArray[Any]
 
 
 class TextRows:
-    """Where the texts of one request are, a row and an automaton for each; they share a vocabulary.
+    """The texts of one request, with a row and an automaton for each; all share a vocabulary.
 
-    ``name``: what it is called in messages. ``remedy``: what to do where the model scores fewer tokens than the
-    vocabulary has. ``goes_back``: whether the engine may take tokens back, or ask again. Raises TokenBudgetError where
-    no text is complete within ``max_new_tokens``.
+    ``name``: the name of the caller in messages. ``remedy``: advice if the model has fewer scores than the vocabulary
+    has tokens. ``goes_back``: whether the engine may remove tokens, or ask again. Raises TokenBudgetError if no text is
+    complete within ``max_new_tokens``.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class TextRows:
         self._prompts: Ids | None = None
 
     def masks_after_prompts(self, ids: Ids) -> Ids:
-        """The masks after rows of ids that begin with the prompts; those of the first call are the prompts."""
+        """The masks after rows of ids that start with the prompts; those of the first call are the prompts."""
         if self._prompts is None:
             self._prompts = ids.copy()
             self._states = RowStates(self._matchers, self.vocab_size, ids.shape[1])
@@ -92,8 +91,9 @@ class TextRows:
         return self.masks(ids)
 
     def masks(self, ids: Ids) -> Ids:
-        """The masks after rows of ids, of shape (rows, words); without a first call of ``masks_after_prompts`` the ids
-        are the generated ones. The next call overwrites them."""
+        """The masks after rows of ids, of shape (rows, words). Without an earlier call of ``masks_after_prompts`` the
+        ids are the generated ones. The next call overwrites the result.
+        """
         states = self._states
         if not states.step(ids):
             self._resume(ids)
@@ -133,7 +133,7 @@ class TextRows:
                     )
 
     def added(self, row: int) -> npt.NDArray[np.float32] | None:
-        """What the last masks' scores add to the logits of the vocabulary in a row; None: nothing."""
+        """The scores of the last masks that are added to a row's logits; None if there are none."""
         found = self._rows[row]
         return None if found is None else found.scores * self._weight
 
@@ -147,7 +147,7 @@ class TextRows:
         states.follow(ids)
 
     def check_width(self, width: int) -> None:
-        """VocabularyMismatchError for logits of fewer tokens than the vocabulary has."""
+        """Raise VocabularyMismatchError for logits of fewer tokens than the vocabulary has."""
         if width < self.vocab_size:
             raise VocabularyMismatchError(
                 f"the model scores {width:,} tokens and the constraint's vocabulary has {self.vocab_size:,}: "
@@ -155,7 +155,7 @@ class TextRows:
             )
 
     def apply(self, scores: Any, masks: Ids) -> None:
-        """Forbid in rows of logits on the CPU, in place, what the masks forbid. LogitsError where nothing is left."""
+        """Mask rows of logits on the CPU in place. Raises LogitsError if no finite logit is left."""
         for place, each in enumerate(scores[None] if scores.ndim == 1 else scores):
             more = self.added(place)
             if more is not None:

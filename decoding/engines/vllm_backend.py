@@ -1,12 +1,12 @@
-"""Structured outputs of vLLM by tokenfst: the backend, one for an engine, and the grammar of a request.
+"""The vLLM structured-output backend: one object for an engine, and a grammar for each request.
 
-vLLM asks a backend for a grammar (in a thread of its own), for masks before each step, and tells it which tokens were
-accepted. Drafts are checked by ``validate_tokens``, accepted one by one for their masks, and taken back. Written for
-vLLM 0.32 and 0.33 (docs/engines/vllm.md); ``vllm_plugin`` puts it in place.
+vLLM requests a grammar from the backend (in a separate thread) and masks before each step, and reports the accepted
+tokens. Drafts are checked by ``validate_tokens``, accepted one by one for their masks, and rolled back. Written for
+vLLM 0.32 and 0.33 (docs/engines/vllm.md); ``vllm_plugin`` installs it.
 
-Invariant: a text is whole within the request's ``max_tokens``, unless a reasoning parser is at work, since nobody
-tells a grammar how many tokens the reasoning took. After the end of a text every token is accepted and none is
-masked, as vLLM wants it; going back before the end is going back.
+Invariant: a text is complete within the request's ``max_tokens``, unless a reasoning parser is used, because a grammar
+does not learn how many tokens the reasoning took. After the end of a text every token is accepted and none is masked,
+as vLLM requires; a rollback to before the end continues the text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KINDS: dict[Any, Any] = {
 
 
 def read_params(params: Any) -> Request:
-    """The request that vLLM's ``StructuredOutputsParams`` make."""
+    """The request of vLLM's ``StructuredOutputsParams``."""
     option, text = get_structured_output_key(params)
     whitespace = "compact" if params.disable_any_whitespace else params.whitespace_pattern or "flexible"
     additional = "forbid" if params.disable_additional_properties else "schema"
@@ -58,7 +58,7 @@ def _request(option: Any, text: str, whitespace: str = "flexible", additional: A
 
 
 def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
-    """What is compiled for a model of ``width`` scores."""
+    """The cache of compiled requests for a model of ``width`` scores."""
 
     def vocabulary_of(stops: Sequence[int]) -> Vocabulary:
         ends = stops or tokenizer.eos_token_id
@@ -73,7 +73,7 @@ def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
 
 @dataclass
 class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
-    """What an engine compiles and keeps."""
+    """The compiled constraints of an engine."""
 
     def __post_init__(self) -> None:
         self.requests = compiled_requests(self.tokenizer, self.vocab_size)
@@ -86,10 +86,11 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
         return self._grammar(_request(request_type, grammar_spec), stop_token_ids, None)
 
     def compile_request(self, request: Any, *, counted: bool) -> TokenfstGrammar:
-        """The grammar of an engine's request, with all that its parameters say.
+        """The grammar of an engine's request, with all of its parameters.
 
-        ``counted``: the text is whole within ``max_tokens``, or within what the context has room for behind the prompt
-        where that is less."""
+        ``counted``: the text is complete within ``max_tokens``, or within the context's room after the prompt if that
+        is less.
+        """
         sampling, room = request.sampling_params, self.vllm_config.model_config.max_model_len
         most = min(request.max_tokens, room - request.num_prompt_tokens) if counted else None
         return self._grammar(read_params(sampling.structured_outputs), sampling.all_stop_token_ids, most)
@@ -98,13 +99,14 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
         return TokenfstGrammar(self.requests.served(request, sorted(stops or ()), max_tokens))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
-        """Rows for so many sequences, in host memory."""
+        """Rows for ``max_num_seqs`` sequences, in host memory."""
         return torch.full((max_num_seqs, -(-self.vocab_size // 32)), -1, dtype=torch.int32)
 
     def masks_of_step(self, requests: Any, names: Sequence[str], begun: Callable[[Any], bool] | None) -> Any:
-        """The masks of all requests of a step, a row each, where no drafts are checked. The next step overwrites them.
+        """The masks of all requests of a step, one row each, if no drafts are checked. The next step overwrites them.
 
-        ``begun``: whether a request's text has begun, where reasoning may come before it."""
+        ``begun``: whether a request's text has started, where reasoning may precede it.
+        """
         if self._rows is None:
             most = self.vllm_config.scheduler_config.max_num_seqs
             self._rows = allocate_token_bitmask(most, self.vocab_size)
@@ -121,18 +123,18 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
         return rows
 
     def destroy(self) -> None:
-        """Forget what was compiled."""
+        """Drop all compiled constraints."""
         del self.requests
 
 
 class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
-    """A request's matcher, in vLLM's words."""
+    """A request's matcher, with vLLM's interface."""
 
     def __init__(self, served: Served) -> None:
         self.served, self.matcher = served, served.matcher
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Advance; False for a token that is not allowed. Tokens after the end are not looked at."""
+        """Advance; False for a token that is not allowed. Tokens after the end are ignored."""
         served = self.served
         for token in tokens:
             if served.failure:
@@ -144,7 +146,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """The first of these tokens, as far as they could be accepted."""
+        """The longest prefix of these tokens that would be accepted."""
         if self.is_terminated():
             return []
         try:
@@ -153,7 +155,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
             return []  # drafts are guesses; what is really chosen is taken by accept_tokens
 
     def rollback(self, num_tokens: int) -> None:
-        """Take tokens back."""
+        """Undo the last tokens."""
         self.matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
@@ -161,9 +163,9 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         fill_rows(bitmask[batch_index : batch_index + 1].numpy(), [(0, self.served)])
 
     def is_terminated(self) -> bool:
-        """Whether nothing more is looked at: the end token was taken, or the last of ``max_tokens``, or it failed."""
+        """Whether the text has ended: by the end token, by the last of ``max_tokens``, or by a failure."""
         return bool(self.served.failure) or self.served.is_over()
 
     def reset(self) -> None:
-        """Back to the beginning."""
+        """Return to the start."""
         self.matcher.reset()

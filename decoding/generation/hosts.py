@@ -1,4 +1,4 @@
-"""What generates: the little that ``Generator`` asks of a model, wherever it runs."""
+"""``Host``: the interface of models for ``Generator``, in this process or on a server."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Prompt: TypeAlias = "str | Sequence[Mapping[str, Any]]"
-"""A text, or the messages of a chat, which the tokenizer's chat template writes."""
+"""A text, or the messages of a chat, which the tokenizer's chat template formats."""
 
 SCORES = ("scores", "scores_weight")
-"""Options of a call that hosts in this process take beside those of their engine."""
+"""Options that models in this process accept in addition to those of their engine."""
 
 
 class Host(Protocol):
-    """A model that generates text under constraints, complete within the number of tokens. What ``prepare`` makes of
-    a target, an automaton or a request to a server, is kept and handed back to ``generate`` and ``stream``."""
+    """A model that generates text under constraints, complete within the given number of tokens.
+
+    The result of ``prepare`` for a target, an automaton or a server request, is cached and passed to ``generate`` and
+    ``stream``.
+    """
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What the model's tokens spell."""
+        """The vocabulary of the model's tokens."""
 
     @property
     def marks(self) -> Vocabulary | None:
-        """Whose special tokens marks of calls may be; ``None``: marks are text."""
+        """The vocabulary whose special tokens may be markers of calls; ``None``: markers are text."""
 
     def prepare(self, target: Target) -> Any:
-        """What the host needs of a target."""
+        """The host's form of a target."""
 
     def generate(
         self,
@@ -55,7 +58,9 @@ class Host(Protocol):
 
 
 class LocalHost:
-    """What hosts whose model is in this process share: its vocabulary, and automata and scores compiled for it."""
+    """Base class of hosts with the model in this process: its vocabulary, and the automata and scores compiled
+    for it.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -65,11 +70,11 @@ class LocalHost:
 
     @property
     def marks(self) -> Vocabulary:
-        """All tokens of the model can be written here."""
+        """The model's vocabulary: all of its tokens can be generated."""
         return self.vocabulary
 
     def prepare(self, target: Target) -> Compiled:
-        """The target's automaton. VocabularyMismatchError for one that was compiled for another vocabulary."""
+        """The target's automaton. Raises VocabularyMismatchError if it was compiled for another vocabulary."""
         constraint = target.constraint
         if not isinstance(constraint, Compiled):
             return compile(constraint, self.vocabulary)
@@ -107,7 +112,7 @@ class LocalHost:
 
 
 def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host:
-    """The host of a model, or of a pipeline of one. ModelError for what is none."""
+    """The host of a model or pipeline. Raises ModelError for anything else."""
     library = type(model).__module__.partition(".")[0]
     if isinstance(model, Endpoint) or library == "openai":
         from tokenfst.decoding.generation.openai_host import OpenAIHost
@@ -177,7 +182,7 @@ class Speller:
 
 
 def is_chat(prompt: object) -> bool:
-    """Whether a prompt is a chat. ModelError for what is neither text nor chat."""
+    """Whether a prompt is a chat. Raises ModelError if it is neither text nor chat."""
     if isinstance(prompt, str):
         return False
     if isinstance(prompt, list | tuple) and prompt and all(isinstance(each, Mapping) for each in prompt):

@@ -1,4 +1,4 @@
-"""A text that is being written, piece by piece, and what it means in the end."""
+"""``Stream``: a generated text in pieces, and its parsed result."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ _T = TypeVar("_T")
 
 
 class Stream(Generic[_T]):
-    """Pieces of text, in whole characters; joined they are the text. ``result()`` reads on to the end and returns what
-    the text means. As a context manager, or by ``close()``, it stops the model; a text that was left has no result."""
+    """Pieces of text, in complete characters, which concatenate to the text.
+
+    ``result()`` reads to the end and returns the parsed text. As a context manager, or by ``close()``, it stops the
+    model; a closed text has no result.
+    """
 
     def __init__(self, pieces: Iterator[bytes], parse: Callable[[bytes], _T]) -> None:
         self._pieces, self._parse = pieces, parse
@@ -41,11 +44,11 @@ class Stream(Generic[_T]):
 
     @property
     def text(self) -> str:
-        """What has been written so far."""
+        """The text so far."""
         return as_text(b"".join(self._read))
 
     def result(self) -> _T:
-        """What the whole text means. DecodingError where the stream was closed before the text had ended."""
+        """The parsed complete text. Raises DecodingError if the stream was closed before the text had ended."""
         for _ in self:
             pass
         if not self._ended:
@@ -56,7 +59,7 @@ class Stream(Generic[_T]):
         return self._parse(b"".join(self._read))
 
     def close(self) -> None:
-        """Stop the model, where it has not ended."""
+        """Stop the model, if it is still running."""
         self._closed = True
         close = getattr(self._pieces, "close", None)
         if close is not None:

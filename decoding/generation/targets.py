@@ -1,6 +1,6 @@
-"""What a user asks for: a Python type, a pattern, a schema or a constraint, read as a constraint and a way back.
+"""Targets of ``Generator``: a Python type, a pattern, a schema or a constraint, as a constraint and a parser.
 
-The table, from the top; the first line that fits decides.
+The first row that applies decides.
 
     what is given                               the text                    what comes back
     TokenAutomaton, CanonicalAutomaton          of its language             str
@@ -13,11 +13,11 @@ The table, from the top; the first line that fits decides.
       texts
     any other type, annotation or function      JSON                        an instance, as json_schema(...).parse
 
-Text as such is refused: it could be a pattern, a schema, a grammar, or a text to be written as it is (which it is in
-guidance and in outlines), and each reading is a trap for those who meant another one.
+A str is rejected as a target, because it is ambiguous: it could be a pattern, a schema, a grammar, or a literal text
+(its meaning in guidance and in outlines).
 
-A text that is not UTF-8, which only constraints over bytes have, comes back with ``surrogateescape``: its ``encode``
-with that handler gives the bytes again.
+A text that is not UTF-8, which only constraints over bytes have, is decoded with ``surrogateescape``: encoding it with
+that handler gives the bytes again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Compiled: TypeAlias = TokenAutomaton | CanonicalAutomaton
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the text must be, what is made of it, and how a server is told; None where it cannot be."""
+    """The constraint of the text, its parser, and its form in a server request (None if it has none)."""
 
     constraint: Constraint | Compiled
     parse: Callable[[bytes], Any]
@@ -56,10 +56,10 @@ class Target:
 
 
 def read_target(target: Any) -> Target:
-    """What a target means.
+    """The target of an argument.
 
-    Raises ArgumentTypeError for text and for what is no constraint or type, and what ``json_schema``, ``regex`` and
-    ``choices`` raise for those that have no exact constraint.
+    Raises ArgumentTypeError for a str and for anything that is not a constraint or type, and the errors of
+    ``json_schema``, ``regex`` and ``choices`` for targets without an exact constraint.
     """
     if isinstance(target, Target):
         return target
@@ -94,7 +94,7 @@ def read_target(target: Any) -> Target:
 
 
 def key_of(target: Any) -> Hashable | None:
-    """What a target is known by among those read already; None: it is not kept."""
+    """The key of a target in the cache of read targets; None: not cached."""
     try:
         key: Hashable = (type(target), json.dumps(target) if isinstance(target, dict) else target)
         hash(key)
@@ -104,7 +104,7 @@ def key_of(target: Any) -> Hashable | None:
 
 
 def as_text(text: bytes) -> str:
-    """A text as Python has it."""
+    """A text as a Python str."""
     return text.decode("utf-8", "surrogateescape")
 
 

@@ -4,7 +4,7 @@ Invariant: a text is accepted whole, token by token, before it is given back; wh
 (``stop_strings`` of a generation config, a stopping criterion), DecodingError says so.
 
 ``generate`` writes to a streamer from inside of its loop, so a stream runs it in a thread of its own and takes the
-tokens from a queue. Whoever leaves the stream early stops the loop at its next token.
+tokens from a queue. Closing the stream early stops the loop at its next token.
 """
 
 from __future__ import annotations

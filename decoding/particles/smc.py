@@ -91,7 +91,7 @@ class Particles(Generations):
         """
         if self.log_evidence == -math.inf:
             raise ParticleError(
-                "no particle was accepted, so there is none to draw: use more particles, or a proposal that knows the "
+                "no particle was accepted, so none can be drawn: use more particles, or a proposal that knows the "
                 'budget ("gcd")'
             )
         chosen = torch.multinomial(self.weights, count, replacement=True, generator=generator)

@@ -77,7 +77,7 @@ def check_length(length: str, max_new_tokens: int, count_end: bool) -> None:
     if length not in ("at_most", "exact"):
         raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
     if count_end and length != "exact":
-        raise DecodingError('count_end goes with length="exact": at most so many always counts the end token')
+        raise DecodingError('count_end requires length="exact": "at_most" always counts the end token')
     if max_new_tokens < count_end:
         raise DecodingError(f"{max_new_tokens} tokens are out of range: it must be at least {int(count_end)}")
 

@@ -104,7 +104,7 @@ class Cache:
         return sum(size for _, size, _ in self._files())
 
     def _make_room(self, most: int) -> None:
-        """Removes what is not mapped, longest unused first, until the rest has at most so many bytes."""
+        """Remove files that are not mapped, least recently used first, until the rest is within the limit."""
         files = self._files()
         left = sum(size for _, size, _ in files)
         for path, size, _ in sorted(files, key=lambda file: file[2]):

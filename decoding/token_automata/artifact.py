@@ -283,7 +283,7 @@ def _opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _whole(path: str | PathLike[str], file: BinaryIO, size: int) -> bytes:
-    """So many bytes, which the file had when it was opened."""
+    """Read the number of bytes that the file had when it was opened."""
     data = file.read(size)
     if len(data) < size:
         raise rules.corrupt(path, f"it was cut short while it was read: {size - len(data):,} bytes are gone")

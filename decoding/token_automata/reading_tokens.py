@@ -53,8 +53,8 @@ def special_tokens(native: _native.TokenAutomaton) -> Callable[[int], Part]:
     if native.speaks_of_tokens and not program.only_counts_tokens:
         if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
             raise ConstraintError(
-                "captures and temperatures beside classes that hold tokens of text cannot be told, nor in expanded "
-                "automata of constraints that speak of tokens"
+                "captures and temperatures are not supported together with token classes that contain text tokens, nor "
+                "in expanded automata of constraints on tokens"
             )
         symbols, rows = dict(classes[0].symbols), classes[0].rows
     else:

@@ -364,7 +364,7 @@ def _path(value: str) -> str:
 
 
 def _device(value: str) -> str:
-    import torch  # whoever names a device has it
+    import torch  # a caller that names a device has torch installed
 
     try:
         torch.empty(0, device=value)

@@ -49,7 +49,7 @@ def from_tiktoken(
     except Exception as error:
         known = ", ".join(tiktoken.list_encoding_names())
         raise VocabularyError(
-            f"tiktoken:{name} is neither a file nor an encoding that can be had (known: {known}): {error}"
+            f"tiktoken:{name} is neither a file nor an available encoding (known: {known}): {error}"
         ) from error
     return _from_encoding(loaded, size, eos_token_id)
 

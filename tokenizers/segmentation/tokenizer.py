@@ -55,7 +55,7 @@ class BytePairTokenizer:
         return _kept(self._predecessors, token, lambda: self._pairs.predecessors(token), _KEPT // 8)
 
     def bears(self, token: int, following: int) -> bool:
-        """Whether two tokens stand beside each other in one piece."""
+        """Whether two tokens may be adjacent within one piece."""
         return bool(self.followers(token)[following >> 5] >> (following & 31) & 1)
 
     def encode(self, data: bytes) -> list[int]:

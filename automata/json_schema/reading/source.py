@@ -57,7 +57,8 @@ SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 
 _LONG_INTEGER = 1000
 _DEEPEST = 4_000
-"""So many parts a JSON pointer may have. Every sub-schema has its own: all of them cost the square of the depth."""
+"""Maximum number of parts of a JSON pointer. Every sub-schema has its own pointer, so all together cost the square of
+the depth."""
 _LONG_POINTER = 1_000
 """Characters of a pointer whose parts are counted."""
 NESTED = "nested"

@@ -29,9 +29,9 @@ from tokenfst.errors import UnsupportedSchemaError
 
 _MOST = 600
 _MOST_PAIRS = 600
-"""So many pairs of cells of objects are met one by one."""
+"""Up to this number, pairs of object cells are intersected one by one."""
 _MANY = 64
-"""So many cells a product of complements may have before cases are told apart name by name (``decisions``)."""
+"""Maximum number of cells of a product of complements before cases are split name by name (``decisions``)."""
 _Cell = TypeVar("_Cell", Array, Object)
 
 EVERY_NUMBER = NumberSet.every()
@@ -279,7 +279,7 @@ def are_many(others: list[ObjectSet]) -> bool:
 
 
 def _complement_size(sets: list[ObjectSet]) -> int:
-    """How many cells a product of complements has at most; ``_MANY`` and more are not told apart."""
+    """An upper bound of the number of cells of a product of complements, capped at ``_MANY``."""
     size = 1
     for cell in chain.from_iterable(sets):
         said = sum(formula is not ANY for _, formula in cell.listed)
@@ -332,7 +332,7 @@ def _union(sets: list[tuple[_Cell, ...]], every: tuple[_Cell, ...], where: str) 
 
 
 def _refuse_many(count: int, kind: type, where: str) -> None:
-    """UnsupportedSchemaError if so many cells are too many."""
+    """Raise UnsupportedSchemaError for too many cells."""
     if count > _MOST:
         raise UnsupportedSchemaError(
             where, f"its combinations split {kind.__name__.lower()}s into more than {_MOST} kinds"

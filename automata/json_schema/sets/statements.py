@@ -49,7 +49,7 @@ class Rest:
 
 @dataclass(slots=True, eq=False)
 class Count:
-    """There are at least so many members; or, not ``least``, fewer."""
+    """There are at least ``number`` members; or, if not ``least``, fewer."""
 
     number: Final[int]
     least: Final[bool]
@@ -65,7 +65,7 @@ Decide = Callable[[Literal], bool | None]
 class Clause:
     """One of the literals holds. ``variables``: those that it speaks of, in this order."""
 
-    # Tuples, not sets: in which order cases are told apart must not depend on addresses.
+    # Tuples, not sets: the order in which cases are split must not depend on addresses.
     literals: Final[tuple[Literal, ...]]
     variables: Final[dict[Variable, None]]
 

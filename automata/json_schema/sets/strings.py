@@ -31,11 +31,13 @@ from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 
 _MOST_PAIRS = 16
-"""So many pairs of cells are met one by one; cells that would make more are one language first."""
+"""Up to this number, pairs of cells are intersected one by one; otherwise cells are first combined into one
+language.
+"""
 _MOST_SINGLE = 256
 """The same where one side is a single cell, so that nothing multiplies."""
 _HOLDS = 8
-"""So many words are looked up in a step."""
+"""Words that are looked up in a step."""
 _FEW = 64
 """Excluded words that are written one by one, as the names that they mostly are; more share their beginnings."""
 

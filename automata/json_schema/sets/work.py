@@ -35,7 +35,7 @@ _QUESTION = Budget(states=2_000, bytes=16 << 20)
 _ALL_QUESTIONS = 1_500_000
 """States of all of them together, each counted for every language that the question combines: about 0.8 µs."""
 _ASKED = 50
-"""States that asking counts for: it takes as long as so many states."""
+"""The fixed cost of a query, in states."""
 _SEARCHED: Recent[Hashable, tuple[bool, int]] = Recent(512)
 """Answers to questions that earlier schemas asked, and what they took, which counts again: so no result depends on what
 was read before."""

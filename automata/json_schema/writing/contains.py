@@ -5,7 +5,7 @@ matters, and how many of each kind there were. Both only grow, so a state leads 
 and a rule calls the next one last, so no stack is needed.
 
 What an item may be is a choice for each kind that still counts: one of them, or anything. Choices multiply, and so do
-the states they lead to. So where there are several kinds, and items are values without parts, items are told apart:
+the states they lead to. So if there are several kinds, and items are values without parts, items are classified:
 each is one of a kind or of its complement, and of the combinations those without a value are left out. There are few
 of them then, mostly one more than kinds, and few states.
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_STATES = 2_000
 _FEW = 2
-"""So many kinds are counted without telling items apart."""
+"""Maximum number of kinds that are counted without classifying items."""
 
 _State = tuple[int, tuple[int, ...]]
 _Choice = tuple[Formula, tuple[int, ...]]
@@ -45,7 +45,7 @@ class Counting:
         kinds = cell.contains
         bounds = (len(cell.prefix), cell.low, cell.high or 0, *(each.start for each in kinds))
         self.last = max(1, *bounds)
-        """So many items are counted."""
+        """The number of items that are counted."""
         self.caps = tuple(each.low if each.high is None else each.high for each in kinds)
         states = self.last + 1
         for cap in self.caps:

@@ -87,7 +87,7 @@ def room(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Room:
 
 @lru_cache(maxsize=512)
 def _endless(low: int, excluded: int) -> Room:
-    """The same of the texts of at least so many characters, but for some."""
+    """The same for the texts of at least this number of characters, except for some."""
     near, far = (_least_length(low, None, excluded, number) for number in (NEAR, FAR))
     return Room(MANY, thin=False, near=near, far=far)
 

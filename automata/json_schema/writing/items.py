@@ -129,7 +129,7 @@ class Items:
         if not self.writer.distinct:
             raise UnsupportedSchemaError(
                 cell.unique,
-                "items that are not listed are told apart in JSON where no object has a name twice "
+                "items that are not listed can be compared only in JSON where no object has a name twice "
                 '(repeated_names="forbid")',
             )
         supply = Supply(self.writer)
@@ -229,7 +229,7 @@ class Items:
         if len({number for number, _ in listed}) < len(listed):
             raise UnsupportedSchemaError(
                 cell.unique,
-                "an integer of which 1.0 is none, and a number of the same value, are not told apart",
+                "an integer that 1.0 does not count as, and a number of the same value, are not distinguished",
             )
         if cell.rest is NONE:
             places.append([])

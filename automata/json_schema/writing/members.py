@@ -6,7 +6,7 @@ members cost O(n log n), not 2^n, as a tree. Where the number of members matters
 name and each number written so far. After the listed names come those that are only required and all other members, in
 any order (``expression.unordered``); with ``property_order="any"``, everything comes in any order. Names of other
 members are none of these: the demands on names split all strings into disjoint classes, each with its own value. A
-class of few names is listed; the names of a large one are told apart as the text goes on (``fresh``).
+class of few names is listed; the names of a large one are compared as the text is generated (``distinct``).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Members:
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
         self.any_order = writer.any_order
         self.distinct = False
-        """Whether there are names that are told apart as the text goes on."""
+        """Whether there are names that are compared as the text is generated."""
 
     def texts(self) -> Expr:
         """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
@@ -145,7 +145,7 @@ class Members:
         return supply, exact
 
     def _has_value(self, formula: Formula, depth: int = _LOOK) -> bool | None:
-        """Whether a formula has a value, if a look at so many levels of parts shows it."""
+        """Whether a formula has a value, by a check of this number of levels of parts."""
         shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
         if any((shape.null, shape.true, shape.false, shape.has_numbers())) or any(
             cell.json(self.layout.spelling, self.formulas.work) is not EMPTY for cell in shape.strings

@@ -27,7 +27,7 @@ def number_texts(
     if spelling == "any":
         return _every(numbers, fractions) if whole is None else _apart(numbers, whole)
     if whole is not None:
-        # A number that must not be written by digits alone has its other texts, whoever calls it an integer.
+        # A number that must not be written by digits alone has its other texts, whatever calls it an integer.
         others = _not_bare(plain_numbers(numbers - (bare & whole)))
         return union(plain_numbers(whole, fraction=False), others)
     if bare.is_empty():

@@ -42,7 +42,7 @@ from tokenfst.json_objects import RepeatedNameError, unique_names
 
 _T = TypeVar("_T")
 _DEEPEST = 100
-"""So many formats may stand inside of each other."""
+"""Maximum nesting depth of formats."""
 _LARGEST = 2**31 - 1
 """The largest bound, as in the format's own definition."""
 

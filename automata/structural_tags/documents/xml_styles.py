@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 KINDS = ("string", "number", "boolean", "null", "array", "object")
-"""The types of values that styles tell apart."""
+"""The types of values that styles distinguish."""
 
 _MINIMAX = "]<]minimax[>["
 

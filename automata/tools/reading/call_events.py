@@ -32,7 +32,7 @@ _LEADS = {"json string": b'{"input": "', "python string": b"input="}
 _ENDS = {"json string": b"}", "python string": b")"}
 """What makes an object of the content of a string."""
 _MOST_SIGNS = 8
-"""So many beginnings of one tool's calls are told apart; no format has more than three."""
+"""Maximum number of different beginnings of one tool's calls; no format has more than three."""
 
 
 class CallEvents:

@@ -32,7 +32,7 @@ BLOCK = 8192
 ONE = 2**30
 """The weight of the greatest logit."""
 FINER = 2**11
-"""The mass of a row has so many times the resolution of its weights."""
+"""The ratio of the resolutions of a row's mass and of its weights."""
 LARGEST = 3.4028234663852886e38
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 _LOW = 0xFFFFFFFF

@@ -62,7 +62,7 @@ def resting(t: Tables, rows: Tensor, asks: int) -> tuple[Tensor, Tensor]:
 
 
 def length(t: Tables, rows: Tensor, symbols: Tensor) -> Tensor:
-    """The distances of so many symbols from the bottom on, added up, int32 (B,); at most ``FAR``."""
+    """The sum of the distances of the lowest ``symbols`` symbols, int32 (B,); at most ``FAR``."""
     offset = t.controls[torch.where(known(t, rows), rows[:, STATE], DEAD), 3]
     frames = rows[:, SYMBOLS:].long() + offset[:, None]
     inside = (frames >= 0) & (frames < len(t.frames))

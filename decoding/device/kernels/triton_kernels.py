@@ -107,7 +107,7 @@ def mask_kernel(
 
 @triton.jit
 def columns_of(first, groups: tl.constexpr):
-    """So many groups of 32 columns, one beside each word of a mask."""
+    """The columns of ``groups`` groups of 32, one group for each word of a mask."""
     return first + 32 * tl.arange(0, groups)[:, None] + tl.arange(0, 32)[None, :]
 
 
@@ -214,7 +214,7 @@ def path_of(node, parents, count, num_rows, depth):
 
 @triton.jit
 def node_above(node, steps, parents, most):
-    """The node that is so many steps above another one on its path; ``most``: the greatest number of steps."""
+    """The node ``steps`` steps above another one on its path; ``most``: the greatest number of steps."""
     at = node.to(tl.int64)
     for k in range(most):
         at = tl.where(k < steps, tl.load(parents + at), at)

@@ -34,7 +34,7 @@ class Workspace(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, vocab_size: int, device: torch.device, *, filtered: bool, logs: bool) -> Workspace:
-        """For so many rows; O(rows * V / 32) numbers."""
+        """The workspace of ``rows`` rows; O(rows * V / 32) numbers."""
         blocks = cdiv(vocab_size, BLOCK)
         size, groups = rows * blocks, blocks * (BLOCK // 32)
 

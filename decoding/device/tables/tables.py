@@ -81,7 +81,8 @@ class Packed:
     def placed(
         self, states: int, table: int, classes: int, masks: int, flips: int, layers: int, rows: Ints
     ) -> Packed:
-        """The same behind so many states, table entries and so on; row r of a mask becomes ``rows[r]``."""
+        """This automaton moved after the given numbers of states, table entries and so on; row r of a mask becomes
+        ``rows[r]``."""
         by_state = self.states.copy()
         by_state[:, ROW] = _moved(by_state[:, ROW], 1, table)
         by_state[:, CLASSES] = classes
@@ -197,8 +198,8 @@ def _behind_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32
     boundary = columns[:, 0] == UNREACHABLE
     if not boundary.all():
         raise ConstraintError(
-            f"{source} speaks of special tokens, and device tables read bytes only: page the masks of its matchers in "
-            "with DeviceMatchers"
+            f"{source} constrains special tokens, but device tables support bytes only: use DeviceMatchers, which "
+            "pages the masks of its matchers in"
         )
     table = arrays["table"]
     return table[:, columns[0, 1]] if len(columns) else np.arange(len(table), dtype=np.uint32)
@@ -210,12 +211,12 @@ def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
     if not automaton.vocabulary.native.complete:
         raise ConstraintError(
             f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
-            "so that whether tokens lead on must be searched for. Use DeviceAutomaton"
+            "so the allowed tokens must be searched for. Use DeviceAutomaton"
         )
     if automaton.native.speaks_of_tokens:
         raise ConstraintError(
-            f"masks of {automaton.source} cannot be composed on a device: it speaks of tokens as such, which bytes do "
-            "not tell. Use DeviceAutomaton"
+            f"masks of {automaton.source} cannot be composed on a device: it constrains tokens, not only "
+            "bytes. Use DeviceAutomaton"
         )
     arrays = _native.byte_tables(automaton.native)
     if not automaton.native.spellable:  # initial forms may spell nothing

@@ -1,6 +1,6 @@
 """A weighted automaton over bytes packed for a device: tables of a row for each state and a column for each class.
 
-The idea: bytes that no state tells apart are one class; ``table`` says where a state goes by a class, and ``weights``
+Bytes that no state distinguishes are one class; ``table`` says where a state goes by a class, and ``weights``
 at which log weight. Failure arcs are written out first, so a byte costs two look-ups and no search. State 0 is DEAD, 1
 is ENDED, 2 is the start where the first token is still to come, which may be spelled otherwise, and s + 3 is state s.
 

@@ -145,7 +145,9 @@ def _characters(walk: Walk, at: int) -> list[tuple[int, _Step, bytes]]:
 
 
 def _whole(walk: Walk, at: int, missing: int, begun: list[Code]) -> dict[int, Ranges]:
-    """Where so many continuation bytes lead, and by which code points; ``begun``: the bits of the bytes before."""
+    """The targets of this number of continuation bytes, and their code points; ``begun``: the bits of the bytes
+    before.
+    """
     here: dict[int, Ranges] = {at: normalize(begun)}
     for _ in range(missing):
         onward: dict[int, list[Code]] = {}

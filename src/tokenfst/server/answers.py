@@ -1,4 +1,4 @@
-"""What is kept in memory: answers by the digest of their requests, and artifacts, up to so many bytes each."""
+"""In-memory caches of answers, by the digest of their requests, and of artifacts, each with a size limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Kept(Generic[_T]):
         return found[0]
 
     def put(self, key: bytes, value: _T, size: int, fresh: float = float("inf")) -> None:
-        """Keep a value of so many bytes for so many seconds; one that would push out most others is not kept."""
+        """Cache a value with its size in bytes and its lifetime in seconds; one that would evict most others is not
+        cached.
+        """
         self.drop(key)
         if size > self._most // 4:
             return

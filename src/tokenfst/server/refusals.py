@@ -77,7 +77,7 @@ class Refused(Exception):
 
 
 def unknown_id() -> Refused:
-    """What is said of every id that the tenant's store does not have, whoever else may have it."""
+    """The answer for every id that is not in the tenant's store, whether another tenant has it or not."""
     return Refused(
         "not_found",
         "there is no constraint with this id",

@@ -187,7 +187,7 @@ def died(code: int | None) -> Reply:
 
 
 def _bound(memory: int) -> Any:
-    """Bounds this process to so many bytes more than it has, and gives a question: has it grown by half of that?"""
+    """Limits this process to this number of additional bytes; returns a test whether it has grown by half of that."""
     statm = Path("/proc/self/statm")
     if resource is None or not statm.exists():
         return lambda: False

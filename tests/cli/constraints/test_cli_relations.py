@@ -120,7 +120,7 @@ def test_sample_draw_and_diff() -> None:
         (["x", "--rewrite", "ab.fst", "--within-edits", "x"], "--within-edits"),
         (["-g", "json", "--case-insensitive"], "add --depth N"),
         (["--ltlf", "F a", "--within-edits", "1"], "sequences of symbols"),
-        (["(?P<IMAGE>)", "--case-insensitive"], "speaks of tokens"),
+        (["(?P<IMAGE>)", "--case-insensitive"], "constrains tokens"),
     ],
 )
 def test_what_is_refused(

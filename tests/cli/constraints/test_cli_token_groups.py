@@ -75,7 +75,7 @@ def test_what_such_artifacts_do_not_tell(words: list[str], stack: bool, spec: st
     source = ["-g", "json"] if stack else ["a(?P<TEXT_TOKEN>)"]
     assert tokenfst("compile", *source, "-v", spec, "-o", target).code == 0
     done = tokenfst(*[{"FILE": target, "SPEC": spec}.get(word, word) for word in words])
-    assert done.code == 2 and "walked by tokens only" in done.err and "--tokens" in done.err
+    assert done.code == 2 and "only be walked by tokens" in done.err and "--tokens" in done.err
 
 
 def test_check_and_sample(spec: str) -> None:
@@ -84,7 +84,7 @@ def test_check_and_sample(spec: str) -> None:
     assert tokenfst("check", "(?P<IMAGE>)a", *words, "-t", "259,97").code == 1
     drawn = tokenfst("sample", "(?P<IMAGE>){2}a", *words, "--json")
     assert '"tokens": [258, 258, 97]' in drawn.out
-    assert "only a vocabulary knows" in tokenfst("check", "(?P<IMAGE>)a", "a").err.replace("\n", " ")
+    assert "only a vocabulary defines" in tokenfst("check", "(?P<IMAGE>)a", "a").err.replace("\n", " ")
 
 
 def test_canonical_sequences(spec: str) -> None:
@@ -102,7 +102,7 @@ def test_canonical_sequences(spec: str) -> None:
         (["--token-class", "IMAGE=258", "--token-class", "IMAGE=259"], "each name once"),
         (["--token-class", "IMAGE=257"], "end token"),
         ([], "nobody said which tokens"),
-        (["--token-class", "IMAGE=258", "--tokenization", "canonical"], "about text alone"),
+        (["--token-class", "IMAGE=258", "--tokenization", "canonical"], "defined for text only"),
     ],
 )
 def test_what_is_refused(words: list[str], message: str, spec: str) -> None:

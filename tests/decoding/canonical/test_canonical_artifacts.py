@@ -313,7 +313,7 @@ def test_draw(spec: str, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["compile", "-g", "json", "-o", "OUT"], "needs a stack"),
-        (["compile", "a(?P<TEXT_TOKEN>)", "-o", "OUT"], "speaks of tokens"),
+        (["compile", "a(?P<TEXT_TOKEN>)", "-o", "OUT"], "constrains tokens"),
     ],
 )
 def test_what_is_refused(words: list[str], message: str, spec: str, tmp_path: Path) -> None:

@@ -337,7 +337,7 @@ def test_special_tokens_in_a_language_are_refused() -> None:
     special = Vocabulary([*EVERY_BYTE.tokens, b""], 257, {"<tool>": 258})
     with pytest.raises(ConstraintError, match="special tokens"):
         DeviceAutomaton(compile(special_token("<tool>") + regex("a"), special))
-    with pytest.raises(ConstraintError, match="speaks of tokens"):
+    with pytest.raises(ConstraintError, match="constrains tokens"):
         ComposingDeviceAutomaton(automaton("(?P<TEXT_TOKEN>)", EVERY_BYTE))
 
 

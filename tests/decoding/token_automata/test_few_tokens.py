@@ -137,7 +137,7 @@ def test_what_cannot_be_bounded() -> None:
         with pytest.raises(ConstraintError, match="bounded to some tokens"):
             compiled(Language(ex.few_tokens(inner, 2), "bounded"))
     bounded = Language(ex.few_tokens(regex("[ab]+").expr, 1), "bounded")
-    with pytest.raises(ConstraintError, match="speaks of tokens"):
+    with pytest.raises(ConstraintError, match="constrains tokens"):
         bounded.accepts("ab")
     with pytest.raises(EmptyLanguageError):
         compiled(Language(ex.few_tokens(ex.literal(b"abab"), 1), "bounded"))

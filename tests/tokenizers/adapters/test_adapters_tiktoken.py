@@ -85,5 +85,5 @@ def test_files(tmp_path: Path) -> None:
 def test_other_things_are_refused() -> None:
     with pytest.raises(UnknownTokenizerError, match=r"a int is no tiktoken\.Encoding"):
         from_tiktoken(3)
-    with pytest.raises(VocabularyError, match="neither a file nor an encoding"):
+    with pytest.raises(VocabularyError, match="neither a file nor an available encoding"):
         from_tiktoken("no-such-encoding")

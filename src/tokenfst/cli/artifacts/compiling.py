@@ -108,7 +108,7 @@ def compile_command(
     if isinstance(constraint.value, Language) and not of_tokens:
         expected = make_estimate(constraint.value, len(tokens))
     elif of_tokens and estimate:
-        raise UsageError(f"--estimate is about bytes, and {constraint.source} speaks of tokens")
+        raise UsageError(f"--estimate is about bytes, and {constraint.source} constrains tokens")
     elif estimate:
         raise UsageError(
             f"--estimate is for finite machines, and {constraint.source} needs a stack: add --depth N"

@@ -71,8 +71,8 @@ class Constraint:
         """The words, for what is asked of texts. UsageError for an artifact that only tokens walk."""
         if self.words is None:
             raise UsageError(
-                f"{self.path} is walked by tokens only: it has a stack or no tables, or speaks of tokens as such. Ask "
-                "with --vocabulary (check: with --tokens), or give what it was compiled from"
+                f"{self.path} can only be walked by tokens: it has a stack or no tables, or constrains tokens. Use "
+                "--vocabulary (check: --tokens), or give the constraint that it was compiled from"
             )
         return self.words
 

@@ -71,11 +71,13 @@ class LabelOptions:
     ] = None
     least: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Choose at least so many labels (1).", rich_help_panel=_PANEL),
+        typer.Option(
+            metavar="N", min=0, help="Minimum number of labels (default: 1).", rich_help_panel=_PANEL
+        ),
     ] = None
     most: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Choose at most so many labels.", rich_help_panel=_PANEL),
+        typer.Option(metavar="N", min=1, help="Maximum number of labels.", rich_help_panel=_PANEL),
     ] = None
     repeats: Annotated[
         bool, typer.Option("--repeats", help="Labels may occur again.", rich_help_panel=_PANEL)

@@ -20,7 +20,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 Cut = Callable[[str, bool], list[int]]
 """The tokenizer's own tokens of a text; whether names of special tokens in it are these tokens."""
 LOOK_BACK = 4
-"""A text that goes on may change so many of its last tokens, llguidance assumes."""
+"""The number of last tokens that llguidance assumes a continuation of the text may change."""
 
 
 class TokenizerWrapper:

@@ -148,7 +148,7 @@ def test_one_value_in_two_forms_is_refused() -> None:
     """[1, 1] must not be taken for different items."""
     items = [{"type": "integer", "enum": [1]}, {"enum": [1, 2]}]
     schema = {"$schema": _URI, "type": "array", "items": items, "additionalItems": False, "uniqueItems": True}
-    with pytest.raises(errors.UnsupportedSchemaError, match="not told apart"):
+    with pytest.raises(errors.UnsupportedSchemaError, match="not distinguished"):
         tokenfst.json_schema(schema)
 
 
