@@ -1,10 +1,10 @@
-"""Annotations, dataclasses and signatures read into a small model of what Python text they stand for.
+"""Translation of annotations, dataclasses and signatures to a model of their Python text.
 
-The idea: one model, two readers. ``objects`` writes it as expressions, ``values`` reads text back by it,
-so that both always mean the same. Classes and functions are ``Call`` nodes, one for each, filled in from a worklist:
-they may refer to each other in any way, and chains of them cost no stack.
+One model has two readers: ``objects`` writes it as expressions, and ``values`` parses text by it, so both always agree.
+Classes and functions are ``Call`` nodes, one for each, completed from a worklist: they may refer to each other in any
+way, and long chains do not use Python's stack.
 
-Invariant of a finished model: every ``Call`` is filled, names are unique, and what must be hashable is.
+Invariant of a finished model: every ``Call`` is complete, names are unique, and elements that must be hashable are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tokenfst.errors import AnnotationError
 
 
 class Kind:
-    """What may stand at a place. Compared by identity."""
+    """The values allowed at one position. Compared by identity."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ class Parameter:
 
 @dataclasses.dataclass(eq=False)
 class Call(Kind):
-    """A call of ``target``, which text calls ``name``. ``parameters`` are filled in by the reader."""
+    """A call of ``target``, which is written as ``name``. The reader fills in ``parameters``."""
 
     target: Callable[..., Any]
     name: str
@@ -110,7 +110,7 @@ _PAIRS = (dict, collections.abc.Mapping)
 
 
 class Reader:
-    """Reads annotations and callables; ``finish`` completes what was met."""
+    """Reads annotations and callables; ``finish`` completes the model."""
 
     def __init__(self) -> None:
         self.calls: dict[int, Call] = {}
@@ -119,7 +119,7 @@ class Reader:
         self._hashed: list[tuple[Kind, str]] = []
 
     def finish(self) -> None:
-        """Fill in all calls, then check what must be hashable. Raises AnnotationError naming ``class.field``."""
+        """Complete all calls, then check hashability. Raises AnnotationError naming ``class.field``."""
         while self._waiting:
             call = self._waiting.pop()
             call.parameters = tuple(self._parameters(call))

@@ -1,13 +1,14 @@
-"""Python text back to values, without ``eval``: the standard parser's tree, read against the model of annotations.
+"""Parsing of Python text to values without ``eval``: the standard parser's tree, matched against the model of
+annotations.
 
-Nothing is looked up by name but what the model holds: a name in the text is a class, function or enum member of it, or
-the text is not read at all. Values are those that ``eval`` would give: literals as they are written (an int where a
-float may stand stays an int), duplicates in a set or dict dropped the same way, constructors called with the same
-arguments in the same way. Functions are not called.
+Names are looked up only in the model: a name in the text is a class, function or enum member of it, or the text is
+rejected. Values are those that ``eval`` would give: literals as they are written (an int where a float is allowed stays
+an int), duplicates in a set or dict dropped in the same way, constructors called with the same arguments in the same
+way. Functions are not called.
 
-Cost: linear in the tree times the options of a union, since a node is read as a kind once. Reading is a loop over
-generators, so deep text costs no stack. ``ast.parse`` itself refuses more than 200 brackets inside of each other, and
-integers of more than 4,300 digits (``sys.set_int_max_str_digits``).
+Cost: linear in the tree times the options of a union, since a node is read as each kind once. The algorithm is a loop
+over generators, so deep text does not use Python's stack. ``ast.parse`` itself rejects more than 200 nested brackets,
+and integers of more than 4,300 digits (``sys.set_int_max_str_digits``).
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from tokenfst.errors import ConstraintError
 
 _Reading = Generator[tuple[ast.expr, Kind], Any, Any]
 _NO = object()
-"""The node is nothing of that kind."""
+"""The node is not of that kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonCall:
-    """A call that was read: ``call()`` makes it."""
+    """A parsed call: ``call()`` executes it."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -50,7 +51,7 @@ class PythonCall:
 def read_value(text: str, kind: Kind) -> Any:
     """The value of a text that is a word of ``kind``.
 
-    Raises ConstraintError where Python's own parser refuses the text. What a constructor raises goes through.
+    Raises ConstraintError if Python's own parser rejects the text. Exceptions of a constructor propagate.
     """
     try:
         root = ast.parse(text, mode="eval").body

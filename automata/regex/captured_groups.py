@@ -1,9 +1,11 @@
-"""How a pattern with named groups reads its texts: ``(?P<year>[0-9]{4})-(?P<month>[0-9]{2})``.
+"""Capture readings of patterns with named groups: ``(?P<year>[0-9]{4})-(?P<month>[0-9]{2})``.
 
-The order among ways is that of ``re``, so the groups have the spans that ``re.fullmatch`` gives them, and every one of
-their words is told, not the last alone. What has no choice in it is one leaf, repeated or not; all else keeps its form.
-Look-around and anchors inside of a pattern ask about the text around a place, which a reading does not: refused, when
-the captures are asked for. Anchors at both ends of the whole pattern say nothing that is not so anyway.
+The order among parses is that of ``re``, so the groups have the spans that ``re.fullmatch`` gives them; all matches of
+a repeated group are captured, not only the last. Parts without alternatives are one leaf, repeated or not; all others
+keep their form.
+
+Look-around and anchors inside a pattern depend on the surrounding text, which a reading does not see: they are rejected
+when captures are requested. Anchors at both ends of the whole pattern have no effect.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _COMPOSED = (SUBPATTERN, BRANCH, MAX_REPEAT, MIN_REPEAT, AT, ASSERT, ASSERT_NOT)
 
 
 def captured_groups(pattern: Pattern, plain: Callable[[list[tuple[Any, Any]], int], Expr]) -> Reading | None:
-    """The reading of a pattern; None if it names no group. ``plain`` translates items without assertions."""
+    """The reading of a pattern; None if it has no named groups. ``plain`` translates items without assertions."""
     numbers = {
         int(number): name
         for name, number in pattern.tree.state.groupdict.items()

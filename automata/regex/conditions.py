@@ -40,7 +40,7 @@ RIGHT = LEFT | LAST_NEWLINE
 
 @lru_cache(maxsize=4096)
 def kinds_of(ranges: Ranges, text: bool) -> int:
-    """The kinds that the characters in ``ranges`` are of."""
+    """The kinds of the characters in ``ranges``."""
     found = NEWLINE if overlap(ranges, ((10, 10),)) else 0
     word = category("w", False)
     if overlap(ranges, word):
@@ -129,7 +129,7 @@ def relation_of(at: Any, flags: int) -> dict[int, int]:
 
 
 def grouped(relation: dict[int, int], left: int, right: int) -> dict[int, int]:
-    """What of a relation a context leaves open: kinds that may follow -> the kinds before which they may."""
+    """A relation restricted to a context: kinds that may follow -> the kinds before which they may."""
     groups: dict[int, int] = {}
     for kind, follows in relation.items():
         if kind & left and follows & right:

@@ -1,11 +1,10 @@
-"""Parts of an expression that need their continuation: the rest of the text, which look-ahead restricts.
+"""Parts of an expression that depend on their continuation, the rest of the text, which look-ahead restricts.
 
-A part is an ``Expr`` where it holds no look-ahead, and otherwise one of the nodes below. ``before`` turns a
-part and the language of all the text after it into an expression. Invariant: a ``Choice``, ``Sequence`` or
-``Loop`` holds look-ahead somewhere, so what can stay a plain expression does (and its repetitions stay
-counted).
+A part without look-ahead is an ``Expr``; any other part is one of the nodes below. ``before`` turns a part and the
+language of the following text into an expression. Invariant: a ``Choice``, ``Sequence`` or ``Loop`` contains
+look-ahead, so everything else stays a plain expression (and its repetitions stay counted).
 
-Cost: linear in ``weight``, the number of nodes once counted loops are written out.
+Cost: linear in ``weight``, the number of nodes after counted loops are expanded.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Parts one after the other, one of which asks for what follows."""
+    """A concatenation of parts, some with look-ahead."""
 
     parts: tuple[Part, ...]
     weight: int
@@ -43,7 +42,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several parts, one of which asks for what follows."""
+    """A union of parts, some with look-ahead."""
 
     parts: tuple[Part, ...]
     weight: int
@@ -51,7 +50,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A part that asks for what follows, ``low`` to ``high`` times."""
+    """A part with look-ahead, ``low`` to ``high`` times."""
 
     body: Part
     low: int
@@ -67,7 +66,7 @@ def _weight(part: Part) -> int:
 
 
 def sequence(parts: Parts[Part]) -> Part:
-    """Parts one after the other: a plain expression where all are."""
+    """The concatenation of parts: a plain expression if all are."""
     if any(part is EMPTY for part in parts):
         return EMPTY
     kept = [part for part in parts if part is not EPSILON]
@@ -78,7 +77,7 @@ def sequence(parts: Parts[Part]) -> Part:
 
 
 def choice(parts: Parts[Part]) -> Part:
-    """One of several parts: a plain expression where all are."""
+    """The union of parts: a plain expression if all are."""
     kept = [part for part in parts if part is not EMPTY]
     plain = [part for part in kept if isinstance(part, Expr)]
     if len(plain) == len(kept):
@@ -87,7 +86,7 @@ def choice(parts: Parts[Part]) -> Part:
 
 
 def before(part: Part, rest: Expr) -> Expr:
-    """``part`` and then ``rest``, where ``rest`` is all of the text that follows."""
+    """``part`` followed by ``rest``, the language of the whole remaining text."""
     if isinstance(part, Expr):
         return concat(part, rest)
     if isinstance(part, Ahead):

@@ -1,20 +1,20 @@
-r"""Regular expressions of ECMA-262, with the semantics of its ``u`` flag: what JSON Schema's ``pattern`` holds.
+r"""ECMA-262 regular expressions with the semantics of the ``u`` flag, for JSON Schema's ``pattern``.
 
-The idea: a pattern is rewritten, token by token, as one of Python's with the same meaning, and ``regex`` does the rest.
-Every character set is computed here and written out as ranges, so nothing of ``re``'s own notions of ``.``, ``\d``,
-``\w``, ``\s``, ``\b`` or ``$`` gets in: ``\d`` and ``\w`` are ASCII, ``.`` stops at four line ends, ``$`` is only the
-very end. Each piece of the result remembers where it came from, so errors show the pattern that was given.
+A pattern is rewritten, token by token, to a Python pattern with the same meaning, which ``regex`` translates. Every
+character set is computed here and written as ranges, so ``re``'s own definitions of ``.``, ``\d``, ``\w``, ``\s``,
+``\b`` or ``$`` are never used: ``\d`` and ``\w`` are ASCII, ``.`` stops at four line ends, ``$`` is only the very end.
+Each piece of the result records its source position, so errors show the original pattern.
 
-Accepted beyond the ``u`` flag is what Annex B.1.2 of the standard adds and is a syntax error otherwise, so that it can
-mean one thing only: a backslash before any character that is neither letter nor digit (``\-``, ``\@``), a brace or
-closing bracket that belongs to nothing, and a hyphen beside a class in a class (``[\w-.]``).
+Beyond the ``u`` flag, additions of Annex B.1.2 of the standard are accepted that would otherwise be syntax errors and
+have only one possible meaning: a backslash before any character that is neither letter nor digit (``\-``, ``\@``), an
+unmatched brace or closing bracket, and a hyphen beside a class in a class (``[\w-.]``).
 
-Modifiers are those of ECMA-262 2025, ``(?i:...)``, ``(?s-m:...)``. ``(?i)`` without a colon is none of its groups; in
-.NET, Java and Perl it holds to the end of the group around it, and so it is read here, with a PatternWarning.
+Modifiers are those of ECMA-262 2025, ``(?i:...)``, ``(?s-m:...)``. ``(?i)`` without a colon is not valid there; in
+.NET, Java and Perl it holds to the end of the enclosing group, and it is read so here, with a PatternWarning.
 
-Refused: back-references to groups that match many texts (not regular, if these are infinitely many; ``ecma_tree``),
-and ``\p{...}`` of a property that is not known (``characters.properties``). A surrogate on its own matches nothing: no
-UTF-8 text holds one.
+Rejected: back-references to groups that match many texts (not regular, if these are infinitely many; ``ecma_tree``),
+and ``\p{...}`` of an unknown property (``characters.properties``). A lone surrogate matches nothing: UTF-8 text cannot
+contain one.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class _Flags:
 
 
 def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
-    """The texts (in UTF-8) in which the ECMA-262 pattern matches somewhere, as ``RegExp(pattern, "u").test`` finds.
+    """The texts (in UTF-8) in which the ECMA-262 pattern matches somewhere, as by ``RegExp(pattern, "u").test``.
 
-    Linear in the pattern. Raises PatternSyntaxError for what is no pattern of ECMA-262, UnsupportedPatternError for
-    what is not regular or needs data that Python lacks (both with the position and a caret), and
-    BudgetExceeded("positions") when counted repetitions multiply beyond the budget.
+    Linear in the pattern. Raises PatternSyntaxError for an invalid pattern, UnsupportedPatternError for constructs that
+    are not regular or need data that Python lacks (both with the position and a caret), and BudgetExceeded("positions")
+    if counted repetitions multiply beyond the budget.
     """
     if not isinstance(pattern, str):
         raise ConstraintError(f"an ECMA-262 pattern is a str, not {type(pattern).__name__}")

@@ -1,16 +1,17 @@
-"""What ``re.match`` takes of a text: which of a pattern's words it prefers.
+"""``Leftmost``: the match that ``re.match`` prefers (leftmost-first semantics), as an automaton.
 
-The idea: as a set of words a pattern has no order, but ``re`` tries alternatives from left to right, and greedy
-repetitions before what follows them: ``a|ab`` matches the "a" of "ab" and never all of it. A state of the automaton
-here is the list of places where the pattern can be, the preferred one first. Where one of them is the end of the
-pattern, those behind it are dropped (Pike; RE2 calls it leftmost-first). So a word is accepted if ``re.match`` takes
-all of it, and the end of a match in a longer text is the last accepting state that is met.
+As a set of words a pattern has no order, but ``re`` tries alternatives from left to right, and greedy repetitions
+before the rest: ``a|ab`` matches the "a" of "ab" and never all of it. A state of the automaton here is a list of
+positions in the pattern, in order of preference. If one of them is the end of the pattern, the less preferred ones are
+dropped (Pike; RE2 calls this leftmost-first). So a word is accepted if ``re.match`` takes all of it, and the end of a
+match in a longer text is the last accepting state on the way.
 
-Most patterns prefer their longest words, so that each word is its own match. ``is_orderly`` finds most of these without
-the automaton: no place in the pattern can go on in two ways by the same character, and going on comes before ending.
+Most patterns prefer their longest words, so that each word is its own match. ``is_orderly`` recognizes most of these
+without the automaton: no position in the pattern can continue in two ways by the same character, and continuing is
+preferred to ending.
 
-Cost: ``is_orderly`` is linear in the pattern where few places follow a place, counted repetitions count once;
-``read`` makes an automaton, with repetitions written out, under ``Budget``.
+Cost: ``is_orderly`` is linear in the pattern if few positions follow each position; counted repetitions count once.
+``read`` builds an automaton, with repetitions expanded, under ``Budget``.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ _MAX_PLACES = 50_000
 _CHARACTERS = (LITERAL, NOT_LITERAL, ANY, IN)
 _NEVER, _DOUBT, _SURE = 0, 1, 2
 _END = 0
-"""The place behind the pattern."""
+"""The position after the pattern."""
 
 
 @dataclass(frozen=True, eq=False)
 class Leftmost:
     """A deterministic automaton over classes of characters; state 0 is DEAD, 1 the start.
 
-    ``begins`` and ``group`` tell the class of a character as in ``LetterAutomaton`` (-1: surrogates). ``hides``:
-    whether places were dropped, so that there may be words that are not their own match, and are not accepted.
+    ``begins`` and ``group`` map characters to classes as in ``LetterAutomaton`` (-1: surrogates). ``hides``: whether
+    positions were dropped, so that some words may not be their own match and are not accepted.
     """
 
     begins: Ints
@@ -77,12 +78,12 @@ class Leftmost:
 
 
 class Places:
-    """The places of a pattern and where each goes on, in the order of preference.
+    """The positions of a pattern and their successors, in order of preference.
 
-    ``folded``: repetitions are written once, however they are counted, so that too many texts lead to a place.
-    ``blind``: there are conditions on the text around (look-around, anchors), which are passed. ``hollow``: something
-    that may be empty is repeated without a bound; ``re`` ends such a repetition by rules of its own.
-    ``ends_twice``: one text led to the end in two ways. Raises BudgetExceeded("positions").
+    ``folded``: repetitions are expanded only once, whatever their counts, so positions are over-approximated.
+    ``blind``: conditions on the surrounding text (look-around, anchors) are ignored. ``hollow``: something that may be
+    empty is repeated without bound; ``re`` ends such a repetition by its own rules. ``ends_twice``: some text leads to
+    the end in two ways. Raises BudgetExceeded("positions").
     """
 
     def __init__(self, pattern: Pattern, *, folded: bool = False) -> None:
@@ -179,7 +180,7 @@ class Places:
 
 
 def is_orderly(pattern: Pattern) -> bool:
-    """Whether every word of a pattern is plainly its own match; also with look-around, which only takes ways away."""
+    """Whether every word of a pattern is obviously its own match; also with look-around, which only removes parses."""
     if pattern.reserved:
         return False
     if not _has_choices(pattern) or _longest_first(pattern):
@@ -206,8 +207,9 @@ def is_orderly(pattern: Pattern) -> bool:
 
 
 def read(pattern: Pattern, budget: Budget) -> Leftmost | None:
-    """The automaton of what ``re.match`` takes; None where the pattern looks around, has named groups, or repeats
-    without a bound what may be empty."""
+    """The automaton of the matches of ``re.match``; None if the pattern has look-around, named groups, or an unbounded
+    repetition of something that may be empty.
+    """
     if pattern.reserved:
         return None
     places = Places(pattern)
@@ -215,7 +217,7 @@ def read(pattern: Pattern, budget: Budget) -> Leftmost | None:
 
 
 def is_certain(pattern: Pattern, budget: Budget) -> bool:
-    """Whether every word is its own match, as far as can be told beside look-around."""
+    """Whether every word is its own match, as far as it can be decided, ignoring look-around."""
     places = Places(pattern)
     if pattern.reserved:
         return False
@@ -225,7 +227,7 @@ def is_certain(pattern: Pattern, budget: Budget) -> bool:
 
 
 def is_shortest(pattern: Pattern, budget: Budget) -> bool:
-    """Whether the shortest word is preferred wherever there are several, as far as can be told beside look-around."""
+    """Whether the shortest word is always preferred, as far as it can be decided, ignoring look-around."""
     places = Places(pattern)
     made = _automaton(places, budget)
     return not places.ends_twice and not made.table[made.accepting].any()

@@ -1,14 +1,14 @@
-r"""Named groups that stand for a language inside of a pattern: ``(?P<QUOTED_TEXT>)``, ``(?P<SUBSTRING_OF>abc)``, ...
+r"""Named groups that stand for a language inside a pattern: ``(?P<QUOTED_TEXT>)``, ``(?P<SUBSTRING_OF>abc)``, ...
 
-The names are those of Koo, Liu and He (2024), table 1. Ours are WORDS_OF and CHUNKS_OF (substrings that end where a
-word or a chunk does), ALL_OF and NONE_OF (what is in all of several patterns, and in none of them). What is between a
-group's brackets are its arguments: patterns, separated by ``|`` where there are several. SUBSTRING_OF, WORDS_OF and
-CHUNKS_OF take texts, written as patterns without operators, which is what ``re.escape`` makes. The parser of ``re``
-does not see these groups (``pattern``); the translator of ``regex`` asks here.
+The names are those of Koo, Liu and He (2024), table 1. Additions are WORDS_OF and CHUNKS_OF (substrings that end at the
+end of a word or a chunk), ALL_OF and NONE_OF (the texts in all of several patterns, and in none of them). The text
+between a group's brackets is its arguments: patterns, separated by ``|``. SUBSTRING_OF, WORDS_OF and CHUNKS_OF take
+texts, written as patterns without operators, such as the result of ``re.escape``. These groups are hidden from the
+parser of ``re`` (``pattern``); the translator of ``regex`` resolves them here.
 
-Flags around a group hold for the patterns in it. Look-around among the arguments is refused: it would have to see
-beyond the group. Three groups are one token of a class (``pieces.tokens``); IMAGE is refused beside look-around, which
-reads on over text only.
+Flags of the surrounding group apply to the patterns in it. Look-around in arguments is rejected, because it would need
+the text outside the group. Three groups are one token of a class (``pieces.tokens``); IMAGE is rejected beside
+look-around, which is defined for text only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TOKEN_CLASSES = {
     "IMAGE": tokens(TokenName("IMAGE", special=False)),
 }
 NAMES = (*_COUNTS, *_TOKEN_CLASSES)
-"""The names that are kept for these groups."""
+"""The names that are reserved for these groups."""
 
 _PLAIN_TEXT = re.compile(r"(?:[^\\.^$*+?{}\[\]|()#\s]|[ \n]|\\[^0-9A-Za-z])*")
 
@@ -61,7 +61,7 @@ class NamedGroup:
         """Its language. ``translate`` is ``regex.expression``.
 
         Raises PatternSyntaxError for arguments of the wrong number or form, UnsupportedPatternError for look-around in
-        them and around IMAGE, all at the place in the whole pattern.
+        them and around IMAGE, with the position in the whole pattern.
         """
         name, parts = self._group.name, self._group.parts()
         if name in _TOKEN_CLASSES:

@@ -1,15 +1,13 @@
-"""A pattern as the standard library parses it, its size, and where its parts stand in the text.
+"""``Pattern``: a pattern parsed by the standard library, with its size and the source positions of its parts.
 
-The idea: ``re._parser`` decides what a pattern means, so there is no second opinion about syntax. Its tree
-has no positions. They are found only when an error or a label needs one: one pass over the text lists the
-quantifiers and the look-around groups in the order in which they are written, which is the order in which
-the tree holds them (quantifiers after what they repeat), so the k-th of one is the k-th of the other.
-Rejected: a tokenizer that records positions while the parser runs, which slows every pattern down to serve
-the few that fail.
+``re._parser`` alone defines the syntax. Its tree has no positions. They are computed only when an error or a label
+needs one: one pass over the text lists the quantifiers and the look-around groups in source order, which is the order
+in the tree (quantifiers after their operands), so the k-th of one is the k-th of the other. Rejected: a tokenizer that
+records positions while the parser runs, which slows every pattern down for the few that fail.
 
-Groups with names that a front end keeps for itself (``reserved``) are hidden from the parser: each becomes
-``(?P<g001>[\\s\\S]*)``, with a name of its own, padded to the same length. So a name may be given twice, places stay
-right, and whatever asks what the group's text can begin with, or how long it is, is told "anything".
+Groups with reserved names (``reserved``) are hidden from the parser: each becomes ``(?P<g001>[\\s\\S]*)``, with a
+distinct name, padded to the same length. So a name may occur twice, positions stay valid, and analyses of the group's
+first characters or length see "anything".
 """
 
 from __future__ import annotations
@@ -56,8 +54,9 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class ReservedGroup:
-    """A group that was hidden from the parser: its name, and where what it holds begins and ends in the text; ``bars``:
-    where a ``|`` stands between that and no further brackets."""
+    """A group that is hidden from the parser: its name, the start and end of its content in the text, and in ``bars``
+    the positions of each top-level ``|``.
+    """
 
     name: str
     begin: int
@@ -65,7 +64,7 @@ class ReservedGroup:
     bars: tuple[int, ...]
 
     def parts(self) -> list[tuple[int, int]]:
-        """What the bars separate: begin and end of each part; nothing between the brackets is no part."""
+        """The start and end of each part between the bars; empty content has no parts."""
         if self.begin == self.end:
             return []
         return list(zip((self.begin, *(bar + 1 for bar in self.bars)), (*self.bars, self.end), strict=True))
@@ -74,9 +73,8 @@ class ReservedGroup:
 class Pattern:
     """A parsed pattern: its ``tree`` and global ``flags`` (with ``TEXT`` for a str), checked and measured.
 
-    Raises PatternSyntaxError where ``re`` raises an error, UnsupportedPatternError for what is not
-    expressible, and BudgetExceeded("positions") when the counted repetitions, written out, exceed the
-    budget.
+    Raises PatternSyntaxError if ``re`` raises an error, UnsupportedPatternError for unsupported constructs, and
+    BudgetExceeded("positions") if the expanded counted repetitions exceed the budget.
     """
 
     def __init__(
@@ -161,7 +159,7 @@ class Pattern:
     # --- errors ---------------------------------------------------------------------------------------
 
     def refuse_first(self) -> NoReturn:
-        """Raise for the first construct of the text that no regular language expresses."""
+        """Raise for the first construct of the text that is not regular."""
         position, kind = min(self._scan.refused, default=(0, "locale"))
         raise UnsupportedPatternError(_REFUSED[kind], self.text, position)
 
@@ -172,7 +170,7 @@ class Pattern:
         raise kind(message, self.text, places.get(id(body), 0))
 
     def quantified(self, body: Tree) -> str:
-        """What the user wrote for the repetition of ``body``, quantifier included."""
+        """The source text of the repetition of ``body``, including the quantifier."""
         begin, end = self._spans.get(id(body), (0, 0))
         return shorten(self._decoded[begin:end])
 

@@ -1,7 +1,7 @@
-"""The constraint of tools: a language or grammar like any other, which also reads its texts back.
+"""Tool constraints: languages or grammars that can also parse their texts.
 
-The idea: what reads texts is made from the same formats as the mask, when the first text is read, by the same builder;
-only it has signs, and names of special tokens are text, since that is what a client has.
+The parser is built from the same formats as the mask, by the same builder, when the first text is parsed. It differs in
+two points: it has sentinels, and names of special tokens are text, because clients receive text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tokenfst.budget import Budget
 
 
 class About:
-    """What a constraint of tools knows beyond its texts."""
+    """Data of a tool constraint beyond its texts."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class About:
 
     @property
     def budget(self) -> Budget | None:
-        """That of all questions."""
+        """The budget of all queries."""
         return self.schemas.budget
 
     def build(self, marks: Marks, signs: Signs | None, makers: Makers) -> Language | Grammar:
@@ -60,7 +60,7 @@ class About:
         return builder.finish(builder.build(self.format), self.source)
 
     def signed(self) -> Signed:
-        """What reads texts; made once."""
+        """The automaton that parses texts; built once."""
         if self._signed is None:
             signs = Signs()
             automaton = self.build(Marks(None, "text"), signs, PLAIN).automaton
@@ -86,14 +86,14 @@ class About:
 
 
 class Reads:
-    """What constraints of tools have beside the rest."""
+    """The methods that tool constraints have in addition."""
 
     __slots__ = ()
     _about: About
 
     @property
     def structural_tag(self) -> Json:
-        """The structural tag that this is, as a dict."""
+        """The equivalent structural tag, as a dict."""
         return self._about.document
 
     @property
@@ -107,10 +107,10 @@ class Reads:
         return tuple(tool.name for tool in self._about.tools)
 
     def parse(self, text: str | bytes) -> ToolReply:
-        """What a text says: its content, its reasoning, and its calls with their arguments.
+        """The contents of a text: its content, its reasoning, and its calls with their arguments.
 
-        The text has special tokens as they are spelled, and no end token. ParseError, with the place and what was
-        expected there, for a text that is none of this constraint.
+        The text contains special tokens by their spelling, and no end token. Raises ParseError, with the position and
+        what was expected there, for a text that does not satisfy this constraint.
         """
         parser = self.parser()
         parser.feed(text)
@@ -118,31 +118,37 @@ class Reads:
 
     @checked
     def parser(self, *, tells: bool = False) -> ToolParser:
-        """A parser for a text that comes in pieces, cut anywhere. ``tells``: it has ``events``, as ``stream``."""
+        """A parser for a text that arrives in pieces, cut anywhere. ``tells``: it reports ``events``, as ``stream``
+        does.
+        """
         return ToolParser(self._about.signed(), tells=tells)
 
     @checked
     def stream(self, *, json: bool | None = None) -> ToolStream:
-        """A text that arrives part by part: ``feed(part)`` gives the events that are decided then, of content,
-        reasoning, calls and their arguments. ``json`` must not be true: a text with calls is no JSON document."""
+        """A text that arrives in parts: ``feed(part)`` returns the events that are then determined, of content,
+        reasoning, calls and their arguments.
+
+        ``json`` must not be true: a text with calls is not a JSON document.
+        """
         if json:
             refuse("stream", "json", json, "False or None: a text with calls is no JSON document")
         return ToolStream(self)  # type: ignore[arg-type]  # each class of these is a constraint, too
 
 
 class ToolStream(Stream):
-    """A text with calls, part by part: ``feed`` gives the events that a part decides, ``close`` those that the end
-    decides. Both raise ParseError, as ``parse`` does."""
+    """A text with calls, in parts: ``feed`` returns the events that a part determines, ``close`` those that the end
+    determines. Both raise ParseError, as ``parse`` does.
+    """
 
     _constraint: Reads  # type: ignore[assignment]  # as above
 
     @property
     def reply(self) -> ToolReply:
-        """What the text says, once it is closed."""
+        """The contents of the text, after it is closed."""
         return self._parser.finish()
 
     def feed(self, data: str | bytes) -> list[Event]:
-        """What the next part of the text decides."""
+        """The events that the next part of the text determines."""
         if not isinstance(data, bytes):
             return super().feed(data)
         self._parts.append(data)
@@ -155,7 +161,7 @@ class ToolStream(Stream):
         return told
 
     def close(self) -> list[Event]:
-        """What the end of the text decides."""
+        """The events that the end of the text determines."""
         self._parser.finish()
         return self._events.take()
 
@@ -172,7 +178,7 @@ class ToolStream(Stream):
 
 
 class ToolLanguage(Reads, Language):
-    """Texts with calls of tools, where all parts are regular. ``parse`` reads them back."""
+    """Texts with tool calls, if all parts are regular. ``parse`` parses them."""
 
     __slots__ = ("_about",)
 
@@ -182,7 +188,7 @@ class ToolLanguage(Reads, Language):
 
 
 class ToolGrammar(Reads, Grammar):
-    """Texts with calls of tools. ``parse`` reads them back."""
+    """Texts with tool calls. ``parse`` parses them."""
 
     __slots__ = ("_about",)
 
@@ -192,7 +198,7 @@ class ToolGrammar(Reads, Grammar):
 
 
 class WrittenToolGrammar(Reads, WrittenGrammar):
-    """The same, where JSON Schema made all rules. ``parse`` reads texts back."""
+    """Texts with tool calls, if JSON Schema made all rules. ``parse`` parses them."""
 
     __slots__ = ("_about",)
 
@@ -205,7 +211,7 @@ ToolConstraint = ToolLanguage | ToolGrammar | WrittenToolGrammar
 
 
 def makers(about: About) -> Makers:
-    """Makes constraints that know ``about``."""
+    """The constructors of constraints with the data ``about``."""
     return Makers(
         partial(ToolLanguage, about), partial(ToolGrammar, about), partial(WrittenToolGrammar, about)
     )

@@ -1,4 +1,4 @@
-"""Which tools may be called, and whether one must be: OpenAI's ``tool_choice`` in both of its forms."""
+"""``Chosen``: the tools that may be called, and whether one must be, from both forms of OpenAI's ``tool_choice``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Chosen(NamedTuple):
 
     mode: Literal["none", "auto", "required", "forced"]
     tools: tuple[int, ...]
-    """Numbers of the tools that may be called."""
+    """Indices of the tools that may be called."""
 
 
 def read_choice(choice: Any, tools: tuple[Tool, ...], place: str) -> Chosen:
-    """What a choice among ``tools`` means; it stands at ``place``. ToolError."""
+    """The meaning of a choice among ``tools`` at the position ``place``. Raises ToolError."""
     numbers = tuple(range(len(tools)))
     if hasattr(choice, "model_dump"):
         choice = choice.model_dump(exclude_none=True)

@@ -1,6 +1,6 @@
-"""What a tool is: OpenAI's definitions in both of their forms, Python functions, and pydantic models.
+"""``Tool``: definitions of tools, from both forms of OpenAI's definitions, Python functions, and pydantic models.
 
-A definition is read whole: what is no field of it is refused, with its JSON pointer in the list of tools.
+A definition is validated completely: an unknown field is rejected, with its JSON pointer in the list of tools.
 """
 
 from __future__ import annotations
