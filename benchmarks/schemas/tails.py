@@ -19,13 +19,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 import tokenfst
 from benchmarks.masks.compilation import TEKKEN
 from benchmarks.measuring.libraries import LIBRARIES, Walk
-from benchmarks.schemas.maskbench import DATA, shown
+from benchmarks.schemas.maskbench import DATA, shown, stepped
 from benchmarks.schemas.runner import WARM_UP, encoder
 from benchmarks.schemas.schemas import sample_of
 
@@ -103,12 +102,7 @@ def taken(
     places = [*places_of(text.encode()), "end"]
     before, at = automaton.stats(), 0
     for token in tokens:
-        cpu, clock = thread_time_ns(), perf_counter_ns()
-        walk.fill()
-        word = walk.bitmask[0, token // 32]
-        allowed = bool(word >> (token % 32) & 1) and walk.accept(token) is not False
-        clock = perf_counter_ns() - clock
-        time = min(clock, thread_time_ns() - cpu)
+        allowed, time = stepped(walk, token)
         after = automaton.stats()
         made = "known"
         if after.masks_composed > before.masks_composed or after.masks_made > before.masks_made:

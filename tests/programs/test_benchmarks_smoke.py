@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -488,3 +489,39 @@ def test_a_store_is_filled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.returncode == 0, done.stderr
     assert "4 lines: {'known': 2, 'put': 2}" in done.stdout and "4 lines: {'known': 4}" in done.stdout
     assert "2 entries, " in done.stdout and done.stdout.count("2 entries read") == 2
+
+
+def test_a_step_is_timed_without_the_look_at_its_mask(modules: Any) -> None:
+    class Slow:
+        """A mask that allows the token 3 alone, and takes 50 ms to be looked at."""
+
+        def __getitem__(self, place: tuple[int, int]) -> int:
+            begin = time.process_time()
+            while time.process_time() - begin < 0.05:
+                pass
+            return 8 if place == (0, 0) else 0
+
+    accepted: list[int] = []
+    filled: list[int] = []
+    walk = modules("measuring.libraries").Walk(
+        lambda: filled.append(1), accepted.append, Slow(), lambda: None
+    )
+    stepped = modules("schemas.maskbench").stepped
+    for token, allowed in ((3, True), (2, False), (35, False)):
+        found, nanoseconds = stepped(walk, token)
+        assert found is allowed and 0 < nanoseconds < 40_000_000
+    assert accepted == [3] and len(filled) == 3
+
+
+def test_lines_are_the_sample_as_text(modules: Any, tmp_path: Path) -> None:
+    schemas = modules("schemas.schemas")
+    rows = [{"id": number, "schema": {"const": "\u00e9" * number}} for number in range(40)]
+    path = tmp_path / "all.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    for count in (None, 0, 7, 40):
+        sample = schemas.sample_of(path, count)
+        assert [json.loads(line) for line in schemas.lines_of(path, count)] == sample
+        assert len(sample) == (40 if count is None else count)
+    assert schemas.sample_of(path, 7) == schemas.sample_of(path, None)[:7]
+    assert sorted(row["id"] for row in schemas.sample_of(path, None)) == list(range(40))
