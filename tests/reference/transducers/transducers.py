@@ -47,8 +47,10 @@ class Diverges(Exception):
 def _sum_closure(m: np.ndarray) -> np.ndarray:
     if len(m) and abs(np.linalg.eigvals(m)).max() > 0.999:
         raise Diverges
-    reached = np.linalg.matrix_power(np.eye(len(m)) + (m > 0), len(m)) > 0
-    return np.where(reached, np.linalg.inv(np.eye(len(m)) - m), 0.0)
+    reached = np.eye(len(m)) + (m > 0)
+    for _ in range(len(m).bit_length()):  # numbers of ways would outgrow float64, so each square is cut to 0 and 1
+        reached = (reached @ reached > 0).astype(float)
+    return np.where(reached > 0, np.linalg.inv(np.eye(len(m)) - m), 0.0)
 
 
 def _least_closure(m: np.ndarray) -> np.ndarray:
