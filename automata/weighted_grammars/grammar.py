@@ -25,7 +25,9 @@ from tokenfst.arguments import checked, refuse, whole
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.weighted_grammars.closures import make_core
+from tokenfst.automata.weighted_grammars.expectations import Expectations
 from tokenfst.automata.weighted_grammars.nets import Net, Rule, read_rules
+from tokenfst.automata.weighted_grammars.one_way import check_one_way
 from tokenfst.automata.weighted_grammars.totals import WHERE, divided, totals, without_bytes
 from tokenfst.automata.weights.machine import Floats
 from tokenfst.budget import Budget
@@ -75,8 +77,7 @@ class WeightedGrammar:
     def core(self) -> _native.WeightedRules:
         """The grammar object of the native core. Raises ``EmptyLanguageError`` if there is no text."""
         if self._core is None:
-            if self.is_empty():
-                raise EmptyLanguageError(f"{self!r} has no text with a weight")
+            self._check_some()
             deadline = Deadline(self.budget, WHERE)
             self._core = make_core(self._nets, totals(without_bytes(self._nets), deadline)[0], deadline)
         return self._core
@@ -104,6 +105,33 @@ class WeightedGrammar:
         return -np.inf if found is None else self._total + found[1]
 
     @checked
+    def expected_length(self) -> float:
+        """The mean number of bytes of a text, each as probable as its share of the mass. ``DivergingGrammarError``
+        where there is none: texts that are as likely to grow as to end; ``EmptyLanguageError``."""
+        return self._expectations().length
+
+    @checked
+    def expected_calls(self) -> dict[str, float]:
+        """How often each rule is called in a derivation, on average, the first call of the start among them. Errors as
+        for ``expected_length``."""
+        found = self._expectations().calls.tolist()
+        return dict(zip((net.name for net in self._nets), found, strict=True))
+
+    @checked
+    def entropy(self, *, derivations: bool = False) -> float:
+        """The entropy of the distribution in proportion to the weights, in nats; with ``derivations``, that of
+        derivations, which is larger where a text has several.
+
+        ``ConstraintError`` unless the next byte always decides how the grammar goes on, or ``derivations`` is set;
+        other errors as for ``expected_length``.
+        """
+        found = self._expectations()
+        if not derivations:
+            deadline = Deadline(self.budget, WHERE)
+            check_one_way(self._nets, totals(without_bytes(self._nets), deadline)[0], deadline)
+        return found.entropy
+
+    @checked
     def sample(self, count: int = 1, *, generator: np.random.Generator | None = None) -> list[bytes]:
         """Independent samples, with probability in proportion to their weight.
 
@@ -115,8 +143,7 @@ class WeightedGrammar:
             generator = np.random.default_rng()
         if not isinstance(generator, np.random.Generator):
             refuse("WeightedGrammar.sample", "generator", generator, "a numpy Generator")
-        if self.is_empty():
-            raise EmptyLanguageError(f"{self!r} has no text with a weight")
+        self._check_some()
         deadline = Deadline(self.budget, "a text of a weighted grammar")
         ways = [_ways(net) for net in self._nets]
         texts: list[bytes] = []
@@ -127,6 +154,14 @@ class WeightedGrammar:
             texts.append(self._drawn(ways, generator, deadline))
             held += len(texts[-1])
         return texts
+
+    def _check_some(self) -> None:
+        if self.is_empty():
+            raise EmptyLanguageError(f"{self!r} has no text with a weight")
+
+    def _expectations(self) -> Expectations:
+        self._check_some()
+        return Expectations(self._nets, Deadline(self.budget, WHERE))
 
     def _drawn(self, ways: list[list[_Way]], generator: np.random.Generator, deadline: Deadline) -> bytes:
         text, stack = bytearray(), [(0, self._nets[0].start)]

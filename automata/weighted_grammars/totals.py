@@ -85,6 +85,12 @@ def without_bytes(nets: Sequence[Net]) -> list[Net]:
     return [Net(net.name, net.start, net.finals, _none(), net.calls) for net in nets]
 
 
+def passed(net: Net, deadline: Deadline) -> Floats:
+    """In a net whose weights add up to one, the log of how often a word of the rule passes each state, on average."""
+    certain = np.zeros(int(net.calls[1].max(initial=-1)) + 1)
+    return _sums(net, certain, deadline, inward=True)
+
+
 def series(matrix: Floats, names: Sequence[str], deadline: Deadline) -> Floats:
     """1 + M + M² + ... of a non-negative matrix; raises ``DivergingGrammarError``."""
     size = len(matrix)

@@ -16,14 +16,23 @@ Rules = Mapping[str, list[tuple[Form, float]]]
 
 def derived(rules: Rules, start: str, least: float = 0.0) -> tuple[dict[bytes, float], float]:
     """What each text weighs, and what all sentential forms that were left out weigh."""
+    found, lost = derivations(rules, start, least)
     texts: dict[bytes, float] = defaultdict(float)
+    for text, weight in found:
+        texts[text] += weight
+    return dict(texts), lost
+
+
+def derivations(rules: Rules, start: str, least: float = 0.0) -> tuple[list[tuple[bytes, float]], float]:
+    """The text and the weight of each derivation, and what all sentential forms that were left out weigh."""
+    found: list[tuple[bytes, float]] = []
     lost = 0.0
     pending: list[tuple[Form, float]] = [((start,), 1.0)]
     while pending:
         form, weight = pending.pop()
         place = next((at for at, each in enumerate(form) if isinstance(each, str)), None)
         if place is None:
-            texts[bytes(each for each in form if isinstance(each, int))] += weight
+            found.append((bytes(each for each in form if isinstance(each, int)), weight))
         elif weight < least:
             lost += weight
         else:
@@ -31,7 +40,18 @@ def derived(rules: Rules, start: str, least: float = 0.0) -> tuple[dict[bytes, f
                 (form[:place] + body + form[place + 1 :], weight * share)
                 for body, share in rules[str(form[place])]
             ]
-    return dict(texts), lost
+    return found, lost
+
+
+def merged(rules: Rules) -> Rules:
+    """The rules with alternatives that are written alike as one."""
+    made: dict[str, list[tuple[Form, float]]] = {}
+    for name, alternatives in rules.items():
+        weights: dict[Form, float] = defaultdict(float)
+        for form, weight in alternatives:
+            weights[form] += weight
+        made[name] = list(weights.items())
+    return made
 
 
 def prefix_weight(texts: Mapping[bytes, float], prefix: bytes) -> float:

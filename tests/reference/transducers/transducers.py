@@ -48,7 +48,9 @@ def _sum_closure(m: np.ndarray) -> np.ndarray:
     if len(m) and abs(np.linalg.eigvals(m)).max() > 0.999:
         raise Diverges
     reached = np.eye(len(m)) + (m > 0)
-    for _ in range(len(m).bit_length()):  # numbers of ways would outgrow float64, so each square is cut to 0 and 1
+    for _ in range(
+        len(m).bit_length()
+    ):  # numbers of ways would outgrow float64, so each square is cut to 0 and 1
         reached = (reached @ reached > 0).astype(float)
     return np.where(reached > 0, np.linalg.inv(np.eye(len(m)) - m), 0.0)
 
