@@ -169,7 +169,13 @@ class VectorFst:
         weight = arc.weight
         if type(weight) is not float:
             weight = number(weight, self._kind, "the weight of an arc")
-        self.core.add_arc(state, arc.ilabel, arc.olabel, weight, arc.nextstate)
+        try:
+            self.core.add_arc(state, arc.ilabel, arc.olabel, weight, arc.nextstate)
+        except TypeError:  # no whole number, or none that 64 bits hold
+            raise FstArgError(
+                f"add_arc: the state {state!r}, and the labels and the next state of {arc!r:.200}, must be whole numbers "
+                "below 2^31"
+            ) from None
         return self
 
     def set_start(self, state: int) -> VectorFst:

@@ -56,7 +56,8 @@ class LazyComposition final : public Pairs<S> {
     const auto [s1, s2, part] = this->pair(s);
     const StateView<S> view1 = one_->at(s1, meter), view2 = other_->at(s2, meter);
     Sink sink{*this, out, meter};
-    PairStep<S, Sink> step(sink, s1, s2, view1.arcs, view2.arcs, sorted1_, sorted2_);
+    const bool plain = !SpecialMatcher<S>::has_epsilons(special_);
+    PairStep<S, Sink> step(sink, s1, s2, view1.arcs, view2.arcs, sorted1_, sorted2_, plain && by_output_, plain && !by_output_);
     const FilterState filter = step.filter(filter_, part, view1.is_final(), view2.is_final());
     if (special_.kind == SpecialKind::None) {
       if (view1.is_final() && view2.is_final()) out.final = S::times(view1.final, view2.final);
@@ -71,9 +72,8 @@ class LazyComposition final : public Pairs<S> {
       const auto final = matcher.final(by_output_ ? s1 : s2, looked_up, meter);
       if (final != S::zero()) out.final = S::times(final, gone_through.final);
     }
-    const bool epsilons = matcher.has_epsilons();
-    step.alone(filter, epsilons || !by_output_, epsilons || by_output_);
-    const bool both = epsilons && step.both(filter);
+    step.alone(filter);
+    const bool both = step.both(filter);
     for (const ArcType& arc : gone_through.arcs) {
       const Id label = by_output_ ? arc.ilabel : arc.olabel;
       const auto meet = [&, &mine = arc](const ArcType& found) {

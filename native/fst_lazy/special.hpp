@@ -33,7 +33,7 @@ class SpecialMatcher {
         other_(output ? &ArcType::ilabel : &ArcType::olabel) {}
 
   // With phi as epsilon there is no other epsilon.
-  bool has_epsilons() const { return !(special_.kind == SpecialKind::Phi && special_.label == 0); }
+  static bool has_epsilons(const Special& special) { return !(special.kind == SpecialKind::Phi && special.label == 0); }
 
   // Calls `f(arc)` for each arc that matches `label`, not epsilon, from state `s`, whose view is `here`.
   template <class F>

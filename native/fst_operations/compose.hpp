@@ -89,20 +89,22 @@ class PairStep {
  public:
   using ArcType = Arc<typename S::Weight>;
   using Arcs = std::span<const ArcType>;
-  PairStep(Sink& sink, Id s1, Id s2, Arcs arcs1, Arcs arcs2, bool sorted1, bool sorted2)
+  // `plain1`, `plain2`: the label 0 is no epsilon on that side (a failure label that is 0).
+  PairStep(Sink& sink, Id s1, Id s2, Arcs arcs1, Arcs arcs2, bool sorted1, bool sorted2, bool plain1 = false, bool plain2 = false)
       : sink_(sink), s1_(s1), s2_(s2), arcs1_(arcs1), arcs2_(arcs2), sorted1_(sorted1), sorted2_(sorted2),
-        eps1_(epsilons(arcs1, &ArcType::olabel, sorted1)), eps2_(epsilons(arcs2, &ArcType::ilabel, sorted2)) {}
+        eps1_(plain1 ? 0 : epsilons(arcs1, &ArcType::olabel, sorted1)),
+        eps2_(plain2 ? 0 : epsilons(arcs2, &ArcType::ilabel, sorted2)) {}
 
   FilterState filter(Filter filter, uint8_t part, bool final1, bool final2) const {
     return {filter, part, eps1_ == arcs1_.size() && !final1, eps1_ == 0, eps2_ == arcs2_.size() && !final2, eps2_ == 0};
   }
   // The moves of one machine alone, over its epsilons.
-  void alone(const FilterState& filter, bool first = true, bool second = true) {
-    if (const uint8_t part = filter.second_alone(); second && eps2_ && part != FilterState::kNo) {
+  void alone(const FilterState& filter) {
+    if (const uint8_t part = filter.second_alone(); eps2_ && part != FilterState::kNo) {
       each_epsilon(arcs2_, &ArcType::ilabel, sorted2_, eps2_,
                    [&](const ArcType& arc) { sink_.add({0, arc.olabel, arc.weight, sink_.number(s1_, arc.nextstate, part)}); });
     }
-    if (const uint8_t part = filter.first_alone(); first && eps1_ && part != FilterState::kNo) {
+    if (const uint8_t part = filter.first_alone(); eps1_ && part != FilterState::kNo) {
       each_epsilon(arcs1_, &ArcType::olabel, sorted1_, eps1_,
                    [&](const ArcType& arc) { sink_.add({arc.ilabel, 0, arc.weight, sink_.number(arc.nextstate, s2_, part)}); });
     }

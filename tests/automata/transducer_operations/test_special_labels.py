@@ -58,6 +58,12 @@ def test_a_special_label_stands_for_the_arcs_it_matches(kind: str, side: str) ->
         check(kind, side, seed)
 
 
+@pytest.mark.parametrize("seed", [176, 1505])
+def test_a_failure_label_that_is_0_is_no_epsilon(seed: int) -> None:
+    """The other machine may go on alone where all arcs of a state are failures."""
+    check("phi", "output", seed)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)

@@ -124,6 +124,7 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: a_or_b().add_arc(0, fst.Arc(1, 1, 0, 2)), fst.FstIndexError, "no state 2"),
     (lambda: a_or_b().add_arc(0, fst.Arc(-1, 1, 0, 1)), fst.FstIndexError, "label.*-1"),
     (lambda: a_or_b().add_arc(0, fst.Arc(1, 2**31, 0, 1)), fst.FstIndexError, "2147483648"),
+    (lambda: a_or_b().add_arc(0, fst.Arc(2**70, 1, 0, 1)), fst.FstArgError, "whole numbers below 2\\^31"),
     (lambda: a_or_b().add_arc(0, fst.Arc(1, 1, math.nan, 1)), fst.FstBadWeightError, "nan"),
     (lambda: a_or_b().set_final(0, fst.Weight("log", 1)), fst.FstOpError, "'log'"),
     (lambda: a_or_b().final(2), fst.FstIndexError, "no state 2"),
