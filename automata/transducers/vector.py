@@ -173,8 +173,8 @@ class VectorFst:
             self.core.add_arc(state, arc.ilabel, arc.olabel, weight, arc.nextstate)
         except TypeError:  # no whole number, or none that 64 bits hold
             raise FstArgError(
-                f"add_arc: the state {state!r}, and the labels and the next state of {arc!r:.200}, must be whole numbers "
-                "below 2^31"
+                f"add_arc: the state {state!r}, and the labels and the next state of {arc!r:.200}, must be whole "
+                "numbers below 2^31"
             ) from None
         return self
 
