@@ -92,8 +92,7 @@ class PairStep {
   // `plain1`, `plain2`: the label 0 is no epsilon on that side (a failure label that is 0).
   PairStep(Sink& sink, Id s1, Id s2, Arcs arcs1, Arcs arcs2, bool sorted1, bool sorted2, bool plain1 = false, bool plain2 = false)
       : sink_(sink), s1_(s1), s2_(s2), arcs1_(arcs1), arcs2_(arcs2), sorted1_(sorted1), sorted2_(sorted2),
-        eps1_(plain1 ? 0 : epsilons(arcs1, &ArcType::olabel, sorted1)),
-        eps2_(plain2 ? 0 : epsilons(arcs2, &ArcType::ilabel, sorted2)) {}
+        eps1_(plain1 ? 0 : epsilons(arcs1, &ArcType::olabel, sorted1)), eps2_(plain2 ? 0 : epsilons(arcs2, &ArcType::ilabel, sorted2)) {}
 
   FilterState filter(Filter filter, uint8_t part, bool final1, bool final2) const {
     return {filter, part, eps1_ == arcs1_.size() && !final1, eps1_ == 0, eps2_ == arcs2_.size() && !final2, eps2_ == 0};
