@@ -25,6 +25,7 @@ from typing import NamedTuple
 from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions.expression import Expr, Op, below
 from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.grammars.network import Network, network
 from tokenfst.automata.images.letters import LetterAutomaton, read_letters
@@ -41,6 +42,7 @@ from tokenfst.automata.images.repair import (
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.rules.graph import COMPOSED
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, DrawingError, EmptyLanguageError
 
@@ -65,19 +67,54 @@ def repair(
     equally cheap results one that changes the fewest letters is chosen, deterministically. Computes all states of a
     regular constraint; for a grammar that needs a stack, those of its terminals.
 
+    If strings must differ (names of an object, unique items), the search ignores that. If they differ in the result, it
+    is the nearest text; otherwise ``ConstraintError``.
+
     Raises ``ConstraintError`` for invalid costs, if no allowed edits lead to a text of the constraint, and for grammars
-    with strings that must differ or with parts that constrain tokens or split characters; ``EmptyLanguageError`` if it
-    has no text; ``BudgetExceeded``.
+    with parts that constrain tokens or split characters; ``EmptyLanguageError`` if it has no text; ``BudgetExceeded``.
     """
     if not isinstance(constraint, Grammar):
         return repair_language(text, constraint, costs, budget)
     if constraint.is_empty():
         raise EmptyLanguageError("repair: the constraint has no text")
-    if constraint.is_regular():
+    differs = any(node.op in _MARKS for node in below(*constraint.rules.values()))
+    if constraint.is_regular() and not differs:
         return repair_language(text, constraint.to_language(), costs, budget)
     deadline = Deadline(budget or constraint.budget, "the search for the nearest text")
     prices = prices_of(costs or {})
-    return _Search(text, _Machine(constraint, text, prices, deadline), deadline).run()
+    found = _Search(text, _Machine(constraint, text, prices, deadline), deadline).run()
+    if differs and not constraint.accepts(found.text):
+        raise ConstraintError(
+            f"repair: the nearest text, {found.text!r:.200}, repeats a name or an item that must differ from the "
+            "others, and the search finds no other text. Remove the repetition from the text, or allow repeated names: "
+            'json_schema(..., repeated_names="allow")'
+        )
+    return found
+
+
+_MARKS = (Op.OPENED, Op.FRESH)
+
+
+def _unmarked(body: Expr) -> Expr:
+    """The body of a rule without the marks of strings that must differ. ``ConstraintError`` if one stands under an
+    operator other than concatenation, union and repetition."""
+    nodes = below(body)
+    if not any(node.op in _MARKS for node in nodes):
+        return body
+    made: dict[int, Expr] = {}
+    for node in nodes:
+        args = [made[id(arg)] for arg in node.args]
+        if node.op in _MARKS:
+            made[id(node)] = args[0]
+        elif all(arg is old for arg, old in zip(args, node.args, strict=True)):
+            made[id(node)] = node
+        elif node.op in COMPOSED:
+            made[id(node)] = rebuilt(node, args)
+        else:
+            raise ConstraintError(
+                f"repair: strings that must differ stand under the operator {node.op.name}, which is not supported"
+            )
+    return made[id(body)]
 
 
 class _Leaf(NamedTuple):
@@ -101,7 +138,7 @@ class _Machine:
         edges: list[tuple[int, int, Expr]] = []
         for rule, body in grammar.rules.items():
             base = self.starts[rule] = len(self.final)
-            made = _network(rule, body)
+            made = _network(rule, _unmarked(body))
             self.final += [state in made.accepting for state in range(made.num_states)]
             self.calls += [[] for _ in range(made.num_states)]
             for arc in made.arcs:
@@ -141,10 +178,6 @@ def _letters(label: Expr, deadline: Deadline) -> LetterAutomaton:
     """A part without calls by characters. ``ConstraintError`` where it is not made of characters."""
     language = Language(label, label.source or "a part of a grammar")
     language.program().refuse_tokens()
-    if any(node.op in (Op.OPENED, Op.FRESH) for node in below(label)):
-        raise ConstraintError(
-            "repair: the grammar has strings that must differ, which no search here follows"
-        )
     with deadline.part() as budget:
         if not (language.with_budget(budget) - _CHARACTERS).is_empty():
             raise ConstraintError(

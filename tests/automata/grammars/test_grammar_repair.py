@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -136,9 +137,41 @@ def test_what_cannot_be_repaired() -> None:
         repair("(" * 3000, NESTED, budget=Budget(bytes=500_000))
     with pytest.raises(TypeError, match="text must be text"):
         repair(1, NESTED)  # type: ignore[arg-type]
-    unique = json_schema({"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "uniqueItems": True, "items": {
-        "anyOf": [{"type": "string"}, {"$ref": "#/$defs/a"}]}}}})  # fmt: skip
-    with pytest.raises(ConstraintError):
-        repair("[", unique)
     with pytest.raises(ConstraintError):
         repair("x", regex("y"), {"replace": -1})
+
+
+INTEGERS = json_schema(
+    {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}, whitespace="compact"
+)
+NESTED_ARRAYS = json_schema(
+    {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "uniqueItems": True, "items": {
+        "anyOf": [{"const": 1}, {"$ref": "#/$defs/a"}]}}}}, whitespace="compact")  # fmt: skip
+
+
+@pytest.mark.parametrize("constraint", [INTEGERS, NESTED_ARRAYS], ids=["integers", "nested"])
+def test_where_items_must_differ_nothing_is_nearer(constraint: Grammar) -> None:
+    words = ["".join(word) for n in range(7) for word in itertools.product("[],1", repeat=n)]
+    words = [word for word in words if constraint.accepts(word)]
+    rng, refused = random.Random(0), 0
+    for _ in range(120):
+        text = "".join(rng.choices("[],1", k=rng.randint(0, 6)))
+        costs = dict(zip(("insert", "delete", "replace"), rng.choice(COSTS[:4]), strict=True))
+        try:
+            found = repair(text, constraint, costs)
+        except ConstraintError as error:
+            assert "repeats a name or an item" in str(error)
+            refused += 1
+            continue
+        assert constraint.accepts(found.text)
+        assert found.cost <= min(distance(text, word, *costs.values()) for word in words) + 1e-9
+        check(text, found, allowed(text, found.text, costs))
+    assert refused < 40
+
+
+def test_names_that_must_differ() -> None:
+    constraint = json_schema({"type": "object", "properties": {"a": {"type": "integer"}}})
+    check('{"a": 1,', repair('{"a": 1,', constraint), 1)
+    assert repair('{"a": 1, "b": 2}', constraint).cost == 0
+    with pytest.raises(ConstraintError, match="repeated_names"):
+        repair('{"b": 1, "b": 2}', constraint)

@@ -26,6 +26,17 @@ def test_a_file_as_a_whole(tmp_path: Path) -> None:
     assert [edit["new"] for edit in answer["results"][0]["edits"]] == ["e", "}"]
 
 
+def test_an_object_with_further_members(tmp_path: Path) -> None:
+    schema, broken = tmp_path / "s.json", tmp_path / "broken.json"
+    schema.write_text(json.dumps({"type": "object", "properties": {"a": {"type": "integer"}}}))
+    broken.write_text('{"a": 1, "b": [2}')
+    done = tokenfst("repair", "--json-schema", str(schema), "--text-file", str(broken))
+    assert (done.code, done.out) == (0, '{"a": 1, "b": [2]}\n')
+    broken.write_text('{"b": 1, "b": 2}')
+    done = tokenfst("repair", "--json-schema", str(schema), "--text-file", str(broken))
+    assert done.code != 0 and "repeats a name" in done.err
+
+
 def test_costs_and_what_cannot_be() -> None:
     assert tokenfst("repair", "ab|b", "c", "--replace", "0.5").out == "b\n"
     assert tokenfst("repair", "b", "c", "--insert", "inf", "--replace", "inf").code != 0
