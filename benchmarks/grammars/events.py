@@ -32,20 +32,22 @@ def events(world: World) -> Iterator[Figure]:
     number = read()
     times = sample(read, runs=15)
     what = f"events of JSON: {len(parts):,} tokens, {number:,} events"
-    for unit, count in (("token", len(parts)), ("event", number)):
-        yield figure(what, f"{OURS}, a {unit}", _each(times, count), target=_TARGET)
+    for unit, count in (("a token", len(parts)), ("an event", number)):
+        yield figure(f"{what}: {unit}", OURS, _each(times, count), target=_TARGET)
 
     def grow() -> None:
         for _ in tokenfst.stream_json(parts):
             pass
 
     times = sample(grow, runs=15)
-    yield figure(what, f"{OURS}, stream_json, a token", _each(times, len(parts)))
+    yield figure("stream_json of it: a token", OURS, _each(times, len(parts)))
 
     lines = tokenfst.regex(r"(?:(?P<key>[a-z]+)=(?P<value>[^;\n]*);\n)*")
     text = b"".join(b"name=some value with words;\n" for _ in range(200))
     times = sample(lambda: lines.captures(text), runs=9)
-    yield figure(f"captures of {len(text):,} bytes", f"{OURS}, a byte", _each(times, len(text)))
+    yield figure(
+        f"captures of {len(text):,} bytes by two groups that repeat: a byte", OURS, _each(times, len(text))
+    )
 
 
 def _each(seconds: list[float], count: int) -> list[float]:
