@@ -31,6 +31,7 @@ from tokenfst.decoding.store.learned_files import LearnedFiles
 from tokenfst.decoding.store.places import open_place
 from tokenfst.decoding.store.signatures import Signatures
 from tokenfst.decoding.store.upkeep import Damage, Pruned, Stored, prune
+from tokenfst.decoding.store.vocabulary_files import VocabularyFiles
 from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
@@ -101,6 +102,9 @@ class Store:
         self._cache = None if cache is None else Cache(cache, cache_bytes)
         self._takes_up = learned
         self._learned = LearnedFiles(self._place, self._parsed_at, self._create, learned_bytes)
+        self._vocabularies = VocabularyFiles(
+            self._place, self._cache, self._signatures, self._create, self._replace
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._made_of,)
@@ -255,6 +259,21 @@ class Store:
         if self._cache is not None:
             self._cache.remove(name_of(key))
 
+    @checked
+    def put_vocabulary(self, vocabulary: Vocabulary) -> bool:
+        """Put a vocabulary under its fingerprint, as a pack; False: it is there already. Processes that share this
+        machine's cache have its tries in memory once."""
+        return self._vocabularies.put(vocabulary)
+
+    @checked
+    def vocabulary(self, fingerprint: str) -> Vocabulary:
+        """The vocabulary with a fingerprint (``key.vocabulary``). Raises as ``get`` does."""
+        return self._vocabularies.get(fingerprint)
+
+    def vocabularies(self) -> Iterator[str]:
+        """The fingerprints of the vocabularies that were put."""
+        return self._vocabularies.list()
+
     # --- documents --------------------------------------------------------------------------------------------------
 
     @checked
@@ -379,7 +398,8 @@ class Store:
                     self._place.remove(name)
                     if self._cache is not None:
                         self._cache.remove(key)
-        found += [Damage(name, damage) for name, damage in self._learned.verify(remove)]
+        for damaged in (self._learned, self._vocabularies):
+            found += [Damage(name, damage) for name, damage in damaged.verify(remove)]
         return found
 
     @checked

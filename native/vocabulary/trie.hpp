@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,59 +42,82 @@ struct TrieChild {
 
 class Trie {
  public:
+  // What a trie is made of. The last node is behind all others, and no part of it.
+  struct Tables {
+    std::span<const TrieNode> nodes;
+    std::span<const TrieChild> children;  // of each node, ascending
+    std::span<const uint32_t> order;      // the strings, sorted
+    std::span<const uint8_t> child_bytes;
+  };
+
   Trie() = default;
+  Trie(Trie&&) = default;
+  Trie& operator=(Trie&&) = default;
   // Builds the trie of strings[k] for the k in `order`, which is sorted here. O(total length).
   template <class Strings>
-  Trie(const Strings& strings, std::vector<uint32_t> order) : order_(std::move(order)) {
-    std::stable_sort(order_.begin(), order_.end(),
+  Trie(const Strings& strings, std::vector<uint32_t> order) {
+    std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return std::string_view(strings[a]) < std::string_view(strings[b]); });
-    nodes_.push_back({0, 0, 0, 0, 0});
+    std::vector<TrieNode> nodes{{0, 0, 0, 0, 0}};
     std::vector<uint32_t> path{0};
     std::string_view previous;
-    for (uint32_t k = 0; k < order_.size(); ++k) {
-      std::string_view text = strings[order_[k]];
+    for (uint32_t k = 0; k < order.size(); ++k) {
+      std::string_view text = strings[order[k]];
       size_t common =
           std::mismatch(text.begin(), text.begin() + std::min(text.size(), previous.size()), previous.begin()).first - text.begin();
-      for (size_t d = path.size(); d-- > common + 1;) nodes_[path[d]].end = static_cast<uint32_t>(nodes_.size());
+      for (size_t d = path.size(); d-- > common + 1;) nodes[path[d]].end = static_cast<uint32_t>(nodes.size());
       path.resize(common + 1);
       for (size_t d = common; d < text.size(); ++d) {
-        path.push_back(static_cast<uint32_t>(nodes_.size()));
-        nodes_.push_back({0, k, 0, static_cast<uint16_t>(d + 1), static_cast<uint8_t>(text[d])});
+        path.push_back(static_cast<uint32_t>(nodes.size()));
+        nodes.push_back({0, k, 0, static_cast<uint16_t>(d + 1), static_cast<uint8_t>(text[d])});
       }
       max_depth_ = std::max(max_depth_, text.size());
       previous = text;
     }
-    for (uint32_t index : path) nodes_[index].end = static_cast<uint32_t>(nodes_.size());
-    finish();
+    for (uint32_t index : path) nodes[index].end = static_cast<uint32_t>(nodes.size());
+    finish(std::move(nodes), std::move(order));
   }
   // Of nodes in preorder, whose ends are found here, and the strings that end in them.
-  Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order) : order_(std::move(order)), nodes_(std::move(nodes)) {
+  Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order) {
     std::vector<uint32_t> path;
-    for (uint32_t index = 0; index <= nodes_.size(); ++index) {
-      const size_t depth = index == nodes_.size() ? 0 : nodes_[index].depth;
-      for (; path.size() > depth; path.pop_back()) nodes_[path.back()].end = index;
+    for (uint32_t index = 0; index <= nodes.size(); ++index) {
+      const size_t depth = index == nodes.size() ? 0 : nodes[index].depth;
+      for (; path.size() > depth; path.pop_back()) nodes[path.back()].end = index;
       path.push_back(index);
       max_depth_ = std::max(max_depth_, depth);
     }
-    finish();
+    finish(std::move(nodes), std::move(order));
   }
+  // Of tables that stand elsewhere, as tables() gave them, and that stay there for as long as this does: a file that processes map.
+  // None where they are not those of a trie of all `strings` that are not empty: all is compared. O(total length), and nothing is
+  // copied.
+  template <class Strings>
+  static std::optional<Trie> over(const Tables& tables, const Strings& strings) {
+    Trie made;
+    made.tables_ = tables;
+    if (!made.holds(strings)) return std::nullopt;
+    made.letters_of_root_ = made.by_letters(0);
+    return made;
+  }
+  const Tables& tables() const { return tables_; }
 
-  size_t num_nodes() const { return nodes_.size() - 1; }
+  size_t num_nodes() const { return tables_.nodes.size() - 1; }
   size_t max_depth() const { return max_depth_; }
+  // Of its own: tables that stand elsewhere are not counted.
   size_t memory() const {
     return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4 + children_.capacity() * sizeof(TrieChild) +
            child_bytes_.capacity();
   }
-  const TrieNode& node(uint32_t index) const { return nodes_[index]; }
+  const TrieNode& node(uint32_t index) const { return tables_.nodes[index]; }
   // How many nodes there are below one.
-  uint32_t below(uint32_t index) const { return nodes_[index].end - index - 1; }
-  uint32_t string_at(uint32_t position) const { return order_[position]; }
-  const uint32_t* strings() const { return order_.data(); }
+  uint32_t below(uint32_t index) const { return tables_.nodes[index].end - index - 1; }
+  uint32_t string_at(uint32_t position) const { return tables_.order[position]; }
+  const uint32_t* strings() const { return tables_.order.data(); }
 
   // Calls f(string) for each string that ends in a node.
   template <class F>
   void each_string(uint32_t index, F&& f) const {
-    for (uint32_t k = nodes_[index].first; k < nodes_[index + 1].first; ++k) f(order_[k]);
+    for (uint32_t k = tables_.nodes[index].first; k < tables_.nodes[index + 1].first; ++k) f(tables_.order[k]);
   }
   template <class F>
   void each_string(const TrieChild& at, F&& f) const {
@@ -101,11 +126,11 @@ class Trie {
   }
 
   std::span<const TrieChild> children(uint32_t index) const {
-    return {children_.data() + nodes_[index].child, children_.data() + nodes_[index + 1].child};
+    return {tables_.children.data() + tables_.nodes[index].child, tables_.children.data() + tables_.nodes[index + 1].child};
   }
   // Their bytes, ascending.
   std::span<const uint8_t> child_bytes(uint32_t index) const {
-    return {child_bytes_.data() + nodes_[index].child, child_bytes_.data() + nodes_[index + 1].child};
+    return {tables_.child_bytes.data() + tables_.nodes[index].child, tables_.child_bytes.data() + tables_.nodes[index + 1].child};
   }
 
   // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
@@ -123,12 +148,12 @@ class Trie {
   void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top, Stays&& stays,
             Whole&& whole) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
-    stack[nodes_[top].depth] = start;
-    const uint32_t behind = nodes_[top].end;
+    stack[tables_.nodes[top].depth] = start;
+    const uint32_t behind = tables_.nodes[top].end;
     const uint8_t* classes = automaton.classes();
     std::vector<Steps<Automaton, Position>> steps(max_depth_ + 1);
     for (uint32_t i = top + 1; i < behind;) {
-      const TrieNode& node = nodes_[i];
+      const TrieNode& node = tables_.nodes[i];
       const bool last = node.end == i + 1;
       Position state = steps[node.depth - 1].next(automaton, stack[node.depth - 1], classes[node.byte], last);
       if (is_dead(state)) {
@@ -154,8 +179,8 @@ class Trie {
   bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX,
                 uint32_t top = 0) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
-    const uint32_t first_depth = nodes_[top].depth;
-    uint32_t depth = first_depth, at = nodes_[top].child, end = nodes_[top + 1].child;
+    const uint32_t first_depth = tables_.nodes[top].depth;
+    uint32_t depth = first_depth, at = tables_.nodes[top].child, end = tables_.nodes[top + 1].child;
     stack[depth] = start;
     const uint8_t* classes = automaton.classes();
     struct Open {
@@ -170,7 +195,7 @@ class Trie {
     for (;;) {
       if constexpr (requires { automaton.entries(start); }) {
         for (const uint32_t* const row = steps.from(automaton, stack[depth]);
-             at != end && load_entry(row, classes[child_bytes_[at]]) == kDead;)
+             at != end && load_entry(row, classes[tables_.child_bytes[at]]) == kDead;)
           ++at;
       }
       if (at == end) {
@@ -180,8 +205,8 @@ class Trie {
         steps = open[depth].steps;
         continue;
       }
-      const uint8_t byte_class = classes[child_bytes_[at]];
-      const TrieChild& node = children_[at++];
+      const uint8_t byte_class = classes[tables_.child_bytes[at]];
+      const TrieChild& node = tables_.children[at++];
       const bool last = node.children == 0;
       Position state = steps.next(automaton, stack[depth], byte_class, last);
       if (is_dead(state)) continue;
@@ -240,8 +265,10 @@ class Trie {
     }
   };
 
-  void finish() {
+  void finish(std::vector<TrieNode> nodes, std::vector<uint32_t> order) {
+    nodes_ = std::move(nodes), order_ = std::move(order);
     nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0});
+    tables_.nodes = nodes_, tables_.order = order_;
     list_children();
   }
   void list_children() {
@@ -257,6 +284,7 @@ class Trie {
       }
     }
     nodes_[count].child = static_cast<uint32_t>(children_.size());
+    tables_.children = children_, tables_.child_bytes = child_bytes_;
     for (uint32_t k = static_cast<uint32_t>(children_.size()); k-- > 0;) {
       TrieChild& at = children_[k];
       at.child = nodes_[at.node].child;
@@ -270,16 +298,64 @@ class Trie {
   // How many nodes a to z alone lead to from one, once it is said of those below.
   uint8_t by_letters(uint32_t index) const {
     uint32_t found = 0;
-    for (uint32_t k = nodes_[index].child; k < nodes_[index + 1].child; ++k) {
-      if (child_bytes_[k] >= 'a' && child_bytes_[k] <= 'z') found += 1 + children_[k].by_letters;
+    for (uint32_t k = tables_.nodes[index].child; k < tables_.nodes[index + 1].child; ++k) {
+      if (tables_.child_bytes[k] >= 'a' && tables_.child_bytes[k] <= 'z') found += 1 + tables_.children[k].by_letters;
     }
     return static_cast<uint8_t>(std::min(found, 255u));
   }
 
+  // Whether the tables are those of a trie of all strings that are not empty. Finds out how deep it is.
+  template <class Strings>
+  bool holds(const Strings& strings) {
+    const auto [nodes, children, order, child_bytes] = tables_;
+    if (nodes.size() < 2 || nodes.size() > UINT32_MAX || children.size() != nodes.size() - 2 || child_bytes.size() != children.size())
+      return false;
+    const uint32_t count = static_cast<uint32_t>(num_nodes());
+    const TrieNode &root = nodes[0], &behind = nodes[count];
+    if (root.end != count || root.depth != 0 || root.first != 0 || root.child != 0 || behind.end != count + 1 ||
+        behind.first != order.size() || behind.child != children.size() || behind.depth != 0 || behind.byte != 0 || root.byte != 0)
+      return false;
+    for (uint32_t index = 0; index < count; ++index) {
+      const TrieNode &node = nodes[index], &next = nodes[index + 1];
+      if (node.end <= index || node.end > count || next.first < node.first || next.child < node.child) return false;
+    }
+    std::string path;  // to the node
+    for (uint32_t index = 0; index < count; ++index) {
+      const TrieNode &node = nodes[index], &next = nodes[index + 1];
+      path.resize(index == 0 ? 0 : node.depth - 1);
+      if (index > 0) path += static_cast<char>(node.byte);
+      max_depth_ = std::max<size_t>(max_depth_, node.depth);
+      for (uint32_t k = node.first; k < next.first; ++k) {
+        if (order[k] >= strings.size() || std::string_view(strings[order[k]]) != path || path.empty()) return false;
+        if (k > node.first && order[k] <= order[k - 1]) return false;
+      }
+      uint32_t child = index + 1;  // they follow each other, up to the node's end
+      for (uint32_t k = node.child; k < next.child; ++k) {
+        const TrieChild& at = children[k];
+        if (at.node != child || child >= node.end || nodes[child].depth != node.depth + 1 || nodes[child].byte != child_bytes[k] ||
+            (k > node.child && child_bytes[k] <= child_bytes[k - 1]) || at.child != nodes[child].child ||
+            at.child + at.children != nodes[child + 1].child)
+          return false;
+        const uint32_t ends = nodes[child + 1].first - nodes[child].first;
+        if (at.strings != std::min(ends, 255u) || at.string != (ends ? order[nodes[child].first] : 0)) return false;
+        child = nodes[child].end;
+      }
+      if (child != node.end) return false;
+    }
+    for (uint32_t k = 0; k < children.size(); ++k) {
+      if (children[k].by_letters != by_letters(children[k].node)) return false;
+    }
+    size_t spelled = 0;
+    for (uint32_t string = 0; string < strings.size(); ++string) spelled += !std::string_view(strings[string]).empty();
+    return spelled == order.size();
+  }
+
+  // Its own, unless the tables stand elsewhere.
   std::vector<uint32_t> order_;
   std::vector<TrieNode> nodes_;
-  std::vector<TrieChild> children_;  // of each node, ascending
+  std::vector<TrieChild> children_;
   std::vector<uint8_t> child_bytes_;
+  Tables tables_;
   size_t max_depth_ = 0;
   uint8_t letters_of_root_ = 0;
 };

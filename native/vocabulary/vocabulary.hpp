@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -81,6 +82,24 @@ class Vocabulary {
       groups_ = find_groups(*trie_);
     });
     return *trie_;
+  }
+  // Takes a trie whose tables stand elsewhere for as long as this lives, as in a file that processes share; `initial`: that of the
+  // initial forms. False: they are not those of these tokens, or there is a trie already.
+  bool adopt_trie(const Trie::Tables& tables, bool initial) const {
+    if (initial && !initial_) return false;
+    std::optional<Trie> found = Trie::over(tables, initial ? *initial_ : tokens_);
+    if (!found) return false;
+    bool taken = false;
+    if (initial) {
+      initial_built_([&] { initial_trie_ = std::make_unique<Trie>(std::move(*found)), taken = true; });
+    } else {
+      built_([&] {
+        trie_ = std::make_unique<Trie>(std::move(*found));
+        groups_ = find_groups(*trie_);
+        taken = true;
+      });
+    }
+    return taken;
   }
   // Of each node of trie().
   const std::vector<ByteGroups>& groups() const { return trie(), groups_; }

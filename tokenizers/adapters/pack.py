@@ -1,23 +1,33 @@
 r"""``pack:`` files: a vocabulary as a process wants it, read in a tenth of the time that a tokenizer's own file takes.
 
-    tokenfst vocabulary pack 1\n     magic and version
+    tokenfst vocabulary pack 2\n     magic and version
     64 hexadecimal digits, \n        SHA-256 of everything behind them
     8 bytes, little-endian           the length of the header
     header                           JSON in UTF-8, see ``_KEYS``
     tables                           the sizes of all tokens, 4 bytes each, and their bytes; the same of initial forms
+    tries                            ``trie_tables`` of the native core, each with zeros up to a multiple of 16 bytes;
+                                     and zeros before the first, so that it begins at one
 
 Numbers are little-endian. ``fingerprint`` is that of the vocabulary, and compared with what was read: a pack of one
 vocabulary is never taken for another. Nothing in a pack is executed. The same vocabulary gives the same bytes.
 
-Cost: linear in the bytes of all tokens; half of it is the SHA-256 of the file and of the fingerprint.
+The file is mapped. The tries, which are most of it, are used where they stand, so all processes of a machine that map
+one pack have them in memory once. The core compares them with the tokens first; where it finds others, it makes its
+own. Whoever writes into a file that is mapped, or cuts it, can end the processes that map it. ``write_pack`` never
+does: it puts a new file in place of the old one. Version 1 has no tries (no ``tries`` in the header), and is read as
+before.
+
+Cost: linear in the bytes of the file; half of it is the SHA-256 of the file and of the fingerprint.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -28,9 +38,11 @@ from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_MAGIC = b"tokenfst vocabulary pack 1\n"
-_DIGEST = slice(len(_MAGIC), len(_MAGIC) + 64)
-_REST = _DIGEST.stop + 1
+_MAGIC, _WITHOUT_TRIES = b"tokenfst vocabulary pack 2\n", b"tokenfst vocabulary pack 1\n"
+_ALIGNED = 16
+_DIGEST = slice(len(_MAGIC), len(_MAGIC) + 65)
+"""With the line's end."""
+_REST = _DIGEST.stop
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "eos_token_ids": list,
     "fingerprint": str,
@@ -41,33 +53,18 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "split_pattern": (str, type(None)),
     "start_absorbs": bool,
     "symbols": (list, type(None)),
+    "tries": list,
 }
+_KEYS_WITHOUT_TRIES = {key: kind for key, kind in _KEYS.items() if key != "tries"}
 
 
 def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
     """Write a file that ``read_pack`` reads back as an equal vocabulary, atomically."""
-    initial_too = vocabulary.initial_tokens is not None
-    header = {
-        "eos_token_ids": list(vocabulary.eos_token_ids),
-        "fingerprint": vocabulary.fingerprint,
-        "initial": initial_too,
-        "name": vocabulary.name,
-        "size": len(vocabulary),
-        "special_tokens": dict(vocabulary.special_tokens),
-        "split_pattern": vocabulary.split_pattern,
-        "start_absorbs": vocabulary.start_absorbs,
-        "symbols": None if vocabulary.symbols is None else list(vocabulary.symbols),
-    }
-    text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
-    parts = [len(text).to_bytes(8, "little"), text]
-    for initial in (False, True)[: 1 + initial_too]:
-        data, offsets = vocabulary.packed(initial=initial)
-        parts += [np.diff(offsets).astype("<u4").tobytes(), data]
-    rest = b"".join(parts)
+    data = pack(vocabulary)
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(_MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+        temporary.write_bytes(data)
         temporary.replace(target)
     except OSError as error:
         raise VocabularyError(f"cannot write {path}: {error.strerror}") from error
@@ -75,27 +72,100 @@ def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def pack(vocabulary: Vocabulary) -> bytes:
+    """The bytes of a ``pack:`` file."""
+    kinds = (False, True)[: 1 + (vocabulary.initial_tokens is not None)]
+    tries: list[bytes] = []
+    if sys.byteorder == "little":  # as the core has them in memory
+        tries = [vocabulary.native.trie_tables(initial) for initial in kinds]
+    header = {
+        "eos_token_ids": list(vocabulary.eos_token_ids),
+        "fingerprint": vocabulary.fingerprint,
+        "initial": len(kinds) == 2,
+        "name": vocabulary.name,
+        "size": len(vocabulary),
+        "special_tokens": dict(vocabulary.special_tokens),
+        "split_pattern": vocabulary.split_pattern,
+        "start_absorbs": vocabulary.start_absorbs,
+        "symbols": None if vocabulary.symbols is None else list(vocabulary.symbols),
+        "tries": [len(each) for each in tries],
+    }
+    text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+    parts = [len(text).to_bytes(8, "little"), text]
+    for initial in kinds:
+        data, offsets = vocabulary.packed(initial=initial)
+        parts += [np.diff(offsets).astype("<u4").tobytes(), data]
+    parts.append(bytes(-(_REST + sum(map(len, parts))) % _ALIGNED))
+    for each in tries:
+        parts += [each, bytes(-len(each) % _ALIGNED)]
+    rest = b"".join(parts)
+    return _MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
+
+
 def read_pack(
     path: str | PathLike[str], *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
 ) -> Vocabulary:
-    """The vocabulary in a ``pack:`` file; ``size`` and ``eos_token_id`` override its own.
+    """The vocabulary in a ``pack:`` file, which is mapped; ``size`` and ``eos_token_id`` override its own.
 
     Raises ``VocabularyError`` for any file that is not a complete and unmodified one.
     """
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                raise _damaged(path, "it is empty")
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         raise VocabularyError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    if not data.startswith(_MAGIC):
+    found = unpack(path, data)
+    if size is None and eos_token_id is None:
+        return found
+    initial = found.initial_tokens
+    try:
+        return Vocabulary(
+            pad_tokens(list(found.tokens), size),
+            found.eos_token_ids if eos_token_id is None else eos_token_id,
+            found.special_tokens,
+            initial_tokens=None if initial is None else pad_tokens(list(initial), size),
+            start_absorbs=found.start_absorbs,
+            symbols=found.symbols and [*found.symbols, *[None] * ((size or 0) - len(found))],
+            split_pattern=found.split_pattern,
+            name=found.name,
+        ).with_tries(found.tries)
+    except VocabularyError as error:
+        raise VocabularyError(f"{path}: {error}") from error
+
+
+def unpack(path: object, data: bytes | memoryview) -> Vocabulary:
+    """The vocabulary of a pack's bytes, which it goes on to use; ``path`` is for messages. ``VocabularyError``."""
+    whole = memoryview(data)
+    magic = whole[: len(_MAGIC)]
+    if magic not in (_MAGIC, _WITHOUT_TRIES):
         raise VocabularyError(
             f"{path} is no vocabulary pack of this release: make it with `tokenfst vocab SPEC --pack FILE`"
         )
-    view = memoryview(data)[_REST:]
-    if hashlib.sha256(view).hexdigest().encode() != data[_DIGEST]:
+    view = whole[_REST:]
+    if hashlib.sha256(view).hexdigest().encode() + b"\n" != whole[_DIGEST]:
         raise _damaged(path, "its content does not have the digest in it")
     length = int.from_bytes(view[:8], "little")
-    header = _header(path, bytes(view[8 : 8 + length]))
-    tables = _tables(path, bytes(view[8 + length :]), header["size"], 1 + header["initial"])
+    header = _header(path, bytes(view[8 : 8 + length]), _KEYS if magic == _MAGIC else _KEYS_WITHOUT_TRIES)
+    sizes = header.get("tries", [])
+    if len(sizes) > 1 + header["initial"] or not all(type(each) is int and each >= 0 for each in sizes):
+        raise _damaged(path, f"'tries' is {sizes!r:.60}")
+    steps = [each + -each % _ALIGNED for each in sizes]
+    begin = len(whole) - sum(steps)
+    if begin < _REST + 8 + length or (magic == _MAGIC and begin % _ALIGNED):
+        raise _damaged(path, "the sizes of its tries are not those of its bytes")
+    tables = _tables(
+        path,
+        bytes(whole[_REST + 8 + length : begin]),
+        header["size"],
+        1 + header["initial"],
+        spare=_ALIGNED if magic == _MAGIC else 1,
+    )
+    tries = []
+    for each, step in zip(sizes, steps, strict=True):
+        tries.append(np.frombuffer(whole[begin : begin + each], np.uint8))
+        begin += step
     try:
         found = Vocabulary(
             next(tables),
@@ -111,46 +181,32 @@ def read_pack(
         raise _damaged(path, str(error)) from error
     if found.fingerprint != header["fingerprint"]:
         raise _damaged(path, "it holds another vocabulary than its fingerprint says")
-    if size is None and eos_token_id is None:
-        return found
-    initial = found.initial_tokens
-    try:
-        return Vocabulary(
-            pad_tokens(list(found.tokens), size),
-            found.eos_token_ids if eos_token_id is None else eos_token_id,
-            found.special_tokens,
-            initial_tokens=None if initial is None else pad_tokens(list(initial), size),
-            start_absorbs=found.start_absorbs,
-            symbols=found.symbols and [*found.symbols, *[None] * ((size or 0) - len(found))],
-            split_pattern=found.split_pattern,
-            name=found.name,
-        )
-    except VocabularyError as error:
-        raise VocabularyError(f"{path}: {error}") from error
+    return found.with_tries(tries) if sys.byteorder == "little" else found
 
 
-def _header(path: object, text: bytes) -> dict[str, Any]:
+def _header(path: object, text: bytes, keys: Mapping[str, Any]) -> dict[str, Any]:
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"its header is not JSON ({error})") from None
-    if not isinstance(header, dict) or set(header) != set(_KEYS):
-        raise _damaged(path, f"its header does not have the keys {sorted(_KEYS)}")
-    for key, kind in _KEYS.items():
+    if not isinstance(header, dict) or set(header) != set(keys):
+        raise _damaged(path, f"its header does not have the keys {sorted(keys)}")
+    for key, kind in keys.items():
         if not isinstance(header[key], kind):
             raise _damaged(path, f"{key!r} is {header[key]!r:.60}")
     return header
 
 
-def _tables(path: object, data: bytes, size: int, count: int) -> Iterator[list[bytes]]:
-    """The tables that stand there one after the other, all of the file."""
+def _tables(path: object, data: bytes, size: int, count: int, *, spare: int) -> Iterator[list[bytes]]:
+    """The tables that stand there one after the other, all of the data but fewer than ``spare`` bytes of zero."""
     place = 0
     for last in range(count - 1, -1, -1):
         if size < 1 or size > (len(data) - place) // 4:
             raise _damaged(path, f"{size:,} tokens do not fit into it")
         sizes = np.frombuffer(data, "<u4", size, place)
         ends = np.cumsum(sizes, dtype=np.int64) + place + 4 * size
-        if ends[-1] > len(data) or (last == 0 and ends[-1] < len(data)):
+        behind = len(data) - int(ends[-1])
+        if behind < 0 or (last == 0 and (behind >= spare or any(data[len(data) - behind :]))):
             raise _damaged(path, "the sizes of its tokens are not those of its bytes")
         begins = ends - sizes
         yield [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]

@@ -101,6 +101,7 @@ class Vocabulary:
         self._symbols = None if symbols is None else self._checked_names(symbols)
         self._split_pattern = split_pattern
         self._name = name
+        self._tries: tuple[npt.NDArray[np.uint8], ...] = ()
 
     # --- the value ----------------------------------------------------------------------------------------
 
@@ -376,9 +377,21 @@ class Vocabulary:
         initial: tuple[bytes | None, npt.NDArray[np.uint64] | None] = (None, None)
         if self._initial is not None:
             initial = self.packed(initial=True)
-        if self._absorbs:
-            return _native.Vocabulary(data, offsets, *initial, list(self._eos), start_absorbs=True)
-        return _native.Vocabulary(data, offsets, *initial, list(self._eos))
+        made = _native.Vocabulary(data, offsets, *initial, list(self._eos), start_absorbs=self._absorbs)
+        for initial_form, tables in enumerate(self._tries):
+            made.adopt_trie(tables, bool(initial_form))  # False: they are no such tries, and it makes its own
+        return made
+
+    @property
+    def tries(self) -> tuple[npt.NDArray[np.uint8], ...]:
+        """Tries of the native core (``trie_tables``) that were read with the vocabulary: of ``tokens``, and of the
+        initial forms. The core uses them where they stand, once it has compared them with the tokens."""
+        return self._tries
+
+    def with_tries(self, tables: Sequence[npt.NDArray[np.uint8]]) -> Vocabulary:
+        """This vocabulary, with ``tries``; before its native core is made."""
+        self._tries = tuple(tables)
+        return self
 
     def detokenizer(self) -> pynini.Fst:
         """The transducer from token sequences to bytes; see ``tokenfst.tokenizers.vocabulary.detokenizer``.

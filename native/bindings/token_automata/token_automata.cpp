@@ -3,7 +3,9 @@
 #include "bindings/bindings.hpp"
 #include "bindings/token_automata/configurations.hpp"
 #include "python/calls.hpp"
+#include "python/numpy_arrays.hpp"
 #include "python/texts.hpp"
+#include "vocabulary/trie_tables.hpp"
 
 using namespace nanobind::literals;
 
@@ -44,10 +46,30 @@ void bind_token_automata(nb::module_& m) {
       .def_prop_ro("num_fragments", [](const Vocabulary& self) { return self.fragments().size(); })
       .def(
           "limit_fragments", [](const Vocabulary& self, uint64_t bytes) { self.fragments().set_limit(bytes); }, "bytes"_a)
-      .def_prop_ro("trie_nodes", [](const Vocabulary& self) {
-        const LongCall call;
-        return self.trie().num_nodes();
-      });
+      .def_prop_ro("trie_nodes",
+                   [](const Vocabulary& self) {
+                     const LongCall call;
+                     return self.trie().num_nodes();
+                   })
+      .def(
+          "trie_tables",
+          [](const Vocabulary& self, bool initial) {
+            std::string found;
+            {
+              const LongCall call;
+              found = trie_bytes(initial ? self.initial_trie() : self.trie());
+            }
+            return nb::bytes(found.data(), found.size());
+          },
+          "initial"_a = false)
+      .def(
+          "adopt_trie",
+          [](const Vocabulary& self, const Array<uint8_t>& tables, bool initial) {
+            const LongCall call;
+            const auto found = tables_in(view(tables));
+            return found && self.adopt_trie(*found, initial);
+          },
+          "tables"_a, "initial"_a = false, nb::keep_alive<1, 2>());
 
   nb::class_<TokenAutomaton>(m, "TokenAutomaton", nb::dynamic_attr(),
                              "A vocabulary composed with a byte automaton, determinized on demand.")

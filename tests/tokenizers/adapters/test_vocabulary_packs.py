@@ -8,12 +8,14 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tokenfst as library
 from reference.tokens.small_automata import small_vocabulary
 from tests.support.programs.command_line import tokenfst
-from tokenfst import Vocabulary, load_vocabulary
-from tokenfst.errors import VocabularyError
+from tokenfst import Vocabulary, load_vocabulary, regex
+from tokenfst.errors import TokenfstError, VocabularyError
 
 TOY = Vocabulary(
     [b"a", "é".encode(), b"\xff", b"", b""], 3, {"<tool>": 4, "</s>": 3}, split_pattern="[a-z]+|.", name="toy"
@@ -89,6 +91,11 @@ def test_damage(tmp_path: Path) -> None:
         ("special_tokens", {"x": 77}, "77"),
         ("fingerprint", "0" * 64, "another vocabulary"),
         ("more", 1, "does not have the keys"),
+        ("tries", [1, 1], "'tries' is"),
+        ("tries", [-1], "'tries' is"),
+        ("tries", [1 << 60], "sizes of its tries"),
+        ("tries", [True], "'tries' is"),
+        ("tries", [], "not those of its bytes"),
     ],
 )
 def test_false_headers_under_a_right_digest(key: str, value: Any, says: str, tmp_path: Path) -> None:
@@ -98,10 +105,86 @@ def test_false_headers_under_a_right_digest(key: str, value: Any, says: str, tmp
     length = int.from_bytes(rest[:8], "little")
     header = json.loads(rest[8 : 8 + length]) | {key: value}
     text = json.dumps(header).encode()
+    text += b" " * ((length - len(text)) % 16)  # what is behind it stays where tries may begin
     rest = len(text).to_bytes(8, "little") + text + rest[8 + length :]
     (tmp_path / "it").write_bytes(magic + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
     with pytest.raises(VocabularyError, match=says):
         load_vocabulary(f"pack:{tmp_path / 'it'}")
+
+
+def test_packs_of_the_first_version_are_read(tmp_path: Path) -> None:
+    TOY.to_pack(tmp_path / "it")
+    data = (tmp_path / "it").read_bytes()
+    rest = data[27 + 65 :]
+    length = int.from_bytes(rest[:8], "little")
+    header = json.loads(rest[8 : 8 + length])
+    tries = sum(each + -each % 16 for each in header.pop("tries"))
+    tables = rest[8 + length : len(rest) - tries][: 4 * len(TOY) + sum(map(len, TOY.tokens))]
+    text = json.dumps(header).encode()
+    rest = len(text).to_bytes(8, "little") + text + tables
+    magic = b"tokenfst vocabulary pack 1\n"
+    (tmp_path / "old").write_bytes(magic + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+    found = load_vocabulary(f"pack:{tmp_path / 'old'}")
+    assert found == TOY
+    assert not found.tries
+    (tmp_path / "old").write_bytes(
+        magic + hashlib.sha256(rest + b"\0").hexdigest().encode() + b"\n" + rest + b"\0"
+    )
+    with pytest.raises(VocabularyError, match="not those of its bytes"):
+        load_vocabulary(f"pack:{tmp_path / 'old'}")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tries_are_those_that_the_core_makes(seed: int, tmp_path: Path) -> None:
+    vocabulary = small_vocabulary(random.Random(seed))
+    found = packed(vocabulary, tmp_path / "it")
+    made, mapped = vocabulary.native, found.native
+    assert mapped.trie_tables() == made.trie_tables()
+    assert mapped.trie_tables(initial=True) == made.trie_tables(initial=True)
+    assert mapped.memory <= made.memory
+    assert not mapped.adopt_trie(found.tries[0])  # it has one
+    patterns = [regex("[a-z]*"), regex("(ab|b)*a?"), regex(".{0,3}")]
+    for pattern in patterns:
+        try:
+            ours = library.compile(pattern, vocabulary).expand().serialize()
+        except TokenfstError as error:
+            with pytest.raises(type(error)):
+                library.compile(pattern, found).expand()
+        else:
+            assert library.compile(pattern, found).expand().serialize() == ours
+
+
+def test_mapped_tries_take_no_memory(tmp_path: Path) -> None:
+    vocabulary = Vocabulary([*(bytes([a, b]) for a in range(256) for b in range(64)), b""], 256 * 64)
+    found = packed(vocabulary, tmp_path / "it")
+    assert found.native.trie_nodes == vocabulary.native.trie_nodes
+    assert found.native.memory < vocabulary.native.memory - 16 * found.native.trie_nodes
+    wide = load_vocabulary(f"pack:{tmp_path / 'it'}", 256 * 64 + 9)
+    assert wide.native.memory < vocabulary.native.memory - 16 * wide.native.trie_nodes
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_false_trie_is_never_adopted(seed: int) -> None:
+    rng = random.Random(seed)
+    vocabulary = small_vocabulary(rng)
+    tables = np.frombuffer(vocabulary.native.trie_tables(), np.uint8)
+    fresh = Vocabulary(
+        vocabulary.tokens, vocabulary.eos_token_ids, initial_tokens=vocabulary.initial_tokens
+    ).with_tries(())
+    nodes = int(tables[:8].view(np.uint64)[0])
+    unused = {16 + 16 * k + 15 for k in range(nodes)}  # behind the byte of a node
+    for _ in range(200):
+        broken = tables.copy()
+        place = rng.randrange(len(broken))
+        if place in unused:
+            continue
+        broken[place] ^= 1 << rng.randrange(8)
+        assert not fresh.native.adopt_trie(broken), place
+    for length in range(0, len(tables), 5):
+        assert not fresh.native.adopt_trie(tables[:length].copy())
+    other = Vocabulary([*vocabulary.tokens[:-1], b"another one", b""], len(vocabulary))
+    assert not other.native.adopt_trie(tables)
+    assert fresh.native.adopt_trie(tables)
 
 
 def test_command_line(tmp_path: Path) -> None:

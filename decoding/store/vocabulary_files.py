@@ -1,0 +1,162 @@
+"""The vocabularies of a store: packs (``tokenfst vocab SPEC --pack FILE``) under their fingerprints.
+
+    8 bytes, little-endian: the length of the header; the header, JSON in UTF-8 with spaces behind it up to a multiple
+    of 64 bytes from the beginning; the pack
+
+The header has the format, the fingerprint, the pack's size and SHA-256, and perhaps a signature of these. A file that
+was truncated or altered, or that holds another vocabulary than its name says, raises ``ArtifactCorruptError``. A file
+in the machine's cache is mapped, and the tries in it are used in place: processes have them in memory once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+
+from tokenfst.decoding.store.cache import Cache
+from tokenfst.decoding.store.entries import MOST_HEADER
+from tokenfst.decoding.store.keys import NAME
+from tokenfst.decoding.store.places import Place
+from tokenfst.decoding.store.signatures import Signatures
+from tokenfst.decoding.token_automata.artifact_format import corrupt, parse_header, shown
+from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TransferError, VocabularyError
+from tokenfst.tokenizers.vocabulary.doors import DOORS
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+VOCABULARIES = "vocabularies"
+_FORMAT = "tokenfst.store_vocabulary 1"
+_ALIGNED = 64
+_READS = 3
+
+
+class VocabularyFiles:
+    """Those of one store. ``create`` puts a file where there is none, and says whether it did."""
+
+    def __init__(
+        self,
+        place: Place,
+        cache: Cache | None,
+        signatures: Signatures,
+        create: Callable[[str, bytes], bool],
+        replace: Callable[[str, bytes], None],
+    ) -> None:
+        self._place, self._cache, self._signatures = place, cache, signatures
+        self._create, self._replace = create, replace
+
+    def put(self, vocabulary: Vocabulary) -> bool:
+        """Put it; False: it was there. One that is damaged is replaced."""
+        name = vocabulary.fingerprint
+        data: bytes = DOORS["pack"](vocabulary)
+        header = {
+            "format": _FORMAT,
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "size": len(data),
+            "vocabulary": name,
+        }
+        said: dict[str, object] = dict(header)
+        if self._signatures.can_sign:
+            said["signature"] = list(self._signatures.sign(_signed(header)))
+        text = json.dumps(said, separators=(",", ":")).encode()
+        text += b" " * (-(8 + len(text)) % _ALIGNED)
+        whole = b"".join([len(text).to_bytes(8, "little"), text, data])
+        if self._create(_path(name), whole):
+            return True
+        try:
+            self.get(name)
+        except ArtifactError:
+            self._replace(_path(name), whole)
+            return True
+        return False
+
+    def get(self, fingerprint: str) -> Vocabulary:
+        """The vocabulary with a fingerprint. ``NotInStoreError``, ``ArtifactCorruptError``, ``SignatureError``."""
+        if not NAME.fullmatch(fingerprint):
+            raise StoreError(
+                f"{fingerprint!r:.80} is no fingerprint of a vocabulary: those are 64 hexadecimal digits "
+                "(vocabulary.fingerprint)"
+            )
+        kept = hashlib.sha256(
+            f"tokenfst vocabulary {fingerprint}".encode()
+        ).hexdigest()  # no key of an artifact
+        if self._cache is not None and (view := self._cache.get(kept)) is not None:
+            try:
+                return self._parsed(fingerprint, view)
+            except ArtifactError:  # only this machine's copy
+                self._cache.remove(kept)
+        found, data = self._read(fingerprint)
+        if self._cache is not None and (view := self._cache.put(kept, data)) is not None:
+            return self._parsed(fingerprint, view)
+        return found
+
+    def list(self) -> Iterator[str]:
+        """The fingerprints."""
+        for each in self._place.list(VOCABULARIES):
+            name = each.name.rpartition("/")[2]
+            if NAME.fullmatch(name) and each.name == _path(name):
+                yield name
+
+    def verify(self, remove: bool) -> Iterator[tuple[str, ArtifactError]]:
+        """Those that are damaged, which are removed if so asked."""
+        for name in self.list():
+            try:
+                self._read(name)
+            except ArtifactError as error:
+                yield _path(name), error
+                if remove:
+                    self._place.remove(_path(name))
+
+    def _read(self, name: str) -> tuple[Vocabulary, bytes]:
+        for turn in range(_READS):
+            try:
+                data = self._place.read(_path(name))
+                if data is None:
+                    raise NotInStoreError(
+                        f"{self._place.url} has no vocabulary {name}: put it there by store.put_vocabulary(vocabulary)"
+                    )
+                return self._parsed(name, data), data
+            except (ArtifactError, TransferError) as error:
+                if turn == _READS - 1 or isinstance(error, NotInStoreError):
+                    raise
+        raise AssertionError
+
+    def _parsed(self, name: str, data: bytes | memoryview) -> Vocabulary:
+        where = f"{self._place.url}/{_path(name)}"
+        view = memoryview(data)
+        length = int.from_bytes(view[:8], "little")
+        if len(view) < 8 or length > MOST_HEADER or 8 + length > len(view):
+            raise corrupt(where, "its header does not fit into it")
+        header = parse_header(where, bytes(view[8 : 8 + length]))
+        signature = header.pop("signature", None)
+        rest = view[8 + length :]
+        wanted = {
+            "format": _FORMAT,
+            "sha256": hashlib.sha256(rest).hexdigest(),
+            "size": len(rest),
+            "vocabulary": name,
+        }
+        if header != wanted:
+            raise corrupt(where, f"its header says {shown(header)}, and what it holds is {shown(wanted)}")
+        pair = None
+        if (
+            isinstance(signature, list)
+            and len(signature) == 2
+            and all(isinstance(each, str) for each in signature)
+        ):
+            pair = (signature[0], signature[1])
+        self._signatures.check(where, _signed(wanted), pair)
+        try:
+            found: Vocabulary = DOORS["unpack"](where, rest)
+        except VocabularyError as error:
+            raise corrupt(where, str(error)) from None
+        if found.fingerprint != name:
+            raise corrupt(where, "it is another vocabulary than its name says")
+        return found
+
+
+def _path(name: str) -> str:
+    return f"{VOCABULARIES}/{name[:2]}/{name}"
+
+
+def _signed(header: dict[str, object]) -> bytes:
+    return json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
