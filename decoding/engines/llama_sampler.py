@@ -8,7 +8,7 @@ Invariant: no exception goes into C. What goes wrong (a token that the constrain
 candidates of which none is allowed) is kept, and ``check()`` raises it; from then on end tokens alone are left, so
 that a loop ends. Checked with llama-cpp-python 0.3.36.
 
-behind samplers that cut (top-k), where what they leave may hold no allowed token.
+Put it before samplers that cut (top-k): what they leave may hold no allowed token.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import llama_cpp.llama_cpp as c
 import numpy as np
 
 from tokenfst.arguments import checked
-from tokenfst.decoding.engines.text_rows import Automaton
+from tokenfst.decoding.engines.text_rows import Automaton, check_scores, nothing_scored
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, bitmask_from_ids
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import LogitsError, TokenfstError
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
@@ -35,11 +36,23 @@ class LlamaSampler:
     """A sampler for one text: ``llama_sampler_chain_add(chain, LlamaSampler(automaton, 100).pointer)``.
 
     ``max_new_tokens``: the text is whole within so many tokens; end the loop there. Raises TokenBudgetError where none
-    is so short. ``pointer`` goes into one chain, which frees it; without a chain call ``llama_sampler_free``."""
+    is so short. ``pointer`` goes into one chain, which frees it; without a chain call ``llama_sampler_free``.
+    ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
+    ``scores_weight`` times; what it has no score for is forbidden."""
 
     @checked
-    def __init__(self, automaton: Automaton, max_new_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        max_new_tokens: int | None = None,
+        *,
+        scores: ScoreSource | None = None,
+        scores_weight: float = 1.0,
+    ) -> None:
         vocabulary = automaton.vocabulary
+        check_scores("LlamaSampler", vocabulary, scores, scores_weight)
+        self._scorer = None if scores is None else scores.matcher()
+        self._weight = np.float32(scores_weight)
         self._size = len(vocabulary)
         self._ends = bitmask_from_ids(vocabulary.eos_token_ids, self._size)
         self._matcher: AnyMatcher = start_matcher(automaton, max_new_tokens)
@@ -78,6 +91,14 @@ class LlamaSampler:
                     f"token {token} was chosen, which the constraint does not allow: look for a sampler behind this "
                     "one that revives tokens"
                 )
+            elif (
+                self._scorer is not None
+                and not self._matcher.is_terminated()
+                and not self._scorer.accept_token(token)
+            ):
+                self._error = LogitsError(
+                    f"token {token} was chosen, which has no score: look for a sampler behind this one"
+                )
         except TokenfstError as error:
             self._error = error
 
@@ -91,8 +112,10 @@ class LlamaSampler:
         ids = listed["id"].astype(np.int64)
         known = (ids >= 0) & (ids < self._size)
         allowed = np.zeros(size, bool)
-        row = self._mask()
+        row, scores = self._mask()
         allowed[known] = row[ids[known] >> 5] >> (ids[known] & 31) & 1
+        if scores is not None:
+            listed["logit"][known] += scores[ids[known]] * self._weight
         listed["logit"][~allowed] = -np.inf
         if self._error is None and not (listed["logit"] > -np.inf).any():
             self._error = LogitsError(
@@ -100,19 +123,27 @@ class LlamaSampler:
                 "before samplers that cut"
             )
 
-    def _mask(self) -> Any:
+    def _mask(self) -> tuple[Any, Any]:
+        """The mask of the next token, and the scores that are added, if any."""
         if not self.is_over():
             try:
                 self._matcher.fill_next_token_bitmask(self._row, 0)
+                if self._scorer is None:
+                    return self._row[0], None
+                found = self._scorer.row()
+                row = self._row[0] & found.allowed
+                if row.any():
+                    return row, found.scores
+                self._error = nothing_scored()
             except TokenfstError as error:
                 self._error = error
-            else:
-                return self._row[0]
-        return self._ends
+        return self._ends, None
 
     def reset(self) -> None:
         """Back to the beginning of the text."""
         self._matcher.reset()
+        if self._scorer is not None:
+            self._scorer.reset()
         self._error = None
 
     def clone(self) -> LlamaSampler:
@@ -124,6 +155,7 @@ class LlamaSampler:
     def separate(self) -> None:
         """Share nothing with the sampler that this is a copy of."""
         self._matcher, self._row = self._matcher.fork(), self._row.copy()
+        self._scorer = None if self._scorer is None else self._scorer.fork()
         self.pointer = self._pointer()
 
 

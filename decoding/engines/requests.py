@@ -199,7 +199,8 @@ _FEW = 2
 
 
 def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
-    """Write the masks of requests into rows of a bitmask; pairs of a row and a request.
+    """Write the masks of requests into rows of a bitmask; pairs of a row and a request. A request that has no token left
+    allows everything.
 
     They are computed in one native call without the GIL; one or two rows each in a separate call.
     """
@@ -207,20 +208,30 @@ def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
         for row, served in rows:
             served.fill(bitmask, row)
         return
-    places, matchers = [], []
+    going = []
     for row, served in rows:
         if served.matcher.max_tokens_left == 0:
             bitmask[row] = -1
         else:
-            places.append(row)
-            matchers.append(served.matcher)
+            going.append((row, served))
+    fill_going(bitmask, going)
+
+
+def fill_going(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
+    """The same for requests that have tokens left."""
+    if len(rows) <= _FEW:
+        for row, served in rows:
+            served.fill(bitmask, row)
+        return
+    places = [row for row, _ in rows]
+    matchers = [served.matcher for _, served in rows]
+    packed = places[-1] == len(places) - 1 and places == list(range(len(places)))
+    found = bitmask if packed else allocate_token_bitmask(len(places), 32 * bitmask.shape[1])
     try:
-        if places == list(range(len(places))):
-            fill_bitmasks(matchers, bitmask)
-        else:
-            found = allocate_token_bitmask(len(places), 32 * bitmask.shape[1])
-            fill_bitmasks(matchers, found)
-            bitmask[places] = found
+        fill_bitmasks(matchers, found)
     except BudgetExceeded:
         for row, served in rows:
             served.fill(bitmask, row)
+    else:
+        if not packed:
+            bitmask[places] = found

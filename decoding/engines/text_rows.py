@@ -33,6 +33,7 @@ from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentValueError, LogitsError, MatcherError, VocabularyMismatchError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Automaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
 Ids: TypeAlias = npt.NDArray[Any]
@@ -57,8 +58,6 @@ class TextRows:
         scores: ScoreSource | None = None,
         weight: float = 1.0,
     ) -> None:
-        if not abs(weight) < np.inf:
-            refuse(name, "scores_weight", weight, "finite", ArgumentValueError)
         if not automata:
             refuse(name, "automata", automata, "at least one automaton")
         vocabulary = automata[0].vocabulary
@@ -67,10 +66,7 @@ class TextRows:
                 raise VocabularyMismatchError(
                     f"{name}: the automaton of row {row} was compiled for another vocabulary than that of row 0"
                 )
-        if scores is not None and scores.vocabulary != vocabulary:
-            raise VocabularyMismatchError(
-                f"{name}: the scores were compiled for another vocabulary than the automaton"
-            )
+        check_scores(name, vocabulary, scores, weight)
         self._scorers: list[Any] = [] if scores is None else [scores.matcher() for _ in automata]
         self._weight = np.float32(weight)
         self._rows: list[ScoreRow | None] = [None] * len(automata)
@@ -127,10 +123,7 @@ class TextRows:
             if found is not None:
                 bitmask[row] &= found.allowed
                 if not bitmask[row].any():
-                    raise LogitsError(
-                        f"no token of row {row} is allowed by the constraint and has a score: multiply the weighted "
-                        "language by the constraint before it is compiled (weighted & language)"
-                    )
+                    raise nothing_scored(f" of row {row}")
 
     def added(self, row: int) -> npt.NDArray[np.float32] | None:
         """The scores of the last masks that are added to a row's logits; None if there are none."""
@@ -171,3 +164,21 @@ class TextRows:
         return MatcherError(
             f"a {self._name} serves one completion, and these ids are of another one: make another for the next"
         )
+
+
+def check_scores(name: str, vocabulary: Vocabulary, scores: ScoreSource | None, weight: float) -> None:
+    """Refuse scores of another vocabulary, and a weight that is not finite; ``name``: of the class in messages."""
+    if not abs(weight) < np.inf:
+        refuse(name, "scores_weight", weight, "finite", ArgumentValueError)
+    if scores is not None and scores.vocabulary != vocabulary:
+        raise VocabularyMismatchError(
+            f"{name}: the scores were compiled for another vocabulary than the automaton"
+        )
+
+
+def nothing_scored(where: str = "") -> LogitsError:
+    """What is raised where no allowed token has a score."""
+    return LogitsError(
+        f"no token{where} is allowed by the constraint and has a score: multiply the weighted language by the "
+        "constraint before it is compiled (weighted & language)"
+    )

@@ -25,7 +25,14 @@ from vllm.v1.structured_output.backend_types import (
 from vllm.v1.structured_output.request import get_structured_output_key
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
-from tokenfst.decoding.engines.requests import CompiledRequests, Request, Served, fill_rows, kept_bytes
+from tokenfst.decoding.engines.requests import (
+    CompiledRequests,
+    Request,
+    Served,
+    fill_going,
+    fill_rows,
+    kept_bytes,
+)
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded, VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
@@ -114,12 +121,12 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
         masked = []
         for row, name in enumerate(names):
             request = requests[name]
-            grammar = request.structured_output_request.grammar
-            if grammar.is_terminated() or not (begun is None or begun(request)):
+            served = request.structured_output_request.grammar.served
+            if served.failure or served.is_over() or not (begun is None or begun(request)):
                 rows[row] = -1
             else:
-                masked.append((row, grammar.served))
-        fill_rows(rows, masked)
+                masked.append((row, served))
+        fill_going(rows, masked)
         return rows
 
     def destroy(self) -> None:

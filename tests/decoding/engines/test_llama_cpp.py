@@ -297,3 +297,49 @@ def test_scores_are_added(model):
         engine.LlamaConstraint(compile(regex("x"), vocabulary), 8, scores=scores)(
             np.array([1]), np.zeros(len(vocabulary), np.float32)
         )
+
+
+def test_scores_in_a_chain_of_samplers(model):
+    c, vocabulary = llama_cpp, engine.llama_vocabulary(model)
+    automaton = compile(regex("[a-d]{4}"), vocabulary)
+    scores = compile(
+        WeightedLanguage.alternatives({"abcd": 1, "dcba": 1000, "bbbb": 10}).normalized(), vocabulary
+    )
+
+    def text(sampler: Any) -> str:
+        tokens: list[int] = []
+        model.reset()
+        model.eval(model.tokenize(b"x"))
+        while len(tokens) < 8:
+            token = c.llama_sampler_sample(sampler, model._ctx.ctx, -1)
+            if token in vocabulary.eos_token_ids:
+                break
+            tokens.append(token)
+            model.eval([token])
+        return str(vocabulary.decode(tokens), "utf-8")
+
+    for weight, wanted in ((50.0, "dcba"), (-50.0, "abcd")):
+        sampler = samplers.LlamaSampler(automaton, 8, scores=scores, scores_weight=weight)
+        chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())
+        for each in (sampler.pointer, c.llama_sampler_init_dist(1)):
+            c.llama_sampler_chain_add(chain, each)
+        clone = c.llama_sampler_clone(chain)
+        assert text(chain) == wanted
+        c.llama_sampler_reset(chain)
+        assert text(chain) == wanted and text(clone) == wanted
+        sampler.check()
+        for each in (chain, clone):
+            c.llama_sampler_free(each)
+    with pytest.raises(VocabularyMismatchError, match="another vocabulary"):
+        samplers.LlamaSampler(
+            automaton, scores=compile(WeightedLanguage.of(regex("a")), Vocabulary([b"a", b""], 1))
+        )
+    with pytest.raises(ValueError, match="finite"):
+        samplers.LlamaSampler(automaton, scores=scores, scores_weight=float("inf"))
+    nothing = samplers.LlamaSampler(compile(regex("x"), vocabulary), scores=scores)
+    array = (c.llama_token_data * 1)(c.llama_token_data(ord("x"), 1.0, 0.0))
+    candidates = c.llama_token_data_array(data=array, size=1, selected=-1, sorted=False)
+    c.llama_sampler_apply(nothing.pointer, ctypes.byref(candidates))
+    with pytest.raises(LogitsError, match="has a score"):
+        nothing.check()
+    c.llama_sampler_free(nothing.pointer)

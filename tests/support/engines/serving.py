@@ -45,8 +45,8 @@ def tiny_tokenizer(special: Sequence[str] = ()) -> Any:
     return tokenizer
 
 
-def tiny_model(folder: Path, special: Sequence[str] = ()) -> Path:
-    """A random two-layer Llama and its tokenizer. Head sizes are what CPU engines want."""
+def tiny_model(folder: Path, special: Sequence[str] = (), *, width: int = 64, layers: int = 2) -> Path:
+    """A random Llama and its tokenizer. Head sizes are what CPU engines want; ``width`` is a multiple of 64."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -54,9 +54,9 @@ def tiny_model(folder: Path, special: Sequence[str] = ()) -> Path:
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=32,
