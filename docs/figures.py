@@ -115,6 +115,7 @@ TABLES = {
     "events": Table("events", ALONE, target=True),
     "vllm": Table("vllm", ALONE),
     "vllm-ratios": Table("vllm-ratios", ALONE),
+    "vllm-steps": Table("vllm-steps", ALONE),
     "sglang": Table("sglang", ALONE),
     "sglang-ratios": Table("sglang-ratios", ALONE),
     "store": Table("store", ALONE),

@@ -116,6 +116,49 @@ def test_what_the_engine_cannot_do_with_a_constraint_is_refused(client, more, me
     assert client.completions.create(model="tiny", prompt="x", extra_body=free).choices
 
 
+def test_the_text_behind_reasoning_is_constrained(tmp_path, monkeypatch):
+    # Before the speculative one: vLLM makes no engine in a process that has loaded numba's compiler.
+    for name, value in {**ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}.items():
+        monkeypatch.setenv(name, value)
+    from vllm import LLM, SamplingParams
+    from vllm.plugins import load_general_plugins
+    from vllm.sampling_params import StructuredOutputsParams
+
+    load_general_plugins()
+    folder = tiny_model(tmp_path, ("<think>", "</think>"))
+    engine = LLM(
+        model=str(folder),
+        max_model_len=256,
+        enforce_eager=True,
+        dtype="bfloat16",
+        max_num_seqs=8,
+        structured_outputs_config={"backend": "tokenfst", "reasoning_parser": "deepseek_r1"},
+    )
+    end = engine.get_tokenizer().convert_tokens_to_ids("</think>")
+    kinds = ["json", "regex", "choice", "grammar"]
+    params = [
+        SamplingParams(
+            max_tokens=150,
+            temperature=1.0,
+            seed=seed,
+            logit_bias={end: 5.0},  # a random model ends its reasoning some time, and never ends it again
+            skip_special_tokens=False,
+            structured_outputs=StructuredOutputsParams(**ASKED[kind]["structured_outputs"]),
+        )
+        for kind in kinds
+        for seed in range(3)
+    ]
+    prompts = ["Say something. <think>"] * len(params)
+    found = engine.generate(prompts, params, use_tqdm=False)
+    thoughts = 0
+    for number, output in enumerate(found):
+        thought, closed, text = output.outputs[0].text.partition("</think>")
+        assert closed and "</think>" not in text, output.outputs[0].text
+        thoughts += bool(thought)
+        check(kinds[number // 3], text.removesuffix("</s>"))
+    assert thoughts, "no text was thought about: nothing was left free"
+
+
 def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(model, monkeypatch):
     for name, value in {**ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}.items():
         monkeypatch.setenv(name, value)
@@ -168,48 +211,6 @@ def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(mo
     while inside.has_unfinished_requests():
         inside.step()
     assert not live_grammars()
-
-
-def test_the_text_behind_reasoning_is_constrained(tmp_path, monkeypatch):
-    for name, value in {**ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}.items():
-        monkeypatch.setenv(name, value)
-    from vllm import LLM, SamplingParams
-    from vllm.plugins import load_general_plugins
-    from vllm.sampling_params import StructuredOutputsParams
-
-    load_general_plugins()
-    folder = tiny_model(tmp_path, ("<think>", "</think>"))
-    engine = LLM(
-        model=str(folder),
-        max_model_len=256,
-        enforce_eager=True,
-        dtype="bfloat16",
-        max_num_seqs=8,
-        structured_outputs_config={"backend": "tokenfst", "reasoning_parser": "deepseek_r1"},
-    )
-    end = engine.get_tokenizer().convert_tokens_to_ids("</think>")
-    kinds = ["json", "regex", "choice", "grammar"]
-    params = [
-        SamplingParams(
-            max_tokens=150,
-            temperature=1.0,
-            seed=seed,
-            logit_bias={end: 5.0},  # a random model ends its reasoning some time, and never ends it again
-            skip_special_tokens=False,
-            structured_outputs=StructuredOutputsParams(**ASKED[kind]["structured_outputs"]),
-        )
-        for kind in kinds
-        for seed in range(3)
-    ]
-    prompts = ["Say something. <think>"] * len(params)
-    found = engine.generate(prompts, params, use_tqdm=False)
-    thoughts = 0
-    for number, output in enumerate(found):
-        thought, closed, text = output.outputs[0].text.partition("</think>")
-        assert closed and "</think>" not in text, output.outputs[0].text
-        thoughts += bool(thought)
-        check(kinds[number // 3], text.removesuffix("</s>"))
-    assert thoughts, "no text was thought about: nothing was left free"
 
 
 def live_grammars() -> int:
