@@ -199,8 +199,9 @@ _FEW = 2
 
 
 def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
-    """Write the masks of requests into rows of a bitmask; pairs of a row and a request. A request that has no token left
-    allows everything.
+    """Write the masks of requests into rows of a bitmask; pairs of a row and a request.
+
+    A request that has no token left allows everything.
 
     They are computed in one native call without the GIL; one or two rows each in a separate call.
     """
