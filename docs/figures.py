@@ -125,6 +125,9 @@ TABLES = {
     "device": Table("device", ALONE),
     "device-gpu": Table("device-gpu", ALONE),
     "transducers": Table("transducers"),
+    "fuzzing": Table(
+        "fuzzing", columns={name: name for name in ("executions", "processor time", "edges covered")}
+    ),
 }
 
 

@@ -73,7 +73,7 @@ def guided(name: str, inputs: list[bytes], seconds: float, kept: Path) -> None:
     import atheris
 
     import_from_files()
-    with atheris.instrument_imports(include=["tokenfst"]):
+    with atheris.instrument_imports(include=["tokenfst", "support", "fuzz"]):
         from fuzz.targets import TARGETS, seeds
 
         inputs = inputs + seeds(name)

@@ -1,20 +1,23 @@
 """A tally of fuzzing: how often and for how long each target has run in all, added up over many runs.
 
-The file is JSON: for each target the number of executions, the processor time in seconds, the greatest number of code
-edges that one run covered (libFuzzer's ``cov``; absent where mutations were blind), and the last commit that was
-fuzzed. ``docs/data/fuzzing.json`` is the tally of the project; docs/reliability.md quotes it.
+The file is one of ``docs/data`` (``benchmarks.measuring.record``): for each target its executions, its processor time,
+and the greatest number of code edges that one run covered (libFuzzer's ``cov``; absent where mutations were blind).
 """
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from support.running.shards import commit
+from benchmarks.measuring.measure import Figure
+from benchmarks.measuring.record import load, run_now, save
+
+COMMAND = "python -m tests.fuzz --tally docs/data/fuzzing.json"
+EXECUTIONS, SECONDS, EDGES = "executions", "processor time", "edges covered"
 
 
 def run(command: list[str], cwd: Path) -> tuple[int, str, float]:
@@ -35,13 +38,19 @@ def run(command: list[str], cwd: Path) -> tuple[int, str, float]:
 
 def add(tally: Path, name: str, messages: str, seconds: float) -> None:
     """Add what one run says of itself to the tally."""
-    counts = json.loads(tally.read_text()) if tally.exists() else {}
-    entry = counts.setdefault(name, {"executions": 0, "cpu_seconds": 0.0})
+    runs = load(tally) if tally.is_file() else []
+    figures = {(each.what, each.who): each for run in runs for each in run.figures}
+
+    def put(who: str, value: float, unit: str) -> None:
+        figures[name, who] = Figure(name, who, value, unit=unit)
+
+    def known(who: str) -> float:
+        return figures[name, who].median if (name, who) in figures else 0
+
     executed = re.search(r"stat::number_of_executed_units: (\d+)|: (\d+) inputs in ", messages)
-    entry["executions"] += int(executed[1] or executed[2]) if executed else 0
-    entry["cpu_seconds"] = round(entry["cpu_seconds"] + seconds, 1)
+    put(EXECUTIONS, known(EXECUTIONS) + (int(executed[1] or executed[2]) if executed else 0), "count")
+    put(SECONDS, round(known(SECONDS) + seconds, 1), "s")
     if edges := re.findall(r"\bcov: (\d+)", messages):
-        entry["edges"] = max(entry.get("edges", 0), int(edges[-1]))
-    entry["commit"] = commit()[:12]
-    tally.parent.mkdir(parents=True, exist_ok=True)
-    tally.write_text(json.dumps(dict(sorted(counts.items())), indent=1) + "\n")
+        put(EDGES, max(known(EDGES), int(edges[-1])), "count")
+    ordered = [figures[key] for key in sorted(figures)]
+    save(tally.stem, dataclasses.replace(run_now(ordered), command=COMMAND), tally.resolve().parent)
