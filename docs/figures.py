@@ -126,7 +126,7 @@ TABLES = {
     "device-gpu": Table("device-gpu", ALONE),
     "transducers": Table("transducers"),
     "fuzzing": Table(
-        "fuzzing", columns={name: name for name in ("executions", "processor time", "edges covered")}
+        "fuzzing", ALONE, columns={name: name for name in ("executions", "processor time", "edges covered")}
     ),
 }
 

@@ -177,11 +177,22 @@ def fuzz_matcher(data: bytes) -> None:
         follow(known[data[0] % len(known) if data else 0].matcher(), data[1:], len(LETTERS))
 
 
+VOCABULARY_KINDS = (
+    ("hf", ".json"),
+    ("tiktoken", ".tiktoken"),
+    ("spm", ".model"),
+    ("tokens", ".json"),
+    ("symbols", ".syms"),
+    ("pack", ".pack"),
+)
+
+
 def fuzz_vocabulary(data: bytes) -> None:
-    """The first byte chooses the kind of file, the others are the file."""
-    endings = [".json", ".tiktoken", ".model", ".tokens.json"]
-    with promised(), as_file(data[1:], endings[data[0] % len(endings) if data else 0]) as path:
-        vocabulary = load_vocabulary(str(path))
+    """The first byte chooses the kind of file and whether the end token is given, the others are the file."""
+    first = data[0] if data else 0
+    kind, ending = VOCABULARY_KINDS[first % len(VOCABULARY_KINDS)]
+    with promised(), as_file(data[1:], ending) as path:
+        vocabulary = load_vocabulary(f"{kind}:{path}", eos_token_id=1 if first >= 128 else None)
         compile(regex("[a-z]*"), vocabulary, budget=BUDGET).matcher()
 
 
@@ -206,11 +217,23 @@ def seeds(name: str) -> list[bytes]:
         "artifact_file": [GOOD],
         "matcher": [bytes([k, 200, 100, 90, 3, 40, 250, 51, 99]) for k in range(4)],
         "vocabulary": [
-            b'\0{"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":[]},"added_tokens":[]}',
-            b"\1YQ== 0\nYg== 1\n",
+            b'\x84{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"added_tokens":[]}',
+            b"\x85YQ== 0\nYg== 1\n",
+            b"\x86\n\x08\n\x01a\x15\0\0\0\0\n\x08\n\x01b\x15\0\0\0\0",
+            b'\3{"tokens": ["YQ==", ""], "eos_token_id": 1}',
+            b"\4<eps>\t0\na\t1\n",
+            b"\5" + packed(Vocabulary([b"a", b"ab", b""], 2)),
         ],
     }
     return made.get(name, [b"\0"]) + [data for data in from_corpora(name) if len(data) < 4000]
+
+
+def packed(vocabulary: Vocabulary) -> bytes:
+    """The file of a vocabulary pack."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.pack"
+        vocabulary.to_pack(path)
+        return path.read_bytes()
 
 
 def from_corpora(name: str) -> list[bytes]:
