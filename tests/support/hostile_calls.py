@@ -194,6 +194,7 @@ class World:
             ("Store", "url"): str(FOLDER / "store"),
             ("NGramModel.from_arpa", "text"): ARPA,
             ("WeightedGrammar", "rules"): {"start": {"a{start}b": 0.25, "c": 0.5}},
+            ("Vocabulary.with_tries", "tables"): (),
             ("WeightedLanguage.from_fst", "fst"): self.language.to_native_fst(),
         }
         if (owner, name) in special:
@@ -226,6 +227,7 @@ class World:
             "eos_token_id": 1,
             "exact": False,
             "expr": self.language.expr,
+            "fingerprint": self.vocabulary.fingerprint,
             "first": 1,
             "formula": "F a",
             "forms": ["dog", "cat"],

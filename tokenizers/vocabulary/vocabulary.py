@@ -384,12 +384,14 @@ class Vocabulary:
 
     @property
     def tries(self) -> tuple[npt.NDArray[np.uint8], ...]:
-        """Tries of the native core (``trie_tables``) that were read with the vocabulary: of ``tokens``, and of the
-        initial forms. The core uses them where they stand, once it has compared them with the tokens."""
+        """Tries that a pack held, as tables of the native core: of ``tokens``, and of the initial forms. The core
+        compares them with the tokens, then uses them in place."""
         return self._tries
 
+    @checked
     def with_tries(self, tables: Sequence[npt.NDArray[np.uint8]]) -> Vocabulary:
-        """This vocabulary, with ``tries``; before its native core is made."""
+        """Set ``tries`` and return this vocabulary. Call it before ``native`` is first used. Tables that are not the
+        tries of these tokens are ignored."""
         self._tries = tuple(tables)
         return self
 

@@ -221,7 +221,7 @@ def test_rows_that_cannot_be() -> None:
     automaton = tokenfst.compile(tokenfst.regex("(aa)*"), Vocabulary([b"a", b"b", b""], eos_token_id=2))
     with pytest.raises(TokenBudgetError, match="exactly 3 tokens: 2 and 4 work"):
         start(automaton, 3)
-    with pytest.raises(DecodingError, match="count_end goes with"):
+    with pytest.raises(DecodingError, match="count_end requires length"):
         start_rows(automaton, prompts=1, max_new_tokens=3, width=3, device=CPU, count_end=True)
     with pytest.raises(DecodingError, match="length='longest'"):
         start_rows(automaton, prompts=1, max_new_tokens=3, width=3, device=CPU, length="longest")
