@@ -58,9 +58,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 _KEYS_WITHOUT_TRIES = {key: kind for key, kind in _KEYS.items() if key != "tries"}
 
 
-def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
+def write_pack(vocabulary: Vocabulary, path: str | PathLike[str], *, tries: bool = True) -> None:
     """Write a file that ``read_pack`` reads back as an equal vocabulary, atomically."""
-    data = pack(vocabulary)
+    data = pack(vocabulary, tries=tries)
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -72,12 +72,12 @@ def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def pack(vocabulary: Vocabulary) -> bytes:
-    """The bytes of a ``pack:`` file."""
+def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:
+    """The bytes of a ``pack:`` file. Without ``tries`` it is smaller, and whoever reads it builds them."""
     kinds = (False, True)[: 1 + (vocabulary.initial_tokens is not None)]
-    tries: list[bytes] = []
-    if sys.byteorder == "little":  # as the core has them in memory
-        tries = [vocabulary.native.trie_tables(initial) for initial in kinds]
+    tables: list[bytes] = []
+    if tries and sys.byteorder == "little":  # as the core has them in memory
+        tables = [vocabulary.native.trie_tables(initial) for initial in kinds]
     header = {
         "eos_token_ids": list(vocabulary.eos_token_ids),
         "fingerprint": vocabulary.fingerprint,
@@ -88,7 +88,7 @@ def pack(vocabulary: Vocabulary) -> bytes:
         "split_pattern": vocabulary.split_pattern,
         "start_absorbs": vocabulary.start_absorbs,
         "symbols": None if vocabulary.symbols is None else list(vocabulary.symbols),
-        "tries": [len(each) for each in tries],
+        "tries": [len(each) for each in tables],
     }
     text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
     parts = [len(text).to_bytes(8, "little"), text]
@@ -96,7 +96,7 @@ def pack(vocabulary: Vocabulary) -> bytes:
         data, offsets = vocabulary.packed(initial=initial)
         parts += [np.diff(offsets).astype("<u4").tobytes(), data]
     parts.append(bytes(-(_REST + sum(map(len, parts))) % _ALIGNED))
-    for each in tries:
+    for each in tables:
         parts += [each, bytes(-len(each) % _ALIGNED)]
     rest = b"".join(parts)
     return _MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest

@@ -416,9 +416,12 @@ class Vocabulary:
         DOORS["write_token_file"](self, path)
 
     @checked
-    def to_pack(self, path: str | PathLike[str]) -> None:
-        """Write a ``pack:`` file, which loads fastest; see ``tokenfst.tokenizers.adapters.pack``."""
-        DOORS["write_pack"](self, path)
+    def to_pack(self, path: str | PathLike[str], *, tries: bool = True) -> None:
+        """Write a ``pack:`` file, which loads fastest; see ``tokenfst.tokenizers.adapters.pack``.
+
+        Without ``tries`` the file is smaller, and the reader builds the core's tries when it first needs them.
+        """
+        DOORS["write_pack"](self, path, tries=tries)
 
     # --- adapters -----------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def _build() -> int:
     shutil.copy(packed, fresh / "tokenfst.zip")
     _compress(pyodide / "pyodide.asm.wasm", fresh)
     vocabulary = load_vocabulary(VOCABULARY)
-    vocabulary.to_pack(WORK / "vocabulary.pack")
+    vocabulary.to_pack(WORK / "vocabulary.pack", tries=False)
     _compress(WORK / "vocabulary.pack", fresh)
     (fresh / "NOTICES.txt").write_text(NOTICES)
     size = sum(path.stat().st_size for path in fresh.iterdir())

@@ -154,6 +154,18 @@ def test_tries_are_those_that_the_core_makes(seed: int, tmp_path: Path) -> None:
             assert library.compile(pattern, found).expand().serialize() == ours
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_packs_without_tries(seed: int, tmp_path: Path) -> None:
+    vocabulary = small_vocabulary(random.Random(seed))
+    vocabulary.to_pack(tmp_path / "small", tries=False)
+    vocabulary.to_pack(tmp_path / "whole")
+    assert (tmp_path / "small").stat().st_size < (tmp_path / "whole").stat().st_size
+    found = load_vocabulary(f"pack:{tmp_path / 'small'}")
+    assert found == vocabulary
+    assert found.tries == ()
+    assert found.native.trie_tables() == vocabulary.native.trie_tables()
+
+
 def test_mapped_tries_take_no_memory(tmp_path: Path) -> None:
     vocabulary = Vocabulary([*(bytes([a, b]) for a in range(256) for b in range(64)), b""], 256 * 64)
     found = packed(vocabulary, tmp_path / "it")
