@@ -277,6 +277,8 @@ FACTS = (
     ),
 )
 LIBRARIES = (OURS, "xgrammar", "llguidance", "outlines-core", "glrmask")
+SHOWN = 4
+"""At least so many libraries stand in the rows of README that come from the leaderboard."""
 BOARD = (
     ("right about every document", "passed", "", "count", "most"),
     ("accepts an invalid document", "accepts_invalid", "", "count", "least"),
@@ -287,9 +289,9 @@ BOARD = (
 
 
 def readme() -> str:
-    """README's table: the leaderboard's sample with all libraries, then what each benchmark says."""
+    """README's table: the leaderboard's largest sample with ``SHOWN`` libraries, then what each benchmark says."""
     board = json.loads((DATA / "leaderboard.json").read_text())
-    found = board["suites"]["maskbench"]["tables"][0]
+    found = next(each for each in board["suites"]["maskbench"]["tables"] if len(each["engines"]) >= SHOWN)
     link = "[`make leaderboard`](docs/leaderboard.md)"
     rows = []
     for label, keys, part, unit, best in BOARD:

@@ -1,6 +1,7 @@
 """What was run for the leaderboard: as JSON (docs/data/leaderboard.json), as a page and as pictures.
 
-Libraries that ran fewer cases than others are compared on the cases that all of them ran, in a table of their own.
+Slow libraries run fewer cases than others. So a suite has a table for those that ran the most cases, then one with
+those that ran fewer beside them, and so on; each table is about the cases that all of its libraries ran.
 """
 
 from __future__ import annotations
@@ -28,9 +29,15 @@ HEAD = """# Leaderboard
 <!-- written by benchmarks/leaderboard/run.py: do not edit -->
 
 Written by `python -m benchmarks.leaderboard.run` from [docs/data/leaderboard.json](data/leaderboard.json) on {date}:
-{machine}, Python {python}, Tekken's vocabulary of 131,072 tokens. Each section says how many of the cases were run:
-where that is not all of them, **it was not a full run**. The command goes on where it stopped, and all of MaskBench
-takes hours.
+{machine}, Python {python}, Tekken's vocabulary of 131,072 tokens.
+
+## How many cases were run
+
+{counts}
+
+A number in bold is all of the suite's cases. Everywhere else **it was not a full run** but a sample: the first cases
+of an order that was drawn at random once. The command goes on where it stopped. For some libraries, all of MaskBench
+takes longer than a night on one core: they may use up to {limit} s of processor time for each case.
 
 How to read it. *Right*: compiled, and right about every text of the case. *Refused*: the library said that it cannot.
 *Accepts invalid*, *rejects valid*: wrong both ways; *by order*: valid objects that are accepted only with their
@@ -39,7 +46,8 @@ members in another order (what a library may mean to do). *Stopped*: over {limit
 are wall-clock, so that their high percentiles are those of a loaded machine, for all libraries alike. Memory is what a
 case added at its peak. Each library is called with its defaults, but for white space, which is free. So what it means
 to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite means as an annotation,
-and writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1); others fix the order of members."""
+writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others do, fixes the order of
+members (`property_order="any"` is its other setting)."""
 DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
 is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
 {undecided:,} times neither was shown. A valid object with its members in another order counts as denied."""
@@ -67,9 +75,16 @@ def write(found: dict[str, list[Case]], about: dict[str, str], sizes: dict[str, 
     results = {"about": about, "suites": {}}
     for suite, cases in found.items():
         tables = [table(cases, engines) for engines in levels(cases)]
-        results["suites"][suite] = {"of": sizes[suite], "tables": tables, "masks": masks(cases)}
+        results["suites"][suite] = {
+            "of": sizes[suite],
+            "ran": Counter(who for case in cases for who in case["records"]),
+            "tables": tables,
+            "masks": masks(cases),
+        }
     DATA.parent.mkdir(parents=True, exist_ok=True)
     DATA.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    for old in IMAGES.glob("leaderboard-*.svg"):
+        old.unlink()
     for suite, result in results["suites"].items():
         for number, each in enumerate(result["tables"]):
             (IMAGES / f"leaderboard-{suite}-{number}.svg").write_text(picture(each))
@@ -77,13 +92,12 @@ def write(found: dict[str, list[Case]], about: dict[str, str], sizes: dict[str, 
 
 
 def levels(cases: list[Case]) -> list[list[str]]:
-    """The libraries that ran the most cases; and, where others ran some, all of them."""
+    """The libraries that ran the most cases; then with those that ran the next most, and so on to all of them."""
     counts = Counter(who for case in cases for who in case["records"])
-    if not counts:
-        return []
-    most = max(counts.values())
-    first = [who for who in counts if counts[who] == most]
-    return [first] if len(first) == len(counts) else [first, list(counts)]
+    return [
+        [who for who in counts if counts[who] >= least]
+        for least in sorted(set(counts.values()), reverse=True)
+    ]
 
 
 def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
@@ -177,7 +191,7 @@ def picture(found: dict[str, Any]) -> str:
 
 def page(results: dict[str, Any]) -> str:
     """The page in Markdown."""
-    parts = [HEAD.format(**results["about"])]
+    parts = [HEAD.format(counts=_counts(results["suites"]), **results["about"])]
     for suite, result in results["suites"].items():
         if not result["tables"]:
             continue
@@ -185,13 +199,28 @@ def page(results: dict[str, Any]) -> str:
         for number, found in enumerate(result["tables"]):
             engines = found["engines"]
             parts.append(
-                f"{found['cases']:,} of {result['of']:,} cases, those that {_listed(list(engines))} ran."
+                f"**{found['cases']:,} of {result['of']:,} cases**: those that {_listed(list(engines))} ran."
             )
             parts.append(_table(engines))
             alt = f"{TITLES[suite]}: cases that each library is right about, first masks and steps, as in the table"
             parts.append(f"![{alt}](images/leaderboard-{suite}-{number}.svg)")
         parts += _masks(result["masks"])
     return "\n\n".join(parts) + "\n"
+
+
+def _counts(suites: dict[str, Any]) -> str:
+    """How many cases of each suite each library ran."""
+    engines = sorted(
+        {who for result in suites.values() for who in result["ran"]}, key=lambda who: (who != OURS, who)
+    )
+    rows = [f"| suite | cases | {' | '.join(engines)} |", "|---" * (2 + len(engines)) + "|"]
+    for suite, result in suites.items():
+        cells = [
+            "" if not ran else f"**{ran:,}**" if ran == result["of"] else f"{ran:,}"
+            for ran in (result["ran"].get(who, 0) for who in engines)
+        ]
+        rows.append(f"| {TITLES[suite]} | {result['of']:,} | {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def _table(engines: dict[str, Any]) -> str:

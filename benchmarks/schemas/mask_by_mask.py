@@ -91,12 +91,13 @@ def complete(
         row = np.ascontiguousarray(walk.bitmask[0, :words])
         if (int(row[end >> 5]) >> (end & 31)) & 1:
             return found
-        near = [token for token in closing if (int(row[token >> 5]) >> (token & 31)) & 1]
+        near: Any = [token for token in closing if (int(row[token >> 5]) >> (token & 31)) & 1]
         if not near or generator.random() > _LIKELY:
-            near = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
-        if not near:
+            bits = np.unpackbits(row.view(np.uint8), bitorder="little").view(bool)
+            near = np.flatnonzero(bits)  # of Booleans, and no list: masks may be long
+        if not len(near):
             return None
-        token = generator.choice(near)
+        token = int(generator.choice(near))
         if not walk.accept(token) or walk.error():
             return None
         found.append(token)

@@ -318,7 +318,8 @@ def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> 
 def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | None:  # noqa: C901  # three functions that call each other
     """The document with the members of its objects in an order that is accepted, if one is found.
 
-    A search with backtracking: members are tried one after the other behind what was accepted so far. It gives up
+    The order in which it is given comes first, as a whole: a long document has more members than the search may try.
+    Then a search with backtracking: members are tried one after the other behind what was accepted so far. It gives up
     after ``ORDER_PROBES`` attempts or ``ORDER_SECONDS``.
     """
     left, until = ORDER_PROBES, monotonic() + ORDER_SECONDS
@@ -357,6 +358,8 @@ def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | No
             yield from items(text, rest[1:], ", ")
 
     with suppress(ValueError):
+        if viable(whole := json.dumps(value, ensure_ascii=False), end):
+            return whole
         return next((text for text in spelled(value, "") if viable(text, end)), None)
     return None
 

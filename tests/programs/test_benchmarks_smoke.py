@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tokenfst
@@ -21,12 +20,6 @@ from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture(scope="module")
-def modules() -> Any:
-    """The named modules of benchmarks/."""
-    return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
 def test_object_regex_has_the_size_that_the_issue_asks_for(modules: Any) -> None:
@@ -233,134 +226,6 @@ def test_a_library_that_takes_too_long_is_started_again(modules: Any) -> None:
         assert runner.run(ROW).trouble == "timeout"
         runner.limit = 60.0
         assert runner.run(ROW).other_order == [2]
-
-
-class Asked:
-    """A library's process, in this one; ``denied``: a token that its masks leave out, ``added``: one that they add."""
-
-    def __init__(self, modules: Any, who: str, constraint: Any, denied: int = -1, added: int = -1) -> None:
-        self.who, self._answers = who, modules("schemas.mask_by_mask").ANSWERS
-        library = modules("measuring.libraries").Tokenfst(BYTES)
-        walk = library.walk(tokenfst.compile(constraint, BYTES))
-        self._walk = walk if denied < 0 and added < 0 else self._changed(modules, walk, denied, added)
-
-    def _changed(self, modules: Any, walk: Any, denied: int, added: int) -> Any:
-        def fill() -> None:
-            walk.fill()
-            words = walk.bitmask.view("uint32")[0]
-            if denied >= 0:
-                words[denied >> 5] &= ~np.uint32(1 << (denied & 31))
-            if added >= 0:
-                words[added >> 5] |= np.uint32(1 << (added & 31))
-
-        def accept(token: int) -> bool:
-            return token == added or walk.accept(token)
-
-        return modules("measuring.libraries").Walk(fill, accept, walk.bitmask, walk.restart)
-
-    def ask(self, question: str, *arguments: Any) -> Any:
-        return self._answers[question](self._walk, *arguments)
-
-
-BYTES = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
-
-
-def test_masks_that_differ_are_decided_by_texts(modules: Any) -> None:
-    masks = modules("schemas.mask_by_mask")
-    world = masks.world_of(BYTES.tokens, 256)
-    judge = masks.schema_judge({"type": "integer"})
-    constraint = tokenfst.json_schema({"type": "integer"})
-    ours, same = Asked(modules, "a", constraint), Asked(modules, "b", constraint)
-    narrow, wide = (
-        Asked(modules, "c", constraint, denied=ord("7")),
-        Asked(modules, "d", constraint, added=ord("x")),
-    )
-    document = [*b"12", 256]
-    assert masks.compared([ours, same], [document], world, judge) == ({"a|b": [3, 0, 0]}, [])
-    pairs, (case,) = masks.compared([ours, narrow], [document], world, judge)
-    assert pairs == {"a|c": [3, 3, 3]}
-    assert (case.kind, case.wrong, case.right, case.token) == ("narrow", ("c",), ("a",), "7") and judge(
-        case.text
-    )
-    _, (case,) = masks.compared([ours, wide], [document], world, judge)
-    assert (case.kind, case.wrong, case.token) == ("wide", ("d",), "x") and judge(case.text) is False
-    spaced = Asked(modules, "e", tokenfst.json_schema({"type": "integer"}, surrounding="flexible"))
-    pairs, cases = masks.compared([ours, spaced], [document], world, judge)
-    assert pairs == {"a|e": [3, 3, 0]} and not cases
-
-
-def test_the_judge_of_texts(modules: Any) -> None:
-    judge = modules("schemas.mask_by_mask").schema_judge(
-        {"type": "object", "properties": {"a": {"format": "date"}}}
-    )
-    assert judge('{"b": [1e5]}') and judge('{"a": "2024-02-29"}')
-    assert judge("[]") is False and judge("{") is False and judge('{"b": NaN}') is False
-    assert judge('{"b": 1, "b": 2}') is None and judge('{"a": "x"}') is None
-
-
-def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
-    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    board, page = modules("leaderboard.run"), modules("leaderboard.page")
-    monkeypatch.setattr(page, "DATA", tmp_path / "data" / "leaderboard.json")
-    monkeypatch.setattr(page, "PAGE", tmp_path / "leaderboard.md")
-    monkeypatch.setattr(page, "IMAGES", tmp_path)
-
-    class InProcess:
-        """A runner in this process."""
-
-        runs = 0
-
-        def __init__(self, who: str, source: str, limit: float) -> None:
-            self.who = who
-            self.asked = Asked(modules, who, tokenfst.regex("a|b"))
-            self.ask = self.asked.ask
-
-        def run(self, row: Any) -> Any:
-            InProcess.runs += 1
-            lost = {"refused": "no"} if self.who == "xgrammar" else {}
-            return modules("schemas.runner").Record(
-                row["id"], self.who, 0.1, [1e-6], first_mask_cpu=0.1, memory=5, **lost
-            )
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *error: object) -> None: ...
-
-    monkeypatch.setattr(board, "Runner", InProcess)
-    monkeypatch.setattr(board, "encoder", lambda source: lambda text: list(text.encode()))
-    monkeypatch.setattr(board, "version", lambda name: "1.0")
-    monkeypatch.setattr(tokenfst, "load_vocabulary", lambda source: BYTES)
-    rows = [{"id": f"case {k}", "regex": "a|b", "tests": [{"valid": True, "text": "a"}]} for k in range(3)]
-    monkeypatch.setitem(board.SUITES, "patterns", lambda count: rows[:count])
-    engines = ["tokenfst", "llguidance", "xgrammar"]
-    board.run("patterns", 2, engines, folder=tmp_path)
-    assert InProcess.runs == 6
-    board.run("patterns", 3, engines, folder=tmp_path)
-    assert InProcess.runs == 9
-    board.run("patterns", 1, [*engines, "outlines-core"], folder=tmp_path)
-    found = {"patterns": board.records_of("patterns", tmp_path)}
-    assert len(found["patterns"]) == 3
-    page.write(found, {"date": "today", "machine": "one", "python": "3", "limit": "10"}, {"patterns": 3})
-    written = json.loads((tmp_path / "data" / "leaderboard.json").read_text())["suites"]["patterns"]
-    first, second = written["tables"]
-    assert (first["cases"], second["cases"]) == (3, 1) and "outlines-core" in second["engines"]
-    assert first["engines"]["tokenfst"]["passed"] == 3 and first["engines"]["xgrammar"]["refused"] == 3
-    assert written["masks"]["pairs"]["llguidance|tokenfst"] == [6, 0, 0]
-    text = (tmp_path / "leaderboard.md").read_text()
-    assert "3 of 3 cases" in text and "tokenfst 1.0 | **3**" in text
-    assert "<svg" in (tmp_path / "leaderboard-patterns-0.svg").read_text()
-
-
-def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None:
-    board = modules("leaderboard.run")
-    for row in board.patterns(4):
-        judge = board.judge_of(row)
-        assert all(judge(test["text"]) == test["valid"] for test in row["tests"])
-        assert {test["valid"] for test in row["tests"]} == {True, False}
-    judge = board.judge_of({"lark": 'start: ws "a" ws\nws: /[ \\t\\n\\r]*/\n'})
-    assert judge("a") and judge(" a ") and not judge("b") and not judge("")
 
 
 def test_the_sample_is_the_same_every_time(modules: Any, tmp_path: Path) -> None:

@@ -1,0 +1,186 @@
+"""The leaderboard: masks that differ are decided by texts, a run goes on where it stopped, its page says what ran."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenfst
+
+
+class Asked:
+    """A library's process, in this one; ``denied``: a token that its masks leave out, ``added``: one that they add."""
+
+    def __init__(self, modules: Any, who: str, constraint: Any, denied: int = -1, added: int = -1) -> None:
+        self.who, self._answers = who, modules("schemas.mask_by_mask").ANSWERS
+        library = modules("measuring.libraries").Tokenfst(BYTES)
+        walk = library.walk(tokenfst.compile(constraint, BYTES))
+        self._walk = walk if denied < 0 and added < 0 else self._changed(modules, walk, denied, added)
+
+    def _changed(self, modules: Any, walk: Any, denied: int, added: int) -> Any:
+        def fill() -> None:
+            walk.fill()
+            words = walk.bitmask.view("uint32")[0]
+            if denied >= 0:
+                words[denied >> 5] &= ~np.uint32(1 << (denied & 31))
+            if added >= 0:
+                words[added >> 5] |= np.uint32(1 << (added & 31))
+
+        def accept(token: int) -> bool:
+            return token == added or walk.accept(token)
+
+        return modules("measuring.libraries").Walk(fill, accept, walk.bitmask, walk.restart)
+
+    def ask(self, question: str, *arguments: Any) -> Any:
+        return self._answers[question](self._walk, *arguments)
+
+
+BYTES = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
+
+
+def test_masks_that_differ_are_decided_by_texts(modules: Any) -> None:
+    masks = modules("schemas.mask_by_mask")
+    world = masks.world_of(BYTES.tokens, 256)
+    judge = masks.schema_judge({"type": "integer"})
+    constraint = tokenfst.json_schema({"type": "integer"})
+    ours, same = Asked(modules, "a", constraint), Asked(modules, "b", constraint)
+    narrow, wide = (
+        Asked(modules, "c", constraint, denied=ord("7")),
+        Asked(modules, "d", constraint, added=ord("x")),
+    )
+    document = [*b"12", 256]
+    assert masks.compared([ours, same], [document], world, judge) == ({"a|b": [3, 0, 0]}, [])
+    pairs, (case,) = masks.compared([ours, narrow], [document], world, judge)
+    assert pairs == {"a|c": [3, 3, 3]}
+    assert (case.kind, case.wrong, case.right, case.token) == ("narrow", ("c",), ("a",), "7") and judge(
+        case.text
+    )
+    _, (case,) = masks.compared([ours, wide], [document], world, judge)
+    assert (case.kind, case.wrong, case.token) == ("wide", ("d",), "x") and judge(case.text) is False
+    spaced = Asked(modules, "e", tokenfst.json_schema({"type": "integer"}, surrounding="flexible"))
+    pairs, cases = masks.compared([ours, spaced], [document], world, judge)
+    assert pairs == {"a|e": [3, 3, 0]} and not cases
+
+
+def test_the_judge_of_texts(modules: Any) -> None:
+    judge = modules("schemas.mask_by_mask").schema_judge(
+        {"type": "object", "properties": {"a": {"format": "date"}}}
+    )
+    assert judge('{"b": [1e5]}') and judge('{"a": "2024-02-29"}')
+    assert judge("[]") is False and judge("{") is False and judge('{"b": NaN}') is False
+    assert judge('{"b": 1, "b": 2}') is None and judge('{"a": "x"}') is None
+
+
+def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, page = modules("leaderboard.run"), modules("leaderboard.page")
+    monkeypatch.setattr(page, "DATA", tmp_path / "data" / "leaderboard.json")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "leaderboard.md")
+    monkeypatch.setattr(page, "IMAGES", tmp_path)
+
+    class InProcess:
+        """A runner in this process."""
+
+        runs = 0
+
+        def __init__(self, who: str, source: str, limit: float) -> None:
+            self.who = who
+            self.asked = Asked(modules, who, tokenfst.regex("a|b"))
+            self.ask = self.asked.ask
+
+        def run(self, row: Any) -> Any:
+            InProcess.runs += 1
+            lost = {"refused": "no"} if self.who == "xgrammar" else {}
+            return modules("schemas.runner").Record(
+                row["id"], self.who, 0.1, [1e-6], first_mask_cpu=0.1, memory=5, **lost
+            )
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *error: object) -> None: ...
+
+    monkeypatch.setattr(board, "Runner", InProcess)
+    monkeypatch.setattr(board, "encoder", lambda source: lambda text: list(text.encode()))
+    monkeypatch.setattr(board, "version", lambda name: "1.0")
+    monkeypatch.setattr(tokenfst, "load_vocabulary", lambda source: BYTES)
+    rows = [{"id": f"case {k}", "regex": "a|b", "tests": [{"valid": True, "text": "a"}]} for k in range(3)]
+    monkeypatch.setitem(board.SUITES, "patterns", lambda count: rows[:count])
+    engines = ["tokenfst", "llguidance", "xgrammar"]
+    board.run("patterns", 2, engines, folder=tmp_path)
+    assert InProcess.runs == 6
+    board.run("patterns", 3, engines[:2], folder=tmp_path)
+    assert InProcess.runs == 8
+    board.run("patterns", 1, [*engines, "outlines-core"], folder=tmp_path)
+    (tmp_path / "leaderboard-patterns-7.svg").write_text("of an earlier page")
+    found = {"patterns": board.records_of("patterns", tmp_path)}
+    assert len(found["patterns"]) == 3
+    page.write(found, {"date": "today", "machine": "one", "python": "3", "limit": "10"}, {"patterns": 3})
+    written = json.loads((tmp_path / "data" / "leaderboard.json").read_text())["suites"]["patterns"]
+    first, second, third = written["tables"]
+    assert written["ran"] == {"tokenfst": 3, "llguidance": 3, "xgrammar": 2, "outlines-core": 1}
+    assert [each["cases"] for each in (first, second, third)] == [3, 2, 1]
+    assert [len(each["engines"]) for each in (first, second, third)] == [2, 3, 4]
+    assert first["engines"]["tokenfst"]["passed"] == 3 and second["engines"]["xgrammar"]["refused"] == 2
+    assert written["masks"]["pairs"]["llguidance|tokenfst"] == [6, 0, 0]
+    text = (tmp_path / "leaderboard.md").read_text()
+    assert "**3 of 3 cases**" in text and "tokenfst 1.0 | **3**" in text
+    assert "| Regular expressions | 3 | **3** | **3** | 1 | 2 |" in text
+    assert "<svg" in (tmp_path / "leaderboard-patterns-2.svg").read_text()
+    assert not (tmp_path / "leaderboard-patterns-7.svg").exists(), "a picture of an earlier page is left"
+
+
+def test_fast_libraries_come_first(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = modules("leaderboard.run")
+    passes = []
+    monkeypatch.setattr(board, "run", lambda suite, count, engines: passes.append((suite, count, engines)))
+    monkeypatch.setattr(board, "pin_to_one_cpu", lambda: None)
+    monkeypatch.setattr(board, "version", lambda name: None if name == "glrmask" else "1.0")
+    monkeypatch.setattr(board.page, "write", lambda *given: None)
+    assert board.main(["--suite", "grammars", "--suite", "patterns", "--number", "2"]) == 0
+    fast = ["tokenfst", "llguidance"]
+    every = [*fast, "xgrammar", "outlines-core", "lm-format-enforcer"]
+    assert passes == [
+        (suite, 2, engines) for engines in (fast, every[:3], every) for suite in ("grammars", "patterns")
+    ]
+    assert set(board.LIBRARIES) == {who for each in board.PASSES for who in each}
+
+
+def test_a_long_document_is_tried_whole_before_the_search(
+    modules: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of so many members that the search for an order has to give up among them."""
+    runner = modules("schemas.runner")
+    monkeypatch.setattr(runner, "ORDER_PROBES", 20)
+    names = [f"n{k}" for k in range(30)]
+    row = {
+        "id": "long",
+        "schema": {"properties": {name: {"type": "integer"} for name in names}, "required": names},
+        "tests": [{"valid": True, "data": dict.fromkeys(reversed(names), 1)}],
+    }
+    ours = modules("measuring.libraries").Tokenfst(BYTES)
+    record, walk = runner.measured(ours, row, lambda text: list(text.encode()), 256, 0.0)
+    assert record.rejects_valid == [0]
+    runner.explain(record, walk, row, lambda text: list(text.encode()), 256)
+    assert (record.other_order, record.rejects_valid) == ([0], [])
+
+
+def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None:
+    board = modules("leaderboard.run")
+    rows = list(board.patterns(None))
+    for row in rows:
+        judge, ours = board.judge_of(row), tokenfst.regex(row["regex"])
+        assert all(
+            judge(test["text"]) == test["valid"] == ours.accepts(test["text"]) for test in row["tests"]
+        )
+        assert {test["valid"] for test in row["tests"]} == {True, False}
+    assert sum(row["regex"].startswith(("(?i)", "(?s)", "(?m)", "(?a)")) for row in rows) >= 7, (
+        "flags are lost"
+    )
+    judge = board.judge_of({"lark": 'start: ws "a" ws\nws: /[ \\t\\n\\r]*/\n'})
+    assert judge("a") and judge(" a ") and not judge("b") and not judge("")
