@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenfst.arguments import checked_but
 from tokenfst.automata.captures.reader import Part, Reader
-from tokenfst.automata.captures.trees import Reading, is_heated
+from tokenfst.automata.captures.trees import Reading, has_temperature
 from tokenfst.automata.captures.values import Captures
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
@@ -38,10 +38,12 @@ class Captured(ABC):
         return self._reading
 
     @property
-    def is_heated(self) -> bool:
+    def has_temperature(self) -> bool:
         """Whether a rule sets a sampling temperature (``matcher.temperature``)."""
         reading = self.reading
-        return reading is not None and (reading.heated or is_heated(reading.start, reading.rules))
+        return reading is not None and (
+            reading.has_temperature or has_temperature(reading.start, reading.rules)
+        )
 
     @property
     def capture_names(self) -> tuple[str, ...]:

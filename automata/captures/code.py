@@ -17,13 +17,13 @@ from tokenfst.automata.captures.trees import (
     Choice,
     Group,
     HasProgram,
-    Heat,
     Leaf,
     Reading,
     Repeat,
     Sequence,
+    Temperature,
     Tree,
-    is_heated,
+    has_temperature,
 )
 from tokenfst.automata.expressions.expression import Expr, TokenName
 from tokenfst.automata.expressions.metering import Deadline
@@ -56,7 +56,7 @@ class Split(NamedTuple):
 class Mark(NamedTuple):
     """The start or end of a group, or of a leaf that is parsed again (by its number)."""
 
-    name: str | int | Heat
+    name: str | int | Temperature
     begins: bool
     then: int
 
@@ -106,7 +106,7 @@ class Code:
 
     def __init__(self, reading: Reading, budget: Budget) -> None:
         self.budget, self.reading = budget, reading
-        self.is_heated = is_heated(reading.start, reading.rules)
+        self.has_temperature = has_temperature(reading.start, reading.rules)
         self.instructions: list[Instruction] = [Accept(), Leave()]
         self.leaves: list[_native.ByteAutomaton] = []
         self.inner: list[list[Code]] = []
@@ -170,17 +170,17 @@ class Code:
         if number is None:
             words: Expr | HasProgram = leaf.words
             program = linearize(words) if isinstance(words, Expr) else words.program()
-            if program.speaks_of_tokens and not program.only_counts_tokens:
+            if program.is_token_level and not program.only_counts_tokens:
                 raise ConstraintError(
                     "captures beside tokens are told where special tokens stand by themselves, and not inside of "
                     "intersections, repetitions without a name that hold them, or beside one_token()"
                 )
             bounds = self.budget.states, self.budget.bytes, self.budget.seconds
             self.leaves.append(
-                _native.ByteAutomaton(program.native([] if program.speaks_of_tokens else None), *bounds)
+                _native.ByteAutomaton(program.native([] if program.is_token_level else None), *bounds)
             )
             number = self._numbers[id(words)] = len(self.leaves) - 1
-            if program.speaks_of_tokens:
+            if program.is_token_level:
                 self.counting.add(number)
         return number
 

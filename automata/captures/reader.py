@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import tokenfst._native as _native
 from tokenfst.automata.captures.code import Code
 from tokenfst.automata.captures.run import Marks, Run, listed
-from tokenfst.automata.captures.trees import Heat, Reading
+from tokenfst.automata.captures.trees import Reading, Temperature
 from tokenfst.automata.captures.values import Capture, Captures
 from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.budget import Budget
@@ -84,7 +84,7 @@ def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Ca
     ends: list[int | None] = []
     open_: dict[str | int, list[int]] = {}
     for name, begins, place in listed(marks) or ():
-        if isinstance(name, Heat):
+        if isinstance(name, Temperature):
             continue
         if begins:
             open_.setdefault(name, []).append(len(begun))

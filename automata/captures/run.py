@@ -29,12 +29,12 @@ from tokenfst.automata.captures.code import (
     ReadToken,
     Split,
 )
-from tokenfst.automata.captures.trees import Heat
+from tokenfst.automata.captures.trees import Temperature
 from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded
 
-Marks = tuple[str | int | Heat, bool, int, "Marks"] | None
+Marks = tuple[str | int | Temperature, bool, int, "Marks"] | None
 """The marks of a thread, the last first: a name, whether it is a start, and the position; then the earlier marks."""
 
 _WHERE = "the ways to read a text with captures"
@@ -202,7 +202,7 @@ class Run:
         return number
 
 
-Listed = list[tuple[str | int | Heat, bool, int]]
+Listed = list[tuple[str | int | Temperature, bool, int]]
 """Marks in the order in which they were made."""
 
 

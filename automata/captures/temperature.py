@@ -11,18 +11,22 @@ from __future__ import annotations
 
 from tokenfst.automata.captures.code import Code
 from tokenfst.automata.captures.run import Marks, Run
-from tokenfst.automata.captures.trees import Heat
+from tokenfst.automata.captures.trees import Temperature
 
 
 def temperature_of(run: Run, data: bytes) -> float | None:
     """The temperature after ``run`` has read ``data``; ``None`` if no rule sets one."""
-    found = [heat for marks in run.going_on if (heat := _innermost(run.code, marks, data)) is not None]
+    found = [
+        temperature
+        for marks in run.going_on
+        if (temperature := _innermost(run.code, marks, data)) is not None
+    ]
     return max(found, default=None)
 
 
 def _innermost(code: Code, marks: Marks, data: bytes) -> float | None:
     """What the innermost open rule says of those that say one."""
-    closed: dict[int | Heat, int] = {}
+    closed: dict[int | Temperature, int] = {}
     while marks is not None:
         name, begins, place, marks = marks
         if isinstance(name, str):
@@ -31,7 +35,7 @@ def _innermost(code: Code, marks: Marks, data: bytes) -> float | None:
             closed[name] = closed.get(name, 0) + 1
         elif closed.get(name, 0) > 0:
             closed[name] -= 1
-        elif isinstance(name, Heat):
+        elif isinstance(name, Temperature):
             return name.temperature
         elif (inner := _within(code.inner[name], data[place:])) is not None:
             return inner
@@ -42,9 +46,9 @@ def _within(readings: list[Code], data: bytes) -> float | None:
     """What a part says that is read once more by each of these."""
     found: list[float] = []
     for code in readings:
-        if code.is_heated:
+        if code.has_temperature:
             run = Run(code)
             run.feed(data)
-            if (heat := temperature_of(run, data)) is not None:
-                found.append(heat)
+            if (temperature := temperature_of(run, data)) is not None:
+                found.append(temperature)
     return max(found, default=None)

@@ -64,7 +64,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class Temperature:
     """Takes the place of a name for a part that is not captured, but sets the sampling temperature of its tokens."""
 
     temperature: float
@@ -74,7 +74,7 @@ class Heat:
 class Group:
     """A named part. ``ignored``: text that is excluded from the capture if the part ends with it."""
 
-    name: str | Heat
+    name: str | Temperature
     part: Tree
     ignored: Leaf | None = None
 
@@ -95,14 +95,14 @@ class Reading:
     order.
 
     ``refusal``: why texts cannot be parsed; only the names are known then, and whether some part sets a temperature
-    (``heated``).
+    (``has_temperature``).
     """
 
     start: Tree
     names: tuple[str, ...]
     rules: Mapping[str, Tree] = field(default_factory=dict)
     refusal: str = ""
-    heated: bool = False
+    has_temperature: bool = False
 
 
 def of(words: Expr, reading: Reading | None) -> Tree:
@@ -117,8 +117,8 @@ def joined(start: Tree, readings: Iterable[Reading | None]) -> Reading | None:
         return None
     names = dict.fromkeys(name for reading in known for name in reading.names)
     refusal = next((reading.refusal for reading in known if reading.refusal), "")
-    heated = any(reading.heated for reading in known)
-    return Reading(start, tuple(names), refusal=refusal, heated=heated)
+    some = any(reading.has_temperature for reading in known)
+    return Reading(start, tuple(names), refusal=refusal, has_temperature=some)
 
 
 def within(words: Expr | HasProgram, readings: Iterable[Reading | None]) -> Reading | None:
@@ -153,21 +153,21 @@ def names_of(start: Tree, rules: Mapping[str, Tree]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def is_heated(start: Tree, rules: Mapping[str, Tree]) -> bool:
+def has_temperature(start: Tree, rules: Mapping[str, Tree]) -> bool:
     """Whether a part of the tree, or of the rules that it calls, sets a temperature."""
     entered: set[str] = set()
     stack = [start]
     while stack:
         match stack.pop():
             case Leaf(inner=inner):
-                if any(is_heated(reading.start, reading.rules) for reading in inner):
+                if any(has_temperature(reading.start, reading.rules) for reading in inner):
                     return True
             case Sequence(parts) | Choice(parts):
                 stack += parts
             case Repeat(part):
                 stack.append(part)
             case Group(name, part):
-                if isinstance(name, Heat):
+                if isinstance(name, Temperature):
                     return True
                 stack.append(part)
             case Call(rule):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tokenfst.automata.captures.reader import Reader
 from tokenfst.automata.captures.run import Marks, shared
-from tokenfst.automata.captures.trees import Heat
+from tokenfst.automata.captures.trees import Temperature
 from tokenfst.automata.events.event import Event
 from tokenfst.errors import ConstraintError
 
@@ -53,9 +53,9 @@ class CaptureEvents:
         self._told += len(fresh)
         return [event for mark in fresh for event in self._events(*mark)]
 
-    def _events(self, name: str | int | Heat, begins: bool, place: int) -> Iterator[Event]:
+    def _events(self, name: str | int | Temperature, begins: bool, place: int) -> Iterator[Event]:
         """What a mark says."""
-        if isinstance(name, Heat):
+        if isinstance(name, Temperature):
             return
         if begins:
             self._open.setdefault(name, []).append(place)

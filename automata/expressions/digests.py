@@ -84,7 +84,7 @@ class _Description:
         self.lexicons = [_hash(b"lexicon", *map(_sized, lexicon.words())) for lexicon in program.lexicons]
         self.machines = [_of_machine(dfa) for dfa in program.machines]
         self.nested = {_UNION}
-        if not program.speaks_of_tokens:  # else x & ~y is another thing than y's complement, met with x later
+        if not program.is_token_level:  # else x & ~y is another thing than y's complement, met with x later
             self.nested.add(_INTERSECT)
         self.open_steps = self._find_open()
         self.found: list[bytes] = [b""] * len(self.steps)

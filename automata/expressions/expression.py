@@ -35,8 +35,9 @@ Meaning, with a word w of bytes:
 ``few_tokens``     a word of x that has bytes of at most n tokens
 =================  ======================================================================================
 
-The last three speak of tokens, which only a vocabulary has: languages with them are sets of token sequences. All others
-hold whatever tokens their text is cut into.
+A language with one of the last three operators is token-level: it is a set of token sequences, and only a vocabulary
+says which bytes its tokens have. All other languages are byte-level: it does not matter into which tokens a text
+is divided.
 """
 
 from __future__ import annotations

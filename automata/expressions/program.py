@@ -18,6 +18,7 @@ import tokenfst._native as _native
 from tokenfst._native import Lexicon, Machine, ProgramCode
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, TokenName, below
 from tokenfst.errors import ConstraintError
+from tokenfst.renamed import old_attribute
 
 _CALL = Op.CALL
 _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
@@ -43,7 +44,7 @@ class Program:
     with its source text. ``rules``: for each rule that a CALL can reference by number, the instruction of its body, and
     whether it has the empty word; ``assured``: int32, instructions whose nodes are known to have a word, so that none
     is searched for; ``labelled``: stack frames record their rule. ``lexicons``: the finite sets of words.
-    ``token_names``: the token classes that TOKENS reference by number; ``speaks_of_tokens``: whether the words are
+    ``token_names``: the token classes that TOKENS reference by number; ``is_token_level``: whether the words are
     sequences of tokens, not only of bytes.
     """
 
@@ -58,11 +59,12 @@ class Program:
     labelled: bool = False
     lexicons: tuple[Lexicon, ...] = ()
     token_names: tuple[TokenName, ...] = ()
-    speaks_of_tokens: bool = False
+    is_token_level: bool = False
+    speaks_of_tokens = old_attribute("speaks_of_tokens", "is_token_level")
 
     def refuse_tokens(self) -> None:
         """Raise ``ConstraintError`` if the program constrains tokens."""
-        if self.speaks_of_tokens:
+        if self.is_token_level:
             named = f" ({', '.join(map(str, self.token_names))})" if self.token_names else ""
             raise ConstraintError(
                 f"this language constrains tokens{named}, not only bytes, and only a vocabulary defines their bytes: "
@@ -79,7 +81,7 @@ class Program:
             if self.code[place] in (Op.ONE_TOKEN, Op.TOKENS):
                 return False
             place += 2 + int(self.code[place + 1])
-        return self.speaks_of_tokens
+        return self.is_token_level
 
     def native(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> _native.Program:
         """The native core's decoded and checked form of the program; without ``classes`` it is cached with the program.
@@ -167,5 +169,5 @@ def program_of(
         labelled=labelled,
         lexicons=tuple(code.lexicons),
         token_names=tuple(code.token_names),
-        speaks_of_tokens=code.speaks_of_tokens,
+        is_token_level=code.is_token_level,
     )

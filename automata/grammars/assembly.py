@@ -12,7 +12,7 @@ from __future__ import annotations
 from tokenfst.automata.captures.trees import Group, Leaf, Reading, names_of
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, Op, call
 from tokenfst.automata.expressions.rebuilding import rebuilt
-from tokenfst.automata.grammars.captured import Marked
+from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
@@ -28,7 +28,7 @@ class Assembly:
         self.budget = budget
         self._rules: dict[str, Expr] = {}
         self._starts: dict[int, tuple[Grammar, Expr]] = {}
-        self._captured = Marked({})
+        self._captured = NamedParts({})
 
     def expr(self, part: Constraint) -> Expr:
         """The words of a part as an expression."""
@@ -43,7 +43,7 @@ class Assembly:
                 self._rules[prefix + name] = _renamed(body, prefix)
             marked = part.marked.renamed(prefix)
             self._captured.rules.update(marked.rules)
-            self._captured.heated.update(marked.heated)
+            self._captured.temperatures.update(marked.temperatures)
             self._captured.leaves += marked.leaves
             start = prefix + part.start
             if (
@@ -65,7 +65,7 @@ class Assembly:
         return self._named(expr, Reading(tree, names_of(tree, {}), refusal=inner.refusal if inner else ""))
 
     @property
-    def marked(self) -> Marked:
+    def marked(self) -> NamedParts:
         """The named captures of the parts."""
         return self._captured
 

@@ -17,10 +17,10 @@ from tokenfst.automata.captures.trees import (
     Choice,
     Group,
     HasProgram,
-    Heat,
     Leaf,
     Reading,
     Repeat,
+    Temperature,
     Tree,
 )
 from tokenfst.automata.expressions.expression import EPSILON, Expr, Op, below, call
@@ -33,28 +33,30 @@ IGNORED = "%ignore"
 """The rule of ignored text between terminals; captured rules do not end with it."""
 
 
-class Marked:
+class NamedParts:
     """The named parts of a grammar.
 
     ``rules`` maps captured rules to their names; ``leaves`` are expressions in the bodies, as distinct objects, and
-    their readings; ``heated``: rules that set a temperature.
+    their readings; ``temperatures``: rules that set a temperature.
     """
 
     def __init__(
         self,
         rules: Mapping[str, str],
         leaves: Sequence[tuple[Expr, Reading]] = (),
-        heated: Mapping[str, float] | None = None,
+        temperatures: Mapping[str, float] | None = None,
     ) -> None:
-        self.rules, self.leaves, self.heated = dict(rules), list(leaves), dict(heated or {})
+        self.rules, self.leaves, self.temperatures = dict(rules), list(leaves), dict(temperatures or {})
 
     def __bool__(self) -> bool:
-        return bool(self.rules or self.leaves or self.heated)
+        return bool(self.rules or self.leaves or self.temperatures)
 
-    def renamed(self, prefix: str) -> Marked:
+    def renamed(self, prefix: str) -> NamedParts:
         """The same with a prefix added to all rules, and the same leaves."""
-        heated = {prefix + rule: heat for rule, heat in self.heated.items()}
-        return Marked({prefix + rule: name for rule, name in self.rules.items()}, self.leaves, heated)
+        temperatures = {prefix + rule: temperature for rule, temperature in self.temperatures.items()}
+        return NamedParts(
+            {prefix + rule: name for rule, name in self.rules.items()}, self.leaves, temperatures
+        )
 
 
 class _Refused(Exception):
@@ -62,7 +64,7 @@ class _Refused(Exception):
 
 
 def grammar_reading(
-    rules: Rules, start: str, marked: Marked, part: Callable[[Rules, Expr], HasProgram], budget: Budget
+    rules: Rules, start: str, marked: NamedParts, part: Callable[[Rules, Expr], HasProgram], budget: Budget
 ) -> Reading | None:
     """The reading of a grammar; None if nothing reachable from ``start`` has a name. ``part`` makes a constraint of an
     expression with calls of rules.
@@ -81,7 +83,7 @@ def grammar_reading(
                     f"the captures of the rule {refused[0]!r} cannot be told: it begins with itself. Capture a rule "
                     "inside of it, or write it as a repetition"
                 )
-            if refused := sorted(turning & marked.heated.keys()):
+            if refused := sorted(turning & marked.temperatures.keys()):
                 raise _Refused(
                     f"the temperature of the rule {refused[0]!r} cannot be told: it begins with itself. Give it to a "
                     "rule around or inside of it, or write it as a repetition"
@@ -92,7 +94,10 @@ def grammar_reading(
     except _Refused as refused_by:
         known = {*marked.rules.values(), *(name for _, reading in marked.leaves for name in reading.names)}
         return Reading(
-            Leaf(EPSILON), tuple(sorted(known)), refusal=str(refused_by), heated=bool(marked.heated)
+            Leaf(EPSILON),
+            tuple(sorted(known)),
+            refusal=str(refused_by),
+            has_temperature=bool(marked.temperatures),
         )
     if len(made) == 1 and start not in rules.graph[start]:
         return Reading(made[start], trees.names_of(made[start], {}))
@@ -100,7 +105,7 @@ def grammar_reading(
 
 
 class _Reader:
-    def __init__(self, rules: Rules, marked: Marked, part: Callable[[Rules, Expr], HasProgram]) -> None:
+    def __init__(self, rules: Rules, marked: NamedParts, part: Callable[[Rules, Expr], HasProgram]) -> None:
         self.rules, self.marked, self.part = rules, marked, part
         self.leaves = {id(expr): reading for expr, reading in marked.leaves}
         self.nodes = {
@@ -112,7 +117,7 @@ class _Reader:
     def spine(self, start: str) -> list[str]:
         """The rules between ``start`` and what has a name; if there is any, those between it and tokens, too, which are
         read one by one."""
-        marks = self.marked.rules.keys() | self.marked.heated.keys()
+        marks = self.marked.rules.keys() | self.marked.temperatures.keys()
         named = self._leading_to(lambda name, node: name in marks or id(node) in self.leaves)
         if start in named:
             self.hot = named | self._leading_to(lambda _, node: node.op is Op.TOKENS)
@@ -139,39 +144,45 @@ class _Reader:
         body = self.rules[name]
         for node in self.nodes[name]:
             trees_of[id(node)] = self.node(node, trees_of)
-        found = trees_of[id(body)] or self.cold(body)
-        if name in self.marked.heated:
+        found = trees_of[id(body)] or self.without_temperature(body)
+        if name in self.marked.temperatures:
             ignored = name[: name.rfind(":") + 1] + IGNORED
-            found = self.heated(body, Heat(self.marked.heated[name]), trees_of, ignored)
+            found = self.with_temperature(
+                body, Temperature(self.marked.temperatures[name]), trees_of, ignored
+            )
         if name not in self.marked.rules:
             return found
         ignored = name[: name.rfind(":") + 1] + IGNORED
-        trimmed = self.cold(call(ignored)) if ignored in self.rules else None
+        trimmed = self.without_temperature(call(ignored)) if ignored in self.rules else None
         return Group(self.marked.rules[name], found, trimmed)
 
-    def heated(self, node: Expr, heat: Heat, trees_of: Mapping[int, Tree | None], ignored: str) -> Tree:
-        """The tree of what a temperature is said of: not of what is ignored behind it."""
+    def with_temperature(
+        self, node: Expr, temperature: Temperature, trees_of: Mapping[int, Tree | None], ignored: str
+    ) -> Tree:
+        """The tree of a part that has a temperature. Ignored text after the part does not have it."""
         if node.op is Op.UNION:
-            return Choice(tuple(self.heated(arg, heat, trees_of, ignored) for arg in node.args))
+            return Choice(
+                tuple(self.with_temperature(arg, temperature, trees_of, ignored) for arg in node.args)
+            )
         last = node.args[-1] if node.op is Op.CONCAT else None
         if last is not None and last.op is Op.CALL and name_of(last) == ignored:
-            parts = tuple(trees_of.get(id(arg)) or self.cold(arg) for arg in node.args[:-1])
-            return trees.Sequence((Group(heat, trees.Sequence(parts)), self.cold(last)))
-        return Group(heat, trees_of.get(id(node)) or self.cold(node))
+            parts = tuple(trees_of.get(id(arg)) or self.without_temperature(arg) for arg in node.args[:-1])
+            return trees.Sequence((Group(temperature, trees.Sequence(parts)), self.without_temperature(last)))
+        return Group(temperature, trees_of.get(id(node)) or self.without_temperature(node))
 
     def node(self, node: Expr, below_it: Mapping[int, Tree | None]) -> Tree | None:
         """The tree of a node; None if nothing in it has a name."""
         if reading := self.leaves.get(id(node)):
             if reading.refusal:
                 raise _Refused(reading.refusal)
-            return Leaf(self.cold(node).words, inner=(reading,))
+            return Leaf(self.without_temperature(node).words, inner=(reading,))
         if node.op is Op.TOKENS:
             return Leaf(node)
         if node.op is Op.CALL:
             return Call(name_of(node)) if name_of(node) in self.hot else None
         if node.op not in COMPOSED or not any(below_it[id(arg)] for arg in node.args):
             return None
-        parts = tuple(below_it[id(arg)] or self.cold(arg) for arg in node.args)
+        parts = tuple(below_it[id(arg)] or self.without_temperature(arg) for arg in node.args)
         if node.op is Op.CONCAT:
             return trees.Sequence(parts)
         if node.op is Op.UNION:
@@ -184,7 +195,7 @@ class _Reader:
             "captures among members that may come in any order cannot be told: capture what holds them all"
         )
 
-    def cold(self, node: Expr) -> Leaf:
+    def without_temperature(self, node: Expr) -> Leaf:
         """A part in which nothing has a name."""
         calls = any(each.op is Op.CALL for each in below(node, inner=lambda each: not each.size))
         return Leaf(self.part(self.rules, node) if calls else node)

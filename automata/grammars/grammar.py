@@ -24,7 +24,7 @@ from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
 from tokenfst.automata.expressions.program import Program, linearize
-from tokenfst.automata.grammars.captured import Marked, grammar_reading
+from tokenfst.automata.grammars.captured import NamedParts, grammar_reading
 from tokenfst.automata.grammars.conflict import Conflict, make_conflict
 from tokenfst.automata.grammars.network import draw_rules
 from tokenfst.automata.grammars.operators import Operators
@@ -75,7 +75,7 @@ class Grammar(Operators):
         text: str = "",
         positions: Mapping[str, int] | None = None,
         budget: Budget | None = None,
-        marked: Marked | None = None,
+        marked: NamedParts | None = None,
         reading: Reading | None = None,
     ) -> None:
         """``text`` is what the rules were read from, and ``positions`` where in it each is defined; both are
@@ -86,7 +86,7 @@ class Grammar(Operators):
         call it; BudgetExceeded("positions").
         """
         super().__init__(source or f"Grammar(start={start!r})", budget, reading)
-        self._marked = marked or Marked({})
+        self._marked = marked or NamedParts({})
         self._unread = reading is None and bool(self._marked)
         self._rules = Rules.of(rules)
         self._start, self._text = start, text
@@ -109,7 +109,7 @@ class Grammar(Operators):
             if isinstance(rule, Language) and rule.reading is not None:
                 bodies[name] = rule.expr.named(rule.expr.source)  # an object of its own
                 leaves.append((bodies[name], rule.reading))
-        return cls(bodies, start, budget=budget, marked=Marked({}, leaves))
+        return cls(bodies, start, budget=budget, marked=NamedParts({}, leaves))
 
     @property
     def rules(self) -> Mapping[str, Expr]:
@@ -147,11 +147,11 @@ class Grammar(Operators):
                 raise ConstraintError(f"there is no rule {rule!r} to capture; there are {_some(self._rules)}")
         if self._reading is not None and not self._marked:
             raise ConstraintError(f"{self._source} is made of others: capture their rules before")
-        marked = Marked(self._marked.rules | wanted, self._marked.leaves, self._marked.heated)
+        marked = NamedParts(self._marked.rules | wanted, self._marked.leaves, self._marked.temperatures)
         return self._like(self._rules, self._source, self._budget, marked=marked)
 
     @property
-    def marked(self) -> Marked:
+    def marked(self) -> NamedParts:
         """The rules that are captured, with their capture names."""
         return self._marked
 
@@ -175,7 +175,7 @@ class Grammar(Operators):
         source: str,
         budget: Budget | None,
         positions: Mapping[str, int] | None = None,
-        marked: Marked | None = None,
+        marked: NamedParts | None = None,
         reading: Reading | None = None,
     ) -> Grammar:
         """Other rules that were made of these, and begin with the same one."""

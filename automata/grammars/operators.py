@@ -29,7 +29,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import AlgebraError
 
 if TYPE_CHECKING:
-    from tokenfst.automata.grammars.captured import Marked
+    from tokenfst.automata.grammars.captured import NamedParts
     from tokenfst.automata.grammars.grammar import Grammar
 
 _NO_COMPLEMENT = "what is not in a context-free language need not be context-free"
@@ -65,7 +65,7 @@ class Operators(Constraint):
         source: str,
         budget: Budget | None,
         positions: Mapping[str, int] | None = None,
-        marked: Marked | None = None,
+        marked: NamedParts | None = None,
         reading: Reading | None = None,
     ) -> Grammar:
         """Other rules that were made of these, and begin with the same one."""

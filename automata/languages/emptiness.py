@@ -78,7 +78,7 @@ def _by_form(root: Expr, budget: Budget | None) -> bool | None:
             found = node.known == _WORD if node.known else None
         elif op in (Op.OPENED, Op.FRESH, Op.FEW_TOKENS):
             found = facts.get(id(node.args[0]))
-            if found is None and op is Op.FEW_TOKENS:  # no search could go through it: it speaks of tokens
+            if found is None and op is Op.FEW_TOKENS:  # a search needs bytes, and this is token-level
                 found = has_word(node.args[0], budget)
         elif isinstance(node.value, Dfa):
             found = node.value.start != 0

@@ -37,7 +37,7 @@ from tokenfst.automata.expressions.expression import (
     union,
 )
 from tokenfst.automata.grammars.assembly import Assembly
-from tokenfst.automata.grammars.captured import Marked
+from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
@@ -111,7 +111,7 @@ class _Builder(TerminalBodies):
         super().__init__(source, budget)
         self.runs, self.grammars = runs, grammars
         self.captured: dict[str, str] = {}
-        self.heated: dict[str, float] = {}
+        self.temperatures: dict[str, float] = {}
         self.rules: dict[str, Expr] = {}
         self.positions: dict[str, int] = {}
         self.waiting: list[tuple[str, Definition, dict[str, _Value], int | None]] = []
@@ -170,16 +170,16 @@ class _Builder(TerminalBodies):
                 marked=self.marked(),
             )
         )
-        if self.heated and made.reading is not None and made.reading.refusal:
-            place = min(self.positions[name] for name in self.heated)
+        if self.temperatures and made.reading is not None and made.reading.refusal:
+            place = min(self.positions[name] for name in self.temperatures)
             self.source.fail(made.reading.refusal, place, UnsupportedPatternError)
         return made
 
-    def marked(self) -> Marked:
+    def marked(self) -> NamedParts:
         """What of the grammar is captured."""
         parts = self.schemas.marked
-        heated = self.heated | parts.heated
-        return Marked(self.captured | parts.rules, [*self.read, *parts.leaves], heated)
+        temperatures = self.temperatures | parts.temperatures
+        return NamedParts(self.captured | parts.rules, [*self.read, *parts.leaves], temperatures)
 
     def with_ignored_ends(self, start: str) -> str:
         """The rule for whole texts: what is ignored may stand at their beginning as well, and some of it at their end
@@ -265,7 +265,7 @@ class _Builder(TerminalBodies):
                 self.rules[name] = self.terminal(definition)
                 continue
             if definition.attributes.temperature is not None:
-                self.heated[name] = definition.attributes.temperature
+                self.temperatures[name] = definition.attributes.temperature
             if definition.attributes.of_terminal:
                 self.rules[name] = self.terminal_rule(definition)
                 continue

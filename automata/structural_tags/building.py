@@ -160,10 +160,10 @@ class Builder:
                 "in 'excludes' what the content does not hold",
             )
         inner = self.expr(content, read_closing(ends, self.marks, pointer))
-        signs = self.schemas.signs
-        if signs is None:
+        sentinels = self.schemas.sentinels
+        if sentinels is None:
             return inner
-        return concat(signs.opened(pointer.removesuffix("/end")), inner, signs.closed)
+        return concat(sentinels.opened(pointer.removesuffix("/end")), inner, sentinels.closed)
 
     def _repeat(self, format: Repeat, closing: Closing) -> Expr:
         low, high = format.low, format.high

@@ -12,7 +12,7 @@ from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.documents.formats import JsonSchema
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
-from tokenfst.automata.structural_tags.sentinels import Signs
+from tokenfst.automata.structural_tags.sentinels import Sentinels
 from tokenfst.automata.structural_tags.xml_writing import styled
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, SchemaError
@@ -22,12 +22,12 @@ _SPACE = r"[ \t\n\r]"
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """How schemas are written, as far as the document does not say. ``signs``: those that a reader wants."""
+    """How schemas are written, as far as the document does not say. ``sentinels``: those that a reader wants."""
 
     whitespace: str = "flexible"
     additional_properties: Literal["schema", "forbid"] = "forbid"
     budget: Budget | None = None
-    signs: Signs | None = None
+    sentinels: Sentinels | None = None
 
     def constraint(self, format: JsonSchema) -> Constraint:
         """The texts of one schema."""
@@ -44,7 +44,7 @@ class Schemas:
                     additional_properties=self.additional_properties,
                     excludes=tuple(each.encode() for each in format.excludes),
                     budget=self.budget,
-                    signs=None if self.signs is None else self.signs.within(format.json_schema),
+                    sentinels=None if self.sentinels is None else self.sentinels.within(format.json_schema),
                 )
             return json_schema(
                 format.json_schema,

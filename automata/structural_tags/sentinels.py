@@ -27,24 +27,24 @@ _CLOSED, _BEGUN = b"\xfc", b"\xfd"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class TagBegin:
     """The sentinel after the beginning of the tag at ``pointer``."""
 
     pointer: str
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class TagEnd:
     """The sentinel after the end of the tag that was opened last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class ElementBegin:
     """The sentinel before an element's value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ElementEnd:
     """The sentinel after an element.
 
     ``kind``: ``"string"``, ``"array"`` and ``"object"`` made of elements, or ``"json"``. ``strings``: the allowed ones;
@@ -59,44 +59,44 @@ class Ended:
         return self.strings is None or any(cell.holds(text) for cell in self.strings)
 
 
-Sign = Opened | Closed | Begun | Ended
-Kinds = dict[tuple[str, str], set[Ended]]
+Sentinel = TagBegin | TagEnd | ElementBegin | ElementEnd
+Kinds = dict[tuple[str, str], set[ElementEnd]]
 """The value types of a schema's parameters, by the written name and the text after it without white space. Unlisted
 names are under the empty name.
 """
 
 
-class Signs:
+class Sentinels:
     """The sentinels of one tag and their meanings."""
 
     def __init__(self) -> None:
-        self.meanings: dict[bytes, Sign] = {_CLOSED: Closed(), _BEGUN: Begun()}
+        self.meanings: dict[bytes, Sentinel] = {_CLOSED: TagEnd(), _BEGUN: ElementBegin()}
         self._known: dict[Hashable, Expr] = {}
         self.closed, self.begun = literal(_CLOSED), literal(_BEGUN)
         self.kinds: dict[int, Kinds] = {}
         """By the ids of schemas."""
         self._noted: Kinds = {}
 
-    def within(self, schema: object) -> Signs:
-        """The same signs, for the parameters of one schema, whose kinds are noted."""
+    def within(self, schema: object) -> Sentinels:
+        """The same sentinels, for the parameters of one schema, whose kinds are noted."""
         self._noted = self.kinds.setdefault(id(schema), {})
         return self
 
-    def begins(self, name: str, after: tuple[str, ...], ways: list[Ended]) -> Expr:
-        """The sign in front of an element's value. ``name``: as it is written; ``ways``: how elements of the name
+    def begins(self, name: str, after: tuple[str, ...], ways: list[ElementEnd]) -> Expr:
+        """The sentinel in front of an element's value. ``name``: as it is written; ``ways``: how elements of the name
         end."""
         self._noted.setdefault((name, squeezed("".join(after))), set()).update(ways)
         return self.begun
 
     def opened(self, pointer: str) -> Expr:
-        """The sign of a tag's beginning."""
-        return self._new(_OPENED, Opened(pointer))
+        """The sentinel of a tag's beginning."""
+        return self._new(_OPENED, TagBegin(pointer))
 
-    def ended(self, end: Ended) -> Expr:
-        """The sign of an element's end."""
+    def ended(self, end: ElementEnd) -> Expr:
+        """The sentinel of an element's end."""
         return self._new(_STRING if end.kind == "string" else _VALUE, end)
 
-    def _new(self, lead: int, meaning: Sign) -> Expr:
+    def _new(self, lead: int, meaning: Sentinel) -> Expr:
         found = self._known.get(meaning)
         if found is None:
             code = bytes([lead]) + _digits(len(self.meanings))
@@ -111,7 +111,7 @@ def squeezed(text: str) -> str:
 
 
 def _digits(number: int) -> bytes:
-    """A number in digits of two bits, the last of which ends a sign."""
+    """A number in digits of two bits, the last of which ends a sentinel."""
     found = [0xFC | number & 3]
     while number := number >> 2:
         found.append(0xF8 | number & 3)

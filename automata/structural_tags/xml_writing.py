@@ -45,12 +45,12 @@ from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.documents.xml_styles import Style
 from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
 from tokenfst.automata.structural_tags.free_text import FreeText
-from tokenfst.automata.structural_tags.sentinels import Ended, Signs
+from tokenfst.automata.structural_tags.sentinels import ElementEnd, Sentinels
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 _FREE_NAME = r"[^\s\x00-\x20<>\"&=/\]\x7f]+"
-"""Names of parameters that no schema lists: nothing in them is a sign of any style."""
+"""Names of parameters that no schema lists: they hold no markers of any style."""
 
 
 def styled(
@@ -62,10 +62,10 @@ def styled(
     additional_properties: Literal["schema", "forbid"],
     excludes: Sequence[bytes] = (),
     budget: Budget | None = None,
-    signs: Signs | None = None,
+    sentinels: Sentinels | None = None,
 ) -> Constraint:
     """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
-    strings. ``signs``: those that a reader of elements wants.
+    strings. ``sentinels``: those that a reader of elements wants.
 
     Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write; EmptyLanguageError
     also for a schema without objects."""
@@ -77,7 +77,7 @@ def styled(
         json = Excluding(meaning, json.layout, fractions=True, any_order=any_order, excludes=excludes)
     closed = Evaluated() if additional_properties == "forbid" else None
     with work.placed_errors():
-        writer = json if style is None else Elements(json, style, excludes, budget or Budget(), signs)
+        writer = json if style is None else Elements(json, style, excludes, budget or Budget(), sentinels)
         rules = writer.write(meaning.formula(known.root.closing(closed)))
     source = "json_schema(...) in a style"
     made: Constraint
@@ -99,7 +99,12 @@ class Elements(OwnMembers):
     """Writes elements; values inside of them by ``json``, whose rules it shares, unless the style nests."""
 
     def __init__(
-        self, json: Writer, style: Style, excludes: Sequence[bytes], budget: Budget, signs: Signs | None
+        self,
+        json: Writer,
+        style: Style,
+        excludes: Sequence[bytes],
+        budget: Budget,
+        sentinels: Sentinels | None,
     ) -> None:
         gap = json.layout.opened
         super().__init__(
@@ -109,7 +114,7 @@ class Elements(OwnMembers):
             any_order=json.any_order,
             distinct=False,
         )
-        self.json, self.style, self.gap, self.signs = json, style, gap, signs
+        self.json, self.style, self.gap, self.sentinels = json, style, gap, sentinels
         self.share_rules(json)
         self._stop = style.stop.encode()
         self.excludes = excludes
@@ -154,10 +159,10 @@ class Elements(OwnMembers):
     # --- elements -------------------------------------------------------------------------------------
 
     def element(self, lead: Expr, name: str | None, formula: Formula) -> Expr:
-        """An element with any of a formula's values. ``lead``: all that comes before the sign behind the name."""
+        """An element with any of a formula's values. ``lead``: all that comes before the sentinel behind the name."""
         shape = self.meaning.shape(formula)
         close = self.style.close.format("item" if name is None else name).encode()
-        ways: dict[tuple[str, ...], list[tuple[Expr, Ended]]] = {}
+        ways: dict[tuple[str, ...], list[tuple[Expr, ElementEnd]]] = {}
         for kind, part in _by_kind(shape):
             after = self.style.after[kind]
             if name is None and after[0].startswith('"'):
@@ -168,8 +173,10 @@ class Elements(OwnMembers):
         for after, values in ways.items():
             behind = self._with_gaps([literal(each.encode()) for each in after])
             begun = EPSILON
-            if self.signs is not None:
-                begun = self.signs.begins("item" if name is None else name, after, [end for _, end in values])
+            if self.sentinels is not None:
+                begun = self.sentinels.begins(
+                    "item" if name is None else name, after, [end for _, end in values]
+                )
             found.append(concat(*behind, begun, union(*(value for value, _ in values))))
         return concat(lead, union(*found))
 
@@ -178,18 +185,18 @@ class Elements(OwnMembers):
         first, *rest = parts
         return [first, *(each for part in rest for each in (self.gap, part))]
 
-    def _end(self, kind: str, shape: Shape) -> Ended:
+    def _end(self, kind: str, shape: Shape) -> ElementEnd:
         """How an element ends whose value is of one kind."""
         if kind == "string":
-            return Ended(kind, None if shape.strings == EVERY_STRING else shape.strings)
-        return Ended(kind if kind in ("array", "object") and self.style.nested else "json")
+            return ElementEnd(kind, None if shape.strings == EVERY_STRING else shape.strings)
+        return ElementEnd(kind if kind in ("array", "object") and self.style.nested else "json")
 
-    def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula, ended: Ended) -> Expr:
+    def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula, ended: ElementEnd) -> Expr:
         """Values of one kind, and what ends the element."""
-        sign = EPSILON if self.signs is None else self.signs.ended(ended)
+        sentinel = EPSILON if self.sentinels is None else self.sentinels.ended(ended)
         if kind == "string":
-            return concat(union(*map(self._bare, shape.strings)), literal(close), sign)
-        end = concat(literal(self._stop + close), sign)
+            return concat(union(*map(self._bare, shape.strings)), literal(close), sentinel)
+        end = concat(literal(self._stop + close), sentinel)
         if ended.kind != "json":
             key = "element", kind, close, shape
             return self._call(

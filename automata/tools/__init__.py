@@ -1,8 +1,8 @@
 """Tool calls in a model's own format: one constraint that both masks the text and parses it.
 
 A table says how each model writes calls. Tools and a tool choice become a structural tag by one row of that table. A
-parallel description says what each part of the tag is for (a call, its arguments, reasoning). The same tag, with signs
-added, guides ``parse``, so masking and parsing always agree on what a call is.
+parallel description says what each part of the tag is for (a call, its arguments, reasoning). The same tag, with
+sentinels added, guides ``parse``, so masking and parsing always agree on what a call is.
 
 Read in this order: ``tools``; the room ``definitions`` (what a tool is, the table of formats); ``documents`` (the
 structural tag and the roles of its parts), ``python_arguments`` and ``inputs`` (arguments that are not JSON),

@@ -20,14 +20,14 @@ from tokenfst.automata.structural_tags.assembling import PLAIN, Makers
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.formats import Format
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.sentinels import Signs
+from tokenfst.automata.structural_tags.sentinels import Sentinels
 from tokenfst.automata.structural_tags.special_tokens import Marks
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.automata.tools.definitions.definitions import Tool
 from tokenfst.automata.tools.definitions.formats import CallFormat
 from tokenfst.automata.tools.definitions.sketches import Json, Role
 from tokenfst.automata.tools.reading.reader import ToolParser
-from tokenfst.automata.tools.reading.replies import Signed, ToolReply
+from tokenfst.automata.tools.reading.replies import TagWithSentinels, ToolReply
 from tokenfst.budget import Budget
 
 
@@ -46,33 +46,33 @@ class About:
     ) -> None:
         self.row, self.tools, self.document, self.format, self.roles = row, tools, document, format, roles
         self.schemas, self.source = schemas, source
-        self._signed: Signed | None = None
+        self._tag: TagWithSentinels | None = None
 
     @property
     def budget(self) -> Budget | None:
         """The budget of all queries."""
         return self.schemas.budget
 
-    def build(self, marks: Marks, signs: Signs | None, makers: Makers) -> Language | Grammar:
+    def build(self, marks: Marks, sentinels: Sentinels | None, makers: Makers) -> Language | Grammar:
         """The constraint of the formats."""
-        how = Schemas(self.schemas.whitespace, self.schemas.additional_properties, self.budget, signs)
+        how = Schemas(self.schemas.whitespace, self.schemas.additional_properties, self.budget, sentinels)
         builder = Builder(marks, how, TokenText(marks, control_tokens=False), self.budget, makers)
         return builder.finish(builder.build(self.format), self.source)
 
-    def signed(self) -> Signed:
+    def tag(self) -> TagWithSentinels:
         """The automaton that parses texts; built once."""
-        if self._signed is None:
-            signs = Signs()
-            automaton = self.build(Marks(None, "text"), signs, PLAIN).automaton
+        if self._tag is None:
+            sentinels = Sentinels()
+            automaton = self.build(Marks(None, "text"), sentinels, PLAIN).automaton
             kinds = {
-                role.tool: signs.kinds.get(id(self._schema_at(pointer)), {})
+                role.tool: sentinels.kinds.get(id(self._schema_at(pointer)), {})
                 for pointer, role in self.roles.items()
                 if role.tool is not None and role.form == "elements"
             }
-            self._signed = Signed(
-                automaton, signs.meanings, self.roles, self.tools, self.row, self.source, kinds
+            self._tag = TagWithSentinels(
+                automaton, sentinels.meanings, self.roles, self.tools, self.row, self.source, kinds
             )
-        return self._signed
+        return self._tag
 
     def _schema_at(self, pointer: str) -> Any:
         """The schema of the arguments in a tag."""
@@ -82,7 +82,7 @@ class About:
         return found["content"]["json_schema"]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_signed": None}
+        return {**self.__dict__, "_tag": None}
 
 
 class Reads:
@@ -121,7 +121,7 @@ class Reads:
         """A parser for a text that arrives in pieces, cut anywhere. ``tells``: it reports ``events``, as ``stream``
         does.
         """
-        return ToolParser(self._about.signed(), tells=tells)
+        return ToolParser(self._about.tag(), tells=tells)
 
     @checked
     def stream(self, *, json: bool | None = None) -> ToolStream:

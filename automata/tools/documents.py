@@ -300,7 +300,7 @@ class _Drawing:
         must = reasoning == "enabled"
         begin = "" if must and thinking.opened else thinking.begin
         excludes = () if must and thinking.loose else thinking.excludes
-        # The end may be excluded from what it ends. Nothing here begins with no text: a sign would have a choice.
+        # The end may be excluded from what it ends. Nothing here begins with no text: a sentinel would have a choice.
         made = self.sketch.tag(begin, any_text(*excludes), thinking.end, "reasoning")
         if thinking.behind:
             made = sequence(made, self.sketch.frame(thinking.behind))

@@ -2,7 +2,7 @@
 
 The idea: a string is a code of characters, and what calls of rules read falls between characters where all rules have
 whole ones; so each rule is spelled by itself (``images.spellings``), and the grammar stays one. What is no string in
-quotation marks is bare text up to the sign that ends it.
+quotation marks is bare text up to the sentinel that ends it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _spelled(tool: Tool, code: Callable[[], Code]) -> Constraint:
 
 
 def _regular(expr: Expr) -> Json:
-    return _grammar(Language(expr, "the signs of an object"))
+    return _grammar(Language(expr, "the sentinels of an object"))
 
 
 def _grammar(texts: Constraint) -> Json:

@@ -243,9 +243,9 @@ class CanonicalAutomaton:
         """
         state = int(self.native.advance(node.state, token))
         with self.tokenizer.lock:
-            borne = node.last == NO_TOKEN or self.tokenizer.bears(node.last, token)
+            joined = node.last == NO_TOKEN or self.tokenizer.may_precede(node.last, token)
             segmentation = self.tokenizer.segmentation
-            cuts = segmentation.next(node.cuts if borne else segmentation.at_cut(node.cuts), token)
+            cuts = segmentation.next(node.cuts if joined else segmentation.at_cut(node.cuts), token)
             return self.node(state, cuts, token) if state else None
 
     def step(self, node: Node, token: int) -> Node | None:
@@ -325,12 +325,12 @@ class CanonicalAutomaton:
             for index in sensible.tolist():
                 self.deadline.check()
                 token = int(next_tokens[index])
-                borne = self.tokenizer.predecessors(token)[tokens] & ~living
-                if not borne.any():
+                joined = self.tokenizer.predecessors(token)[tokens] & ~living
+                if not joined.any():
                     continue
                 node = self.node(int(next_states[index]), int(after[index]), token)
                 if node is not None and self._way(node) != _NO_WAY:
-                    living |= borne
+                    living |= joined
                     if living.all():
                         break
             return tokens[living]
@@ -357,8 +357,8 @@ class CanonicalAutomaton:
         after = segmentation.after(node.cuts, tokens)
         if node.last != NO_TOKEN:
             bits = self.tokenizer.followers(node.last).view(np.uint8)
-            borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
-            after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
+            joined = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
+            after = np.where(joined, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
         return tokens, targets, after
 
     def arcs_of(self, state: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -151,7 +151,7 @@ class CanonicalLengths:
             if node.last == NO_TOKEN or first == ENDS:
                 return np.ones(len(tokens), np.bool_)
             like = automaton.tokenizer.predecessors(first)[tokens]
-            if not automaton.tokenizer.bears(node.last, first):
+            if not automaton.tokenizer.may_precede(node.last, first):
                 like = ~like
             within |= like
             pending = pending[place + 1 :]

@@ -120,7 +120,7 @@ def compile(
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
     program = constraint.program()
-    if program.speaks_of_tokens:
+    if program.is_token_level:
         return _compile_tokens(constraint, program, vocabulary, budget, tokenization, token_classes or {})
     if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
         program = of_single_bytes(constraint, vocabulary).program()

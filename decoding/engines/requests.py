@@ -129,10 +129,10 @@ class CompiledRequests:
         except TokenBudgetError:
             return start_matcher(automaton, max_tokens)
 
-    def served(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> Served:
+    def served(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> RequestMatcher:
         """The matcher, wrapped for an engine's loop."""
         matcher = self.matcher(request, ends, max_tokens)
-        return Served(matcher, self._vocabulary(tuple(sorted(set(ends)))).eos_token_ids)
+        return RequestMatcher(matcher, self._vocabulary(tuple(sorted(set(ends)))).eos_token_ids)
 
     def _vocabulary(self, stops: tuple[int, ...]) -> Vocabulary:
         """Few sets of stop tokens are in use at once; each has a trie of its own."""
@@ -151,8 +151,8 @@ def kept_bytes() -> int:
     return int(os.environ.get("TOKENFST_CACHE_MB", "512")) << 20
 
 
-class Served:
-    """A request's matcher in the loop of an engine, which must survive the failure of a single request.
+class RequestMatcher:
+    """The matcher of one request in the loop of an engine. The loop must survive the failure of a single request.
 
     If the matcher exceeds its budget, only this request fails: its mask allows all tokens but the end tokens, and the
     chosen token is then rejected, which engines treat as an error of the request.
@@ -198,7 +198,7 @@ _FEW = 2
 """Up to this number of rows, separate calls cost less than the lists for a combined call."""
 
 
-def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
+def fill_rows(bitmask: Any, rows: Sequence[tuple[int, RequestMatcher]]) -> None:
     """Write the masks of requests into rows of a bitmask; pairs of a row and a request.
 
     A request that has no token left allows everything.
@@ -218,7 +218,7 @@ def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
     fill_going(bitmask, going)
 
 
-def fill_going(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
+def fill_going(bitmask: Any, rows: Sequence[tuple[int, RequestMatcher]]) -> None:
     """The same for requests that have tokens left."""
     if len(rows) <= _FEW:
         for row, served in rows:

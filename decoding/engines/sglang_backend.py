@@ -29,7 +29,14 @@ from sglang.srt.constrained.base_grammar_backend import (
 from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
 from tokenfst._native import Matcher
-from tokenfst.decoding.engines.requests import CompiledRequests, Kind, Request, Served, fill_rows, kept_bytes
+from tokenfst.decoding.engines.requests import (
+    CompiledRequests,
+    Kind,
+    Request,
+    RequestMatcher,
+    fill_rows,
+    kept_bytes,
+)
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
@@ -47,7 +54,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
     def __init__(self, requests: CompiledRequests, request: Request, ends: tuple[int, ...]) -> None:
         super().__init__()
         self._requests, self.request, self._ends = requests, request, ends
-        self._served: Served | None = None
+        self._served: RequestMatcher | None = None
 
     def begin(self, stops: Sequence[int], max_tokens: int | None) -> None:
         """Start a text that ``stops`` may end, too, complete within ``max_tokens``.
@@ -56,7 +63,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         self._served = self._requests.served(self.request, sorted({*self._ends, *stops}), max_tokens)
 
     @property
-    def served(self) -> Served:
+    def served(self) -> RequestMatcher:
         """Where the request's text is."""
         if self._served is None:
             raise MatcherError("this grammar is a template: begin() gives it a text")

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from tokenfst.arguments import checked, shown
-from tokenfst.decoding.engines.requests import CompiledRequests, Kind, Request, Served, kept_bytes
+from tokenfst.decoding.engines.requests import CompiledRequests, Kind, Request, RequestMatcher, kept_bytes
 from tokenfst.decoding.engines.text_rows import Automaton, Ids, TextRows
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.errors import (
@@ -173,7 +173,7 @@ def _apply(rows: Any, masks: Ids, texts: TextRows, stream_ptr: int | None) -> No
 class TensorRTMatcher:
     """A request's constraint, with the four methods of TensorRT-LLM's ``GrammarMatcher``."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: RequestMatcher) -> None:
         self._served = served
 
     def accept_token(self, token_id: int) -> bool:

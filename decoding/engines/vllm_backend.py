@@ -28,7 +28,7 @@ from vllm.v1.structured_output.utils import grammar_is_likely_lark
 from tokenfst.decoding.engines.requests import (
     CompiledRequests,
     Request,
-    Served,
+    RequestMatcher,
     fill_going,
     fill_rows,
     kept_bytes,
@@ -137,7 +137,7 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
 class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     """A request's matcher, with vLLM's interface."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: RequestMatcher) -> None:
         self.served, self.matcher = served, served.matcher
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:

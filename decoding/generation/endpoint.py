@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from tokenfst.arguments import checked_but
-from tokenfst.decoding.generation.server_targets import Said
+from tokenfst.decoding.generation.server_targets import ServerConstraint
 from tokenfst.errors import ArgumentValueError, ModelError
 
 Server: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "openai"]
@@ -69,20 +69,21 @@ class Endpoint:
         for name, value in (("client", client), ("model", model), ("server", server), ("at_once", at_once)):
             object.__setattr__(self, name, value)
 
-    def fields(self, said: Said | None, target: object) -> dict[str, Any]:
+    def fields(self, for_server: ServerConstraint | None, target: object) -> dict[str, Any]:
         """The request fields that carry the target. Raises ModelError if the server does not support its notation."""
         makers = DIALECTS[self.server].fields
-        if said is None:
+        if for_server is None:
             raise ModelError(
                 f"{target!r} cannot be sent to a server, which compiles what it is sent: give a type, the dict of a "
                 "JSON Schema, re.compile(...), Literal[...], or a grammar made from a text"
             )
-        if said.notation not in makers:
+        if for_server.notation not in makers:
             known = ", ".join(makers)
             raise ModelError(
-                f"a server of the kind {self.server!r} is not told {said.notation}; it is told {known}"
+                f"a server of the kind {self.server!r} accepts no constraint of the kind {for_server.notation!r}; "
+                f"it accepts {known}"
             )
-        return makers[said.notation](said.what)
+        return makers[for_server.notation](for_server.value)
 
 
 def _schema_format(schema: Any) -> dict[str, Any]:

@@ -40,13 +40,13 @@ _OURS = {
 }
 
 
-class Asked:
-    """A target that a server is told: the fields of a request, and the check of what comes back."""
+class ServerRequest:
+    """A request for a server: the fields that carry its target, and the check of the text that the server returns."""
 
     def __init__(self, endpoint: Endpoint, target: Target) -> None:
-        self.fields = endpoint.fields(target.said, target.constraint)
+        self.fields = endpoint.fields(target.for_server, target.constraint)
         self._constraint: Any = target.constraint
-        self._wider = target.said.wider if target.said else None
+        self._wider = target.for_server.wider if target.for_server else None
 
     def holds(self, text: bytes) -> bool:
         """Whether a text is what was asked for."""
@@ -77,8 +77,8 @@ class OpenAIHost:
     def marks(self) -> None:
         """A server's text has no special tokens."""
 
-    def prepare(self, target: Target) -> Asked:
-        return Asked(self._endpoint, target)
+    def prepare(self, target: Target) -> ServerRequest:
+        return ServerRequest(self._endpoint, target)
 
     def generate(
         self,
@@ -110,7 +110,7 @@ class OpenAIHost:
         make, call = self._call(prompt, prepared, max_new_tokens, options)
         return self._pieces(make, call, prepared)
 
-    def _pieces(self, make: Any, call: dict[str, Any], asked: Asked) -> Iterator[bytes]:
+    def _pieces(self, make: Any, call: dict[str, Any], asked: ServerRequest) -> Iterator[bytes]:
         try:
             chunks = make(**call, stream=True)
         except openai.OpenAIError as error:
@@ -130,7 +130,7 @@ class OpenAIHost:
         self._check(written, reason, asked)
 
     def _call(
-        self, prompt: Prompt, asked: Asked, most: int, options: Mapping[str, Any]
+        self, prompt: Prompt, asked: ServerRequest, most: int, options: Mapping[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         """What is called, and with what; refused before it is."""
         for name in options:
@@ -150,7 +150,7 @@ class OpenAIHost:
         body = _merged(dict(options.get("extra_body") or {}), fields)
         return make, {**call, "extra_body": body}
 
-    def _answer(self, make: Any, call: dict[str, Any], asked: Asked) -> bytes:
+    def _answer(self, make: Any, call: dict[str, Any], asked: ServerRequest) -> bytes:
         try:
             answer = make(**call)
         except openai.OpenAIError as error:
@@ -163,7 +163,7 @@ class OpenAIHost:
         self._check(text, choice.finish_reason, asked)
         return text
 
-    def _check(self, text: bytes, reason: str | None, asked: Asked) -> None:
+    def _check(self, text: bytes, reason: str | None, asked: ServerRequest) -> None:
         if not asked.holds(text):
             raise DecodingError(
                 f"{self._where()} wrote what was not asked for, and ended with finish_reason {reason!r}: "

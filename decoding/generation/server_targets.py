@@ -25,35 +25,41 @@ _FLAGS = ((re.ASCII, "a"), (re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What is sent: ``what`` is the schema as Python has it, the pattern, the list, or the grammar's text. ``wider``
-    makes the constraint of all spellings that mean the same, where the target does not say how a value is written."""
+class ServerConstraint:
+    """The form in which a constraint is sent to a server.
+
+    ``value``: a schema as a Python value, a pattern, a list of choices, or the text of a grammar, as ``notation`` says.
+    ``wider``: makes the constraint that also accepts other spellings of the same values. A server may use them where
+    the target does not fix how a value is spelled.
+    """
 
     notation: Notation
-    what: Any
+    value: Any
     wider: Callable[[], Any] | None = None
 
 
 def any_spelling(schema: Any) -> SchemaLanguage | SchemaGrammar:
-    """The texts of a schema's values, however they are spelled, laid out and ordered."""
+    """The texts of a schema's values, in every spelling, layout and order of members."""
     return json_schema(schema, spelling="any", property_order="any", surrounding="flexible")
 
 
-def say_pattern(pattern: re.Pattern[Any]) -> Said | None:
-    """A compiled pattern; None for one over bytes."""
+def pattern_for_server(pattern: re.Pattern[Any]) -> ServerConstraint | None:
+    """The server's form of a compiled pattern; None for a pattern over bytes."""
     if not isinstance(pattern.pattern, str):
         return None
     flags = "".join(letter for flag, letter in _FLAGS if pattern.flags & flag)
-    return Said("regex", f"(?{flags}){pattern.pattern}" if flags else pattern.pattern)
+    return ServerConstraint("regex", f"(?{flags}){pattern.pattern}" if flags else pattern.pattern)
 
 
-def say_constraint(constraint: Any) -> Said | None:
-    """A constraint that was made from a schema or from a grammar's text; None for others."""
+def constraint_for_server(constraint: Any) -> ServerConstraint | None:
+    """The server's form of a constraint that was made from a schema or a grammar's text; None for other constraints."""
     if isinstance(constraint, SchemaLanguage | SchemaGrammar):
         document = constraint.document
         whole = not document.place and not document.made_of and document.resolver is None
-        return Said("json", document.schema) if whole else None
+        return ServerConstraint("json", document.schema) if whole else None
     if not isinstance(constraint, Grammar) or not constraint.text:
         return None
     notation, start = _STARTS.get(constraint.source.partition("(")[0], (None, None))
-    return Said(notation, constraint.text) if notation and constraint.start == start else None  # type: ignore[arg-type]
+    if notation is None or constraint.start != start:
+        return None
+    return ServerConstraint(notation, constraint.text)  # type: ignore[arg-type]

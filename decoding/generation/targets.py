@@ -38,7 +38,12 @@ from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
-from tokenfst.decoding.generation.server_targets import Said, any_spelling, say_constraint, say_pattern
+from tokenfst.decoding.generation.server_targets import (
+    ServerConstraint,
+    any_spelling,
+    constraint_for_server,
+    pattern_for_server,
+)
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentTypeError
 
@@ -52,7 +57,7 @@ class Target:
 
     constraint: Constraint | Compiled
     parse: Callable[[bytes], Any]
-    said: Said | None = None
+    for_server: ServerConstraint | None = None
 
 
 def read_target(target: Any) -> Target:
@@ -64,10 +69,10 @@ def read_target(target: Any) -> Target:
     if isinstance(target, Target):
         return target
     if isinstance(target, Language | Grammar | SymbolAutomaton | TokenAutomaton | CanonicalAutomaton):
-        return Target(target, getattr(target, "parse", as_text), say_constraint(target))
+        return Target(target, getattr(target, "parse", as_text), constraint_for_server(target))
     if isinstance(target, re.Pattern):
         made = regex(target.pattern, target.flags & ~re.DEBUG)
-        return Target(made, as_text, say_pattern(target))
+        return Target(made, as_text, pattern_for_server(target))
     if isinstance(target, str | bytes):
         raise ArgumentTypeError(
             f"a target that is text, {shown(target)}, could mean several things. Write regex(text) for a pattern, "
@@ -87,10 +92,12 @@ def read_target(target: Any) -> Target:
         )
     labels = None if isinstance(target, dict) else _labels(target)
     if labels is not None:
-        return Target(choices(labels), lambda text: labels[as_text(text)], Said("choice", [*labels]))
+        return Target(
+            choices(labels), lambda text: labels[as_text(text)], ServerConstraint("choice", [*labels])
+        )
     schema = json_schema(target)
-    said = Said("json", schema.document.schema, lambda: any_spelling(target))
-    return Target(schema, schema.parse, said)
+    for_server = ServerConstraint("json", schema.document.schema, lambda: any_spelling(target))
+    return Target(schema, schema.parse, for_server)
 
 
 def key_of(target: Any) -> Hashable | None:

@@ -13,7 +13,7 @@ from typing import Any
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.reading.replies import ToolCall
 from tokenfst.automata.tools.tools import tools
-from tokenfst.decoding.generation.server_targets import Said, any_spelling
+from tokenfst.decoding.generation.server_targets import ServerConstraint, any_spelling
 from tokenfst.decoding.generation.targets import Target
 from tokenfst.errors import ParseError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -27,8 +27,8 @@ def tool_target(functions: Iterable[Any], format: str, vocabulary: Vocabulary | 
     if format != "json" or any(tool.input is not None for tool in constraint.tools):
         return Target(constraint, lambda text: constraint.parse(text).calls[0])
     schema = _schema_of({tool.name: tool.schema for tool in constraint.tools})
-    said = Said("json", schema, lambda: any_spelling(schema))
-    return Target(constraint, lambda text: _read(constraint, text), said)
+    for_server = ServerConstraint("json", schema, lambda: any_spelling(schema))
+    return Target(constraint, lambda text: _read(constraint, text), for_server)
 
 
 def _read(constraint: ToolConstraint, text: bytes) -> ToolCall:

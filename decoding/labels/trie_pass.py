@@ -35,7 +35,7 @@ def score_trie(
     ``without``: for nodes at which sequences end, the stop token that does not count after the node.
     """
     tree, rows = trie.tree, len(session.logits)
-    reaped = _Reaped(tree, rows, list(stops), without or {}, session.logits.device)
+    reaped = _NodeScores(tree, rows, list(stops), without or {}, session.logits.device)
     reaped.take([-1], session.logits.unsqueeze(1))
     order = _preorder(tree, trie.ends if stops else [])
     size = max(1, min(_MOST_NODES, _MOST_SCORES // session.logits.numel()))
@@ -56,8 +56,8 @@ def score_trie(
     return torch.zeros_like(empty).scatter_add(1, of, (values - base.gather(1, of)).exp()).log() + base
 
 
-class _Reaped:
-    """What is kept of the scores after nodes: ln p of their children, and of the stops."""
+class _NodeScores:
+    """The scores after nodes that are still needed: ln p of their children, and of the stops."""
 
     def __init__(
         self, tree: TokenTree, rows: int, stops: list[int], without: Mapping[int, int], device: torch.device

@@ -55,9 +55,9 @@ def reach_of(automaton: TokenAutomaton, *, exact: bool) -> Reach:
 
     Cached with the automaton. Replaced by a new one when half of its budget is used, so that later texts have room.
     """
-    known: Reach | None = automaton.kept.get((Reach, exact))
+    known: Reach | None = automaton.caches.get((Reach, exact))
     if known is None or known.is_crowded:
-        known = automaton.kept[Reach, exact] = Reach(automaton, exact=exact)
+        known = automaton.caches[Reach, exact] = Reach(automaton, exact=exact)
     return known
 
 

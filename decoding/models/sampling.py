@@ -41,7 +41,7 @@ class Sampling:
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise DecodingError(f"top_p={self.top_p} is no share of the probability: let it lie in (0, 1]")
 
-    def heated(self, scores: torch.Tensor, temperatures: Sequence[float | None]) -> torch.Tensor:
+    def with_temperatures(self, scores: torch.Tensor, temperatures: Sequence[float | None]) -> torch.Tensor:
         """Scores with a separate temperature for each row.
 
         Sampling from them with these settings is sampling from ``scores`` at ``temperatures``

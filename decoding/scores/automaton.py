@@ -23,7 +23,7 @@ from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.sums import log_sum
 from tokenfst.budget import Budget
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
-from tokenfst.decoding.scores.rows import KeptRows, ScoreRow
+from tokenfst.decoding.scores.rows import RowCache, ScoreRow
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -55,7 +55,7 @@ class ScoreAutomaton(ScoreSource):
             raise EmptyLanguageError(f"{language!r} has no text with a weight")
         self.language, self.vocabulary, self.budget = language, vocabulary, budget or language.budget
         self._core = language.core
-        self._kept = KeptRows(self.budget)
+        self._kept = RowCache(self.budget)
         self._has_initial = vocabulary.initial_tokens is not None
         self.start = Node(np.array([language.machine.start], np.uint32), np.zeros(1), not self._has_initial)
         """The node that walks begin at."""

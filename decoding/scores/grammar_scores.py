@@ -17,7 +17,7 @@ import tokenfst._native as _native
 from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.budget import Budget
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
-from tokenfst.decoding.scores.rows import KeptRows, ScoreRow
+from tokenfst.decoding.scores.rows import RowCache, ScoreRow
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -35,7 +35,7 @@ class GrammarScores(ScoreSource):
             raise EmptyLanguageError(f"{grammar!r} has no text with a weight")
         self.grammar, self.vocabulary, self.budget = grammar, vocabulary, budget or grammar.budget
         self._core = grammar.core
-        self._kept = KeptRows(self.budget)
+        self._kept = RowCache(self.budget)
         self.start: Node = self._core.start(self.budget.states), vocabulary.initial_tokens is None
         """The node that walks begin at."""
 

@@ -47,7 +47,7 @@ class ScoreRow:
         return np.where(bits.view(np.bool_), self.scores, np.float32(-np.inf))
 
 
-class KeptRows:
+class RowCache:
     """A least-recently-used cache of rows by key; shared by threads. Equal keys always give equal rows."""
 
     def __init__(self, budget: Budget) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tokenfst.automata.weights.ngrams import BEGIN, END, UNKNOWN, NGramModel
 from tokenfst.budget import Budget
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
-from tokenfst.decoding.scores.rows import KeptRows, ScoreRow
+from tokenfst.decoding.scores.rows import RowCache, ScoreRow
 from tokenfst.errors import ArpaError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -32,7 +32,7 @@ class TokenNGrams(ScoreSource):
 
     def __init__(self, model: NGramModel, vocabulary: Vocabulary, budget: Budget | None = None) -> None:
         self.model, self.vocabulary, self.budget = model, vocabulary, budget or Budget()
-        self._kept = KeptRows(self.budget)
+        self._kept = RowCache(self.budget)
         size = len(vocabulary)
         for symbol in model.symbols:
             if not (

@@ -45,7 +45,7 @@ from tokenfst.decoding.models.sampling import Sampling
 from tokenfst.decoding.rows.generations import Generation, Generations
 from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows
 from tokenfst.decoding.search.forced_runs import ForcedRuns
-from tokenfst.decoding.token_automata.explaining import said_temperature
+from tokenfst.decoding.token_automata.explaining import rule_temperature
 from tokenfst.errors import DecodingError, MissingDependencyError, TokenizationError
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
@@ -134,7 +134,9 @@ def generate(
     while session is not None and live:
         scores = rows.mask_(session.logits.clone())
         if do_sample:
-            scores = sampling.heated(scores, [said_temperature(matcher) for matcher in rows.matchers])
+            scores = sampling.with_temperatures(
+                scores, [rule_temperature(matcher) for matcher in rows.matchers]
+            )
         tokens = sampling.choose(scores, generator).tolist()
         chosen += len(live)
         fresh = [jumper.jump(matcher, [token]) for matcher, token in zip(rows.matchers, tokens, strict=True)]

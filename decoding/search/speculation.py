@@ -32,7 +32,7 @@ from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.rows import AnyAutomaton, one_for_each
 from tokenfst.decoding.search.drafts import DraftTree, LaggingSession, Proposer, draw_tree
 from tokenfst.decoding.search.forced_runs import ForcedRuns
-from tokenfst.decoding.token_automata.explaining import said_temperature
+from tokenfst.decoding.token_automata.explaining import rule_temperature
 from tokenfst.errors import DecodingError, MissingDependencyError, VocabularyMismatchError
 
 try:
@@ -167,7 +167,7 @@ def _walk(
         place = places[-1]
         masked = tree.masked(place, target.scores_at(place))
         if sampling.do_sample:
-            masked = sampling.heated(masked, [said_temperature(tree.matcher_at(place))])
+            masked = sampling.with_temperatures(masked, [rule_temperature(tree.matcher_at(place))])
         child, token = _judge(tree, place, masked, sampling, generator)
         if child is None:
             return places, token

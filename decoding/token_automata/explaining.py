@@ -25,7 +25,7 @@ from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
 from tokenfst.automata.languages.display import explanation
 from tokenfst.automata.languages.display.explanation import Explanation, Following
-from tokenfst.decoding.token_automata.reading_tokens import Heats, parts_of, special_tokens
+from tokenfst.decoding.token_automata.reading_tokens import TokenTemperatures, parts_of, special_tokens
 from tokenfst.decoding.token_automata.tracing import mask_of
 from tokenfst.errors import ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -122,7 +122,7 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
     if not spelled and not ends:
         return named("special")
     constraint = native.constraint if hasattr(native, "constraint") else None
-    if constraint is None or native.speaks_of_tokens:
+    if constraint is None or native.is_token_level:
         valid, text = _through_masks(free, before, spelled, vocabulary)
     else:
         data = before + spelled
@@ -143,7 +143,7 @@ def captures(matcher: Any) -> Captures:
     """
     constraint, native = _constraint_of(matcher, "captures"), _native_of(matcher)
     vocabulary: Vocabulary = native.made_from[2]
-    if native.speaks_of_tokens:
+    if native.is_token_level:
         parts: list[Part] = [*parts_of(special_tokens(native), vocabulary, matcher.tokens)]
     else:
         parts = [vocabulary.decode(matcher.tokens)]
@@ -160,13 +160,21 @@ def temperature(matcher: Any) -> float | None:
     BudgetExceeded.
     """
     native: Any = _native_of(matcher)
-    if not hasattr(native, "heats"):
+    if not hasattr(native, "temperatures"):
         constraint = _constraint_of(matcher, "temperature")
-        native.heats = Heats(constraint.reader, native, native.made_from[2]) if constraint.is_heated else None
-    return None if native.heats is None or matcher.is_terminated() else native.heats.behind(matcher.tokens)
+        native.temperatures = (
+            TokenTemperatures(constraint.reader, native, native.made_from[2])
+            if constraint.has_temperature
+            else None
+        )
+    return (
+        None
+        if native.temperatures is None or matcher.is_terminated()
+        else native.temperatures.behind(matcher.tokens)
+    )
 
 
-def said_temperature(matcher: Any) -> float | None:
+def rule_temperature(matcher: Any) -> float | None:
     """``temperature`` for decoders: ``None`` also for an automaton that was loaded from a file, which has no rules."""
     native = _native_of(matcher)
     return temperature(matcher) if hasattr(native, "constraint") else None

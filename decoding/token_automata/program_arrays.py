@@ -80,7 +80,7 @@ def read(found: Artifact, path: object) -> tuple[Program, dict[str, list[int]] |
             assured=_signed(made["assured"]),
             lexicons=tuple(_lexicons(path, made)),
             token_names=names,
-            speaks_of_tokens=found.token_names is not None,
+            is_token_level=found.token_names is not None,
         )
     except ConstraintError as error:
         raise corrupt(path, str(error)) from None

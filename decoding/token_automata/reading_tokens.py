@@ -50,7 +50,7 @@ def parts_of(
 def special_tokens(native: _native.TokenAutomaton) -> Callable[[int], Part]:
     """A function that maps a special token to a test whether a token name includes it."""
     program, classes = native.made_from[1], native.made_from[4:]
-    if native.speaks_of_tokens and not program.only_counts_tokens:
+    if native.is_token_level and not program.only_counts_tokens:
         if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
             raise ConstraintError(
                 "captures and temperatures are not supported together with token classes that contain text tokens, nor "
@@ -72,7 +72,7 @@ def special_tokens(native: _native.TokenAutomaton) -> Callable[[int], Part]:
     return one_of
 
 
-class Heats:
+class TokenTemperatures:
     """The temperatures of one constraint over one vocabulary: a cache of the runs at the last queries, by their tokens.
 
     Threads may share it: a run that is in use is removed from the cache.

@@ -100,7 +100,7 @@ class TokenAutomaton:
     """A deterministic automaton over token ids. Created by ``compile``, ``expand`` or ``load``; may be shared by
     threads.
 
-    ``kept``: a cache for results that other modules compute from this automaton, each under its own key.
+    ``caches``: a cache for results that other modules compute from this automaton, each under its own key.
     """
 
     __slots__ = (
@@ -110,7 +110,7 @@ class TokenAutomaton:
         "_nearer",
         "_program",
         "budget",
-        "kept",
+        "caches",
         "source",
         "vocabulary",
     )
@@ -131,13 +131,13 @@ class TokenAutomaton:
         self._program = program
         self._arrays = arrays
         self._nearer: dict[int, npt.NDArray[np.int32]] = {}
-        self.kept: dict[Hashable, Any] = {}
+        self.caches: dict[Hashable, Any] = {}
         self.vocabulary = vocabulary
         self.source = source
         self.budget = budget
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        return None, state_without(self)[1] | {"_nearer": {}, "kept": {}}
+        return None, state_without(self)[1] | {"_nearer": {}, "caches": {}}
 
     def __deepcopy__(self, memo: object = None) -> TokenAutomaton:
         return self
@@ -203,7 +203,7 @@ class TokenAutomaton:
         if self._arrays is not None:
             return self
         native = self._native
-        stacked = native.is_pushdown and self._program is not None and not self._program.speaks_of_tokens
+        stacked = native.is_pushdown and self._program is not None and not self._program.is_token_level
         if self._program is not None and (stacked or native.has_learned):
             # Anew: how states and frames are numbered depends on what was walked before (convention 10), and tables are
             # made of the program alone.

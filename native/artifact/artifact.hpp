@@ -152,9 +152,9 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
 // The same with a stack. States that only pass on to others have no row, mask or distance.
 inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   ByteAutomaton& bytes = automaton.bytes();
-  if (bytes.speaks_of_tokens()) {
+  if (bytes.is_token_level()) {
     throw Error(Fault::Constraint,
-                "a grammar that needs a stack and speaks of tokens as such (TEXT_TOKEN, one_token(), special tokens) cannot be expanded: "
+                "a grammar that needs a stack and is token-level (it has TEXT_TOKEN, one_token() or special tokens) cannot be expanded: "
                 "walk it as it is, or expand its truncate(depth)");
   }
   StackExpansion expansion(automaton);

@@ -11,7 +11,7 @@ ByteAutomaton::ByteAutomaton(const Program& program, Budget budget, bool own_sta
   labels_ = std::move(loaded.labels);
   marks_.any = loaded.has_marks, marks_.room = loaded.room;
   if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
-  columns_ = Columns(arena_, derivatives_.selections(), loaded.symbols, loaded.speaks_of_tokens);
+  columns_ = Columns(arena_, derivatives_.selections(), loaded.symbols, loaded.is_token_level);
   tokens_intersected_ = loaded.tokens_intersected;
   if (boundary() != kNone) loaded.root = derivatives_.at_boundary(loaded.root);
   new_state(kEmpty);

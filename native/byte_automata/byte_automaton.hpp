@@ -56,7 +56,7 @@ class ByteAutomaton {
   // Whether tokens as such stand in an intersection: then whether there is one that all parts want takes a search.
   bool tokens_intersected() const { return tokens_intersected_; }
   // Whether tokens are more than their bytes.
-  bool speaks_of_tokens() const { return columns_.num_symbols() > 0 || boundary() != kNone; }
+  bool is_token_level() const { return columns_.num_symbols() > 0 || boundary() != kNone; }
   uint32_t symbol_column(uint32_t symbol) const { return columns_.of_symbol(symbol); }
   // The column of what a state is where a token ends; kNone: that makes no difference.
   uint32_t boundary() const { return columns_.boundary(); }

@@ -83,7 +83,7 @@ class Derivatives {
     return found;
   }
 
-  // What `id` is where a token ends and the next begins. Boundaries are no bytes: where nothing speaks of tokens they
+  // What `id` is where a token ends and the next begins. Boundaries are no bytes: where nothing is token-level they
   // make no difference, and this is `id`. It is asked for once at each: doing it twice does no harm. Holds for expressions
   // without tokens under complements, look-behind and unordered members, which `program.hpp` refuses: there more at a
   // boundary is more before it.

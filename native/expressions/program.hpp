@@ -73,7 +73,7 @@ class Program {
     check();
     check_tables();
     for (auto& [set, lexicon] : parts_.classes) symbols_ |= set;
-    speaks_of_tokens_ = std::ranges::any_of(instructions_, [&](const Instruction& each) {
+    is_token_level_ = std::ranges::any_of(instructions_, [&](const Instruction& each) {
       return each.op == Op::OneToken || each.op == Op::FewTokens || (each.op == Op::Tokens && parts_.classes[each.operands[0]].second >= 0);
     });
   }
@@ -83,7 +83,7 @@ class Program {
   const ProgramParts* operator->() const { return &parts_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   uint64_t symbols() const { return symbols_; }                  // as bits
-  bool speaks_of_tokens() const { return speaks_of_tokens_; }  // boundaries of tokens make a difference
+  bool is_token_level() const { return is_token_level_; }  // boundaries of tokens make a difference
 
  private:
   void decode() {
@@ -226,7 +226,7 @@ class Program {
   ProgramParts parts_;
   std::vector<Instruction> instructions_;
   uint64_t symbols_ = 0;
-  bool speaks_of_tokens_ = false;
+  bool is_token_level_ = false;
 };
 
 // The expression a program stands for, and the labels its author gave to nodes (a label on a counted repetition names
@@ -235,7 +235,7 @@ struct Loaded {
   NodeId root = kEmpty;
   std::vector<std::pair<NodeId, std::string>> labels;
   uint32_t symbols = 0;           // beside bytes
-  bool speaks_of_tokens = false;  // boundaries of tokens make a difference
+  bool is_token_level = false;  // boundaries of tokens make a difference
   bool tokens_intersected = false;
   bool has_marks = false;  // see marks.hpp
   Room room;
@@ -253,7 +253,7 @@ class ProgramReader {
     const std::vector<Instruction>& instructions = program.instructions();
     const uint64_t symbols = program.symbols();
     bool tokens_intersected = false;
-    arena_.widen(static_cast<uint32_t>(std::bit_width(symbols)), program.speaks_of_tokens());
+    arena_.widen(static_cast<uint32_t>(std::bit_width(symbols)), program.is_token_level());
     arena_.expect(arena_.size() + instructions.size() + program->blob.size() / 2);
     for (auto& [body, nullable] : program->rules) arena_.declare_rule(nullable);
     Loaded loaded;
@@ -394,7 +394,7 @@ class ProgramReader {
     }
     loaded.root = nodes.empty() ? kEmpty : nodes.back();
     loaded.symbols = static_cast<uint32_t>(std::bit_width(symbols));
-    loaded.speaks_of_tokens = program.speaks_of_tokens();
+    loaded.is_token_level = program.is_token_level();
     loaded.tokens_intersected = tokens_intersected;
     if (arena_[loaded.root].has(kHasBehind)) refuse_program("a look-behind stands in no scope");
     for (auto& [k, text] : program->labels) {

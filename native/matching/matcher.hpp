@@ -213,7 +213,7 @@ class Matcher {
     std::string forced;
     if (terminated_) return forced;
     ByteAutomaton& bytes = automaton_->bytes();
-    if (bytes.speaks_of_tokens()) return forced_text();
+    if (bytes.is_token_level()) return forced_text();
     std::vector<std::pair<uint32_t, uint8_t>> size_and_byte(bytes.num_classes());
     for (int byte = 0; byte < 256; ++byte) {
       auto& [size, last] = size_and_byte[bytes.classes()[byte]];

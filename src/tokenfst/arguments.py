@@ -35,9 +35,9 @@ _SHOWN = 60
 """Characters of a value in a message."""
 
 
-class Unfit(Exception):
-    """A value does not fit: ``error`` is the class to raise, ``wanted`` what it should have been. ``part``: where in
-    the argument the value ``got`` is."""
+class Mismatch(Exception):
+    """A value that an annotation does not allow. ``error``: the class to raise. ``wanted``: the allowed values, in
+    words. ``part``: the place of the value ``got`` within the argument."""
 
     def __init__(
         self, wanted: str, error: type[Exception] = ArgumentTypeError, part: str = "", got: object = None
@@ -73,8 +73,8 @@ def whole(call: str, name: str, value: object, low: int = -_LARGEST - 1, high: i
     """``value`` as an int from ``low`` to ``high``."""
     try:
         found = integer(value)
-    except Unfit as unfit:
-        refuse(call, name, value, unfit.wanted, unfit.error)
+    except Mismatch as mismatch:
+        refuse(call, name, value, mismatch.wanted, mismatch.error)
     if not low <= found <= high:
         bound = f"at least {low:,}" if found < low else f"at most {high:,}"
         refuse(call, name, value, bound, ArgumentValueError)
@@ -85,20 +85,21 @@ def real(call: str, name: str, value: object) -> float:
     """``value`` as a number that is no NaN."""
     try:
         found: float = _read(value, [_PLAIN[float]])
-    except Unfit as unfit:
-        refuse(call, name, value, unfit.wanted, unfit.error)
+    except Mismatch as mismatch:
+        refuse(call, name, value, mismatch.wanted, mismatch.error)
     return found
 
 
 # --- what a value must be -----------------------------------------------------------------------------
 #
-# A reader takes a value and gives it back as the function gets it, or raises Unfit.
+# A reader takes a value and gives it back as the function gets it, or raises Mismatch.
 
 Reader = Callable[[Any], Any]
 
 
-class Wanted(typing.NamedTuple):
-    """One thing that a value may be: in words, whether a value is meant to be that, and how it is read."""
+class Expected(typing.NamedTuple):
+    """One alternative of an annotation: its description in words, the test whether a value is meant as it, and its
+    reader."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -110,19 +111,19 @@ class Wanted(typing.NamedTuple):
 def integer(value: Any) -> int:
     """An integer that fits into 64 bits."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or getattr(value, "shape", ()) != ():
-        raise Unfit("an integer")
+        raise Mismatch("an integer")
     try:
         found = operator.index(value)
     except TypeError:  # numpy's booleans
-        raise Unfit("an integer") from None
+        raise Mismatch("an integer") from None
     if not -_LARGEST - 1 <= found <= _LARGEST:
-        raise Unfit("an integer from -2^63 to 2^63 - 1", ArgumentValueError)
+        raise Mismatch("an integer from -2^63 to 2^63 - 1", ArgumentValueError)
     return found
 
 
 def _number(value: Any) -> Any:
     if math.isnan(value):
-        raise Unfit("a number", ArgumentValueError)
+        raise Mismatch("a number", ArgumentValueError)
     return value
 
 
@@ -138,13 +139,15 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}
 
 
-_PLAIN: dict[object, Wanted] = {
-    int: Wanted("an integer", lambda value: hasattr(value, "__index__"), integer),
-    float: Wanted("a number", _is_number, _number),
-    bool: Wanted("True or False", _is_bool, bool, (bool,)),
-    str: Wanted("text", lambda value: isinstance(value, str), None, (str,)),
-    bytes: Wanted("bytes", lambda value: isinstance(value, bytes | bytearray | memoryview), bytes, (bytes,)),
-    None: Wanted("None", lambda value: value is None, None, (type(None),)),
+_PLAIN: dict[object, Expected] = {
+    int: Expected("an integer", lambda value: hasattr(value, "__index__"), integer),
+    float: Expected("a number", _is_number, _number),
+    bool: Expected("True or False", _is_bool, bool, (bool,)),
+    str: Expected("text", lambda value: isinstance(value, str), None, (str,)),
+    bytes: Expected(
+        "bytes", lambda value: isinstance(value, bytes | bytearray | memoryview), bytes, (bytes,)
+    ),
+    None: Expected("None", lambda value: value is None, None, (type(None),)),
 }
 _PLAIN[type(None)] = _PLAIN[None]
 _WHOLE = _PLAIN[int]
@@ -191,45 +194,45 @@ def _plural(words: str) -> str:
     return f"{noun}{'' if noun.endswith('s') else 's'}{of}{inner}" if noun[0].islower() else f"{noun} objects"
 
 
-def _class(kind: type) -> Wanted:
+def _class(kind: type) -> Expected:
     if kind.__name__ == "Tensor":
         return _named("Tensor")
-    return Wanted(_a(kind.__name__), lambda value: isinstance(value, kind))
+    return Expected(_a(kind.__name__), lambda value: isinstance(value, kind))
 
 
-def _named(name: str) -> Wanted:
+def _named(name: str) -> Expected:
     """A class that is known by its name alone."""
     read = _with_data if name == "Tensor" else None
-    return Wanted(_a(name), lambda value: any(each.__name__ == name for each in type(value).__mro__), read)
+    return Expected(_a(name), lambda value: any(each.__name__ == name for each in type(value).__mro__), read)
 
 
 def _with_data(value: Any) -> Any:
     """A tensor that is more than a shape."""
     if value.is_meta:
-        raise Unfit("a tensor with data, on another device than meta", ArgumentValueError)
+        raise Mismatch("a tensor with data, on another device than meta", ArgumentValueError)
     return value
 
 
-def _protocol(kind: type) -> Wanted:
+def _protocol(kind: type) -> Expected:
     """A class that is known by what it has."""
     parts = [
         each for each in kind.__mro__ if getattr(each, "_is_protocol", False) and each is not typing.Protocol
     ]
     names = {name for each in parts for name in (*vars(each), *getattr(each, "__annotations__", ()))}
     needed = sorted(name for name in names if not name.startswith("_"))
-    return Wanted(
+    return Expected(
         f"{_a(kind.__name__)} (with {', '.join(needed)})",
         lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in needed),
     )
 
 
-def _container(kind: object, parts: tuple[object, ...], scope: Scope) -> Wanted:
+def _container(kind: object, parts: tuple[object, ...], scope: Scope) -> Expected:
     words, fits = _CONTAINERS[kind]
     if len(parts) != 1 or kind is tuple:
-        return Wanted(words, fits)
+        return Expected(words, fits)
     inner = _alternatives(parts[0], scope)
     if inner is None:
-        return Wanted(words, fits)
+        return Expected(words, fits)
 
     texts, numbers = _PLAIN[str] in inner, any("integers" in _plural(each.words) for each in inner)
 
@@ -244,10 +247,10 @@ def _container(kind: object, parts: tuple[object, ...], scope: Scope) -> Wanted:
     def read(value: Any) -> Any:
         if hasattr(value, "shape") and numbers:
             if not str(value.dtype).removeprefix("torch.").startswith(("int", "uint")):
-                raise Unfit(many)
+                raise Mismatch(many)
             return value
         if getattr(value, "shape", None) is not None and not all(each.exact for each in inner):
-            raise Unfit(many)
+            raise Mismatch(many)
         if not isinstance(value, collections.abc.Collection):
             value = list(value)
         kinds = set(map(type, value))
@@ -256,12 +259,12 @@ def _container(kind: object, parts: tuple[object, ...], scope: Scope) -> Wanted:
         for place, each in enumerate(value):
             try:
                 _read(each, inner)
-            except Unfit as unfit:
-                got = unfit.got if unfit.part else each
-                raise Unfit(unfit.wanted, unfit.error, f"[{place}]{unfit.part}", got) from None
+            except Mismatch as mismatch:
+                got = mismatch.got if mismatch.part else each
+                raise Mismatch(mismatch.wanted, mismatch.error, f"[{place}]{mismatch.part}", got) from None
         return value
 
-    return Wanted(many, is_one, read)
+    return Expected(many, is_one, read)
 
 
 class _Name:
@@ -308,7 +311,7 @@ class Scope(dict[str, Any]):
         return _Name(name)
 
 
-def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:  # noqa: C901  # one case a kind
+def _alternatives(kind: object, scope: Scope) -> list[Expected] | None:  # noqa: C901  # one case a kind
     """What a value may be; ``None``: anything."""
     if isinstance(kind, str | typing.ForwardRef):
         text = kind if isinstance(kind, str) else kind.__forward_arg__
@@ -320,7 +323,7 @@ def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:  # noqa: C
             return _alternatives(kind, scope)
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if isinstance(kind, _Either) or origin in (Union, types.UnionType):
-        found: list[Wanted] = []
+        found: list[Expected] = []
         for part in kind.parts if isinstance(kind, _Either) else parts:
             inner = _alternatives(part, scope)
             if inner is None:
@@ -336,9 +339,9 @@ def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:  # noqa: C
     if kind in _CONTAINERS or origin in _CONTAINERS:
         return [_container(origin or kind, parts, scope)]
     if kind is collections.abc.Callable or origin is collections.abc.Callable:
-        return [Wanted("a function", callable)]
+        return [Expected("a function", callable)]
     if kind is os.PathLike or origin is os.PathLike:
-        return [Wanted("a path", lambda value: isinstance(value, os.PathLike))]
+        return [Expected("a path", lambda value: isinstance(value, os.PathLike))]
     kind = origin or kind
     if not isinstance(kind, type) or kind in (object, Any):
         return None
@@ -347,7 +350,7 @@ def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:  # noqa: C
     return [_class(kind)]
 
 
-def _places(found: list[Wanted]) -> list[Wanted]:
+def _places(found: list[Expected]) -> list[Expected]:
     """Text among these as a path where it stands beside paths, or as a device where it stands beside devices."""
     words = {each.words for each in found}
     text = _PATH if "a path" in words else _DEVICE if "a device" in words else None
@@ -360,7 +363,7 @@ def _path(value: str) -> str:
             return value
     except UnicodeEncodeError:
         pass
-    raise Unfit("a path that a file can have", ArgumentValueError)
+    raise Mismatch("a path that a file can have", ArgumentValueError)
 
 
 def _device(value: str) -> str:
@@ -369,20 +372,20 @@ def _device(value: str) -> str:
     try:
         torch.empty(0, device=value)
     except (RuntimeError, AssertionError, NotImplementedError):
-        raise Unfit("a device that torch has here", ArgumentValueError) from None
+        raise Mismatch("a device that torch has here", ArgumentValueError) from None
     return value
 
 
-_PATH = Wanted("text", _PLAIN[str].fits, _path)
-_DEVICE = Wanted("text", _PLAIN[str].fits, _device)
+_PATH = Expected("text", _PLAIN[str].fits, _path)
+_DEVICE = Expected("text", _PLAIN[str].fits, _device)
 
 
-def _read(value: Any, wanted: list[Wanted]) -> Any:
+def _read(value: Any, wanted: list[Expected]) -> Any:
     """``value`` as the first of those that it fits reads it."""
     for each in wanted:
         if each.fits(value):
             return value if each.read is None else each.read(value)
-    raise Unfit(_either([each.words for each in wanted]))
+    raise Mismatch(_either([each.words for each in wanted]))
 
 
 def _either(words: list[str]) -> str:
@@ -397,7 +400,7 @@ class _Check(typing.NamedTuple):
 
     name: str
     exact: set[type]
-    wanted: list[Wanted]
+    wanted: list[Expected]
 
 
 class _Checks:
@@ -438,9 +441,9 @@ class _Checks:
             return value
         try:
             read = _read(value, check.wanted)
-        except Unfit as unfit:
-            got = unfit.got if unfit.part else value
-            refuse(self.call, check.name + unfit.part, got, unfit.wanted, unfit.error)
+        except Mismatch as mismatch:
+            got = mismatch.got if mismatch.part else value
+            refuse(self.call, check.name + mismatch.part, got, mismatch.wanted, mismatch.error)
         if all(each.read is None for each in check.wanted) and not hasattr(value, "shape"):
             check.exact.add(type(value))  # a class that was found to fit
         return read

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.programs.command_line import tokenfst
 
-from tokenfst.server.answers import Kept, digest
+from tokenfst.server.answers import SizedCache, digest
 from tokenfst.server.limits import Limits
 from tokenfst.server.ranges import asked_range
 from tokenfst.server.tenants import ALONE, KeysError, Tenants, digest_of, new_key, store_url
@@ -43,7 +43,7 @@ def test_ranges_are_those_that_one_counts_out() -> None:
 
 
 def test_what_is_kept_stays_within_its_bytes() -> None:
-    kept: Kept[int] = Kept(10_000)
+    kept: SizedCache[int] = SizedCache(10_000)
     for number in range(1000):
         kept.put(digest(str(number)), number, number % 900)
         assert kept.bytes <= 10_000

@@ -54,8 +54,8 @@ class BytePairTokenizer:
         """The tokens that ``token`` may follow in the same piece: bool (V,)."""
         return _kept(self._predecessors, token, lambda: self._pairs.predecessors(token), _KEPT // 8)
 
-    def bears(self, token: int, following: int) -> bool:
-        """Whether two tokens may be adjacent within one piece."""
+    def may_precede(self, token: int, following: int) -> bool:
+        """Whether ``token`` may stand directly before ``following`` within one piece."""
         return bool(self.followers(token)[following >> 5] >> (following & 31) & 1)
 
     def encode(self, data: bytes) -> list[int]:
@@ -72,8 +72,8 @@ class BytePairTokenizer:
             for end in range(place + 1, min(place + self._longest, len(data)) + 1):
                 token = numbers.get(data[place:end], _NO_TOKEN)
                 for state, last in ways[place] if token != _NO_TOKEN else ():
-                    borne = last == _NO_TOKEN or self.bears(last, token)
-                    after = cuts.next(state if borne else cuts.at_cut(state), token)
+                    joined = last == _NO_TOKEN or self.may_precede(last, token)
+                    after = cuts.next(state if joined else cuts.at_cut(state), token)
                     if after != DEAD:
                         held = token if cuts.in_piece(after) != DEAD else _NO_TOKEN
                         ways[end].setdefault((after, held), (token, (state, last)))

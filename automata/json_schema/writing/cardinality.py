@@ -13,7 +13,7 @@ from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.strings import has_surrogate
-from tokenfst.automata.json_schema.writing.distinct import MANY, room
+from tokenfst.automata.json_schema.writing.distinct import MANY, count_texts
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer
@@ -22,7 +22,7 @@ _LOOK = 3
 """Levels of parts that are inspected."""
 
 
-class Supply:
+class ValueCounts:
     """Counts for one writer."""
 
     def __init__(self, writer: Writer) -> None:
@@ -46,7 +46,7 @@ class Supply:
         numbers = [each for each in (shape.numbers, shape.whole) if each is not None]
         count += max(MANY if (size := each.count()) is None else size for each in numbers)
         if shape.strings:
-            strings = room(shape.strings, self._writer.spelling, self._writer.work).count
+            strings = count_texts(shape.strings, self._writer.spelling, self._writer.work).count
             count += 0 if strings is None else strings
         # Cells of one type may share values.
         count += max((self._arrays(cell, depth - 1) for cell in shape.arrays), default=0)
@@ -57,8 +57,8 @@ class Supply:
         if depth < 0 or cell.contains or cell.low > len(cell.prefix) + 1:
             return count if cell.low == 0 else 0
         for place in range(cell.low):
-            supply = self.of(cell.at(place), depth)
-            count *= max(supply - place, 0) if cell.unique else supply
+            values = self.of(cell.at(place), depth)
+            count *= max(values - place, 0) if cell.unique else values
         if not count or (cell.high is not None and cell.high <= cell.low):
             return count
         more = self.of(cell.at(cell.low), depth)

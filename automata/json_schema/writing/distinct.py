@@ -40,10 +40,13 @@ _LONGEST = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How many texts a set has, at most ``MANY``; ``None`` if that is not known. ``thin``: some prefix has fewer.
-    ``words``: the texts themselves, if they are few. ``near``, ``far``: as of ``exclusion_marks.fresh``, behind the
-    quotation mark or, unless it is thin, behind any prefix."""
+class TextCount:
+    """How many texts a set of strings has.
+
+    ``count``: at most ``MANY``; ``None`` if it is not known. ``thin``: some prefix of a text can be continued in fewer
+    ways. ``words``: the texts themselves, if they are few. ``near``, ``far``: the parameters of
+    ``exclusion_marks.fresh`` after the quotation mark and, unless the set is thin, after every prefix.
+    """
 
     count: int | None
     thin: bool = True
@@ -54,7 +57,7 @@ class Room:
 
 def fresh_text(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Expr:
     """The JSON texts of a union of cells, each different from all before it in the same array or object."""
-    found = room(cells, spelling, work)
+    found = count_texts(cells, spelling, work)
     fewest = 0 if found.count == MANY else max(found.count or 1, 1)
     text = union(*(_without_context(cell).json(spelling, work) for cell in cells))
     return fresh(text, thin=found.thin, fewest=fewest, near=found.near, far=found.far)
@@ -76,37 +79,37 @@ def _finite(content: Language) -> Language:
     return Language(machine(content.determinize()), str(content))
 
 
-def room(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Room:
+def count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> TextCount:
     """The number of texts of a union of cells, and their lengths in a spelling."""
     if len(cells) == 1:
         [cell] = cells
         if cell.values is None and not cell.parts and cell.high is None:
             return _endless(cell.low, len(cell.excluded))
-    return _rooms.get((spelling, cells), lambda: _room(cells, spelling, work))
+    return _counts.get((spelling, cells), lambda: _count_texts(cells, spelling, work))
 
 
 @lru_cache(maxsize=512)
-def _endless(low: int, excluded: int) -> Room:
+def _endless(low: int, excluded: int) -> TextCount:
     """The same for the texts of at least this number of characters, except for some."""
     near, far = (_least_length(low, None, excluded, number) for number in (NEAR, FAR))
-    return Room(MANY, thin=False, near=near, far=far)
+    return TextCount(MANY, thin=False, near=near, far=far)
 
 
-_rooms: Recent[tuple[Spelling, tuple[Strings, ...]], Room] = Recent(512)
+_counts: Recent[tuple[Spelling, tuple[Strings, ...]], TextCount] = Recent(512)
 
 
-def _room(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Room:
+def _count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> TextCount:
     ascii_only = spelling == "ascii"
     if len(cells) != 1:
-        rooms = [room((cell,), spelling, work) for cell in cells]
-        if any(each.count == MANY for each in rooms):
+        counts = [count_texts((cell,), spelling, work) for cell in cells]
+        if any(each.count == MANY for each in counts):
             near, far = (
                 min((length for length in lengths if length), default=0)
                 for lengths in zip(
-                    *((each.near, each.far) for each in rooms if each.count == MANY), strict=True
+                    *((each.near, each.far) for each in counts if each.count == MANY), strict=True
                 )
             )
-            return Room(MANY, near=near, far=far)
+            return TextCount(MANY, near=near, far=far)
         return _searched(
             lambda: Language.union_of(cell.content() for cell in cells), frozenset(), ascii_only, work
         )
@@ -116,32 +119,32 @@ def _room(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Room:
         words = cell.values if count <= MOST_LISTED else None
         sizes = sorted(len(dumps(word, ensure_ascii=ascii_only).encode()) - 2 for word in cell.values)
         near, far = (sizes[min(number, count - 1)] + 1 if count else 0 for number in (NEAR, FAR))
-        return Room(min(count, MANY), words=words, near=near, far=far)
+        return TextCount(min(count, MANY), words=words, near=near, far=far)
     if not cell.parts:
         if cell.high == 0:
             words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
-            return Room(len(words), words=words)
+            return TextCount(len(words), words=words)
         near, far = (
             _least_length(cell.low, cell.high, len(cell.excluded), number, ascii_only)
             for number in (NEAR, FAR)
         )
-        return Room(MANY, thin=cell.high is not None, near=near, far=far)
+        return TextCount(MANY, thin=cell.high is not None, near=near, far=far)
     every = replace(cell, excluded=frozenset())
     return _searched(every.content, frozenset(filter(every.holds, cell.excluded)), ascii_only, work)
 
 
 def _searched(
     content: Callable[[], Language], excluded: frozenset[str], ascii_only: bool, work: Work
-) -> Room:
+) -> TextCount:
     """The same of a language without some of its words, by its automaton."""
     try:
         dfa = content().with_budget(work.glance(QUICK)).determinize()
     except BudgetExceeded as error:
         if error.resource == "seconds":
             raise work.exceeded("seconds") from None
-        return Room(None)
+        return TextCount(None)
     if dfa.start == 0:
-        return Room(0, words=frozenset())
+        return TextCount(0, words=frozenset())
     count, thin, (near, far) = word_counts(
         dfa.classes,
         dfa.table,
@@ -154,9 +157,9 @@ def _searched(
         ascii_only,
     )
     if count >= MANY:
-        return Room(MANY, thin, near=near, far=far)
+        return TextCount(MANY, thin, near=near, far=far)
     words = frozenset(_words(dfa)) - excluded if count <= MOST_LISTED else None
-    return Room(count, words=words, near=near, far=far)
+    return TextCount(count, words=words, near=near, far=far)
 
 
 def _least_length(low: int, high: int | None, excluded: int, number: int, ascii_only: bool = False) -> int:

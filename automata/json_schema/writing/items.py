@@ -18,9 +18,9 @@ from tokenfst.automata.json_schema.sets.constants import Whole, listed_values
 from tokenfst.automata.json_schema.sets.formula import NONE, Formula
 from tokenfst.automata.json_schema.sets.shape import Shape
 from tokenfst.automata.json_schema.sets.strings import subset_of_words
-from tokenfst.automata.json_schema.writing.cardinality import Supply
+from tokenfst.automata.json_schema.writing.cardinality import ValueCounts
 from tokenfst.automata.json_schema.writing.contains import Counting
-from tokenfst.automata.json_schema.writing.distinct import fresh_text, room
+from tokenfst.automata.json_schema.writing.distinct import count_texts, fresh_text
 from tokenfst.automata.json_schema.writing.layout import Differs
 from tokenfst.errors import UnsupportedSchemaError
 
@@ -132,29 +132,29 @@ class Items:
                 "items that are not listed can be compared only in JSON where no object has a name twice "
                 '(repeated_names="forbid")',
             )
-        supply = Supply(self.writer)
+        counts = ValueCounts(self.writer)
         for place in range(min(cell.low, len(cell.prefix) + 1)):
             needed = place + 1 if place < len(cell.prefix) else cell.low
             if needed > 1:
-                self._ask_for(supply, cell.at(place), needed, f"item {place}")
+                self._ask_for(counts, cell.at(place), needed, f"item {place}")
         if cell.contains:
-            self._check_counted(supply)
+            self._check_counted(counts)
             return Counting(self.writer, cell, self.writer.different).texts()
         differs: Differs = "alone" if cell.low <= 1 else "one of several"
         prefix = [self.writer.different(item, differs) for item in cell.prefix]
         rest = EMPTY if cell.rest is NONE else self.writer.different(cell.rest, differs)
         return self._in_order(prefix, rest)
 
-    def _ask_for(self, supply: Supply, formula: Formula, number: int, what: str) -> None:
+    def _ask_for(self, counts: ValueCounts, formula: Formula, number: int, what: str) -> None:
         """UnsupportedSchemaError unless a formula surely has so many values."""
-        if supply.of(formula) < number:
+        if counts.of(formula) < number:
             raise UnsupportedSchemaError(
                 self.cell.unique,
                 f"{self.cell.low} different items are asked for, and it is not known whether there are {number} "
                 f"different values for {what}",
             )
 
-    def _check_counted(self, supply: Supply) -> None:
+    def _check_counted(self, counts: ValueCounts) -> None:
         """UnsupportedSchemaError where items that still have to be there may all have been used. A kind of which one is
         asked for has none before that; of one kind alone as many are left as were not counted."""
         cell, kinds = self.cell, self.cell.contains
@@ -167,10 +167,10 @@ class Items:
             )
         [kind] = kinds
         if kind.low > 1:
-            self._ask_for(supply, self.formulas.both(cell.rest, kind.formula), kind.low, "what is contained")
+            self._ask_for(counts, self.formulas.both(cell.rest, kind.formula), kind.low, "what is contained")
         if kind.high is not None and cell.low > 1:
             others = self.formulas.both(cell.rest, self.formulas.negate(kind.formula))
-            self._ask_for(supply, others, cell.low, "what is not contained")
+            self._ask_for(counts, others, cell.low, "what is not contained")
 
     def _different_strings(self) -> Expr | None:
         """Items that differ, strings that are told apart as the text goes on and, at most once each, some listed
@@ -187,13 +187,13 @@ class Items:
             return None
         others = listed_values(last.without_strings())
         if rest is not EMPTY and cell.low > 1 and others is not None:
-            supply = room(last.strings, self.layout.spelling, work).count
-            if supply is None:
+            counts = count_texts(last.strings, self.layout.spelling, work).count
+            if counts is None:
                 raise UnsupportedSchemaError(
                     cell.unique,
                     f"{cell.low} items are asked for, and it is not known how many strings there are",
                 )
-            if cell.low > supply + len(others):
+            if cell.low > counts + len(others):
                 return None if prefix else EMPTY
         if prefix and not others and all(not listed_values(shape.without_strings()) for shape in shapes):
             return self._in_order([item for item in prefix if item is not None], rest)
@@ -271,6 +271,6 @@ class Items:
         spelling, work = self.layout.spelling, self.writer.work
         if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
             return None
-        if place and (room(shape.strings, spelling, work).count or 0) <= place:
+        if place and (count_texts(shape.strings, spelling, work).count or 0) <= place:
             return None
         return fresh_text(shape.strings, spelling, work)

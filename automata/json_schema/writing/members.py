@@ -27,9 +27,9 @@ from tokenfst.automata.json_schema.writing.distinct import (
     MANY,
     MOST_LISTED,
     MOST_OPTIONS,
-    Room,
+    TextCount,
+    count_texts,
     fresh_text,
-    room,
 )
 from tokenfst.automata.json_schema.writing.layout import Differs
 from tokenfst.errors import UnsupportedSchemaError
@@ -89,15 +89,15 @@ class Members:
 
     # --- names ----------------------------------------------------------------------------------------
 
-    def _room(self, names: schema_strings.StringSet) -> Room:
-        return room(names, self.layout.spelling, self.formulas.work)
+    def _count_texts(self, names: schema_strings.StringSet) -> TextCount:
+        return count_texts(names, self.layout.spelling, self.formulas.work)
 
     def _few(self, listed: set[str]) -> frozenset[str]:
         """Names that are not listed and of which there are few, so that they can be."""
         if not self.writer.distinct:
             return frozenset()
         work = self.formulas.work
-        found = [self._room((each.names,)).words or frozenset() for each in self.cell.some]
+        found = [self._count_texts((each.names,)).words or frozenset() for each in self.cell.some]
         if len(self.cell.some) <= _MOST_SOME:
             others = (
                 tuple(strings for strings, _ in self._classes(frozenset(listed))) if self.cell.some else ()
@@ -106,10 +106,11 @@ class Members:
                 names: schema_strings.StringSet = others
                 for each in group:
                     names = schema_strings.meet(names, (each.names,), work)
-                found.append(self._room(names).words or frozenset())
+                found.append(self._count_texts(names).words or frozenset())
         if self.cell.demands:
             words_of_classes = [
-                self._room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))
+                self._count_texts((strings,)).words or frozenset()
+                for strings, _ in self._classes(frozenset(listed))
             ]
             found += [words for words in words_of_classes if len(words) <= MOST_OPTIONS]
         return frozenset().union(*found)
@@ -128,7 +129,7 @@ class Members:
         they have a value: if they have none, no such member is ever begun."""
         supply, exact, endless = 0, True, False
         for strings, held in classes:
-            count = self._room((strings,)).count if self.writer.distinct else MANY
+            count = self._count_texts((strings,)).count if self.writer.distinct else MANY
             held_by_some = self._has_value(held)
             if held_by_some is False or count == 0:
                 continue
@@ -270,7 +271,7 @@ class Members:
                 if (
                     distinct
                     and not surely
-                    and any(self._room((one,)).count not in (0, MANY) for one in names)
+                    and any(self._count_texts((one,)).count not in (0, MANY) for one in names)
                 ):
                     raise UnsupportedSchemaError(
                         self.cell.where,

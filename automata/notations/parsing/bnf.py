@@ -26,7 +26,7 @@ from tokenfst.automata.expressions.expression import (
     tokens,
     union,
 )
-from tokenfst.automata.grammars.captured import Marked
+from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, token_class
 from tokenfst.automata.notations.parsing.bnf_options import read_options
@@ -138,7 +138,7 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
     rules: dict[str, Expr] = {}
     positions: dict[str, int] = {}
     captured: dict[str, str] = {}
-    heated: dict[str, float] = {}
+    temperatures: dict[str, float] = {}
     rule: Any
     for rule in parsed(dialect, text):
         head, *between, body = rule.children
@@ -157,7 +157,7 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
             if options.capture is not None:
                 captured[str(head)] = options.capture
             if options.temperature is not None:
-                heated[str(head)] = options.temperature
+                temperatures[str(head)] = options.temperature
     for name, position in reader.references.items():
         if name not in rules:
             reader.fail(f"there is no rule {name!r}", position)
@@ -172,11 +172,11 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
             text=text,
             positions=positions,
             budget=budget,
-            marked=Marked(captured, heated=heated),
+            marked=NamedParts(captured, temperatures=temperatures),
         )
     )
-    if heated and made.reading is not None and made.reading.refusal:
-        place = min(positions[name] for name in heated)
+    if temperatures and made.reading is not None and made.reading.refusal:
+        place = min(positions[name] for name in temperatures)
         reader.fail(made.reading.refusal, place, UnsupportedPatternError)
     return made
 

@@ -96,12 +96,12 @@ def read_options(head: str, token: Token, fail: Callable[..., NoReturn]) -> Rule
     capture = None
     if "capture" in given:
         capture = head if given["capture"] is None else given["capture"].strip('"')
-    most, tokens, heat = given.get("max_chars"), given.get("max_tokens"), given.get("temperature")
+    most, tokens, temperature = given.get("max_chars"), given.get("max_tokens"), given.get("temperature")
     return RuleOptions(
         token.start_pos,
         "lazy" in given,
         None if most is None else int(most),
         capture,
         None if tokens is None else int(tokens),
-        None if heat is None else float(heat),
+        None if temperature is None else float(temperature),
     )

@@ -1,7 +1,7 @@
 """Parsing of texts to tool calls, whole or incrementally.
 
-The automaton of the structural tag with signs marks where each part of a text begins and ends. The text between two
-signs is parsed according to the role of that part. Nothing here searches a text for the markers of a format.
+The automaton of the structural tag with sentinels marks where each part of a text begins and ends. The text between two
+sentinels is parsed according to the role of that part. Nothing here searches a text for the markers of a format.
 
 Read in this order: ``values`` (JSON and Python's literals), ``elements`` (parameters in a model's style), ``replies``
 (the parsed reply), ``call_events`` (events as soon as they are determined), ``reader``.

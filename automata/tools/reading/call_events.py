@@ -1,9 +1,9 @@
 """What a text with calls decides while it arrives: pieces of content and reasoning, calls, and their arguments.
 
-The idea: the reader tells of text and signs as it comes to them. Text is told as far as it cannot become a mark: of
+The idea: the reader tells of text and sentinels as it comes to them. Text is told as far as it cannot become a mark: of
 its last bytes, those that begin one are held back if some word goes on with the rest of that mark. A call has begun,
-and its name is decided, when the automaton leads to no sign but those of one tool, each behind less than what its tag
-begins with.
+and its name is decided, when the automaton leads to no sentinel but those of one tool, each after fewer bytes than its
+tag's beginning has.
 
 Invariant: what was told is true of all texts of the constraint that go on so, and where the text is cut into pieces
 changes nothing but where strings fall into pieces. Cost: linear; a look ahead for each place inside of a call's
@@ -20,10 +20,10 @@ from typing import Any
 from tokenfst._native import SignedText
 from tokenfst.automata.events.event import Event, event
 from tokenfst.automata.events.json_events import JsonEvents
-from tokenfst.automata.structural_tags.sentinels import Closed, Ended, Sign, squeezed
+from tokenfst.automata.structural_tags.sentinels import ElementEnd, Sentinel, TagEnd, squeezed
 from tokenfst.automata.tools.definitions.sketches import Role
 from tokenfst.automata.tools.reading.elements import Elements
-from tokenfst.automata.tools.reading.replies import Signed, ToolCall
+from tokenfst.automata.tools.reading.replies import TagWithSentinels, ToolCall
 from tokenfst.automata.tools.reading.values import PythonText, finite
 from tokenfst.errors import ConstraintError
 
@@ -31,31 +31,31 @@ _decoder = getincrementaldecoder("utf-8")
 _LEADS = {"json string": b'{"input": "', "python string": b"input="}
 _ENDS = {"json string": b"}", "python string": b")"}
 """What makes an object of the content of a string."""
-_MOST_SIGNS = 8
+_MOST_SENTINELS = 8
 """Maximum number of different beginnings of one tool's calls; no format has more than three."""
 
 
 class CallEvents:
     """The events of one text, in ``found`` until they are taken."""
 
-    def __init__(self, signed: Signed, walk: SignedText) -> None:
-        self._signed, self._walk = signed, walk
+    def __init__(self, tag: TagWithSentinels, walk: SignedText) -> None:
+        self._tag, self._walk = tag, walk
         self.found: list[Event] = []
         self._roles: list[Role] = []
         self._index = 0
         self._is_told = False
         """Whether it was told that the call has begun which is open or comes next."""
-        self._marks = _Marks(signed, walk)
-        self._first = signed.openings[0]
+        self._marks = _Marks(tag, walk)
+        self._first = tag.openings[0]
         self._plain: _Growing = self._content()
         """The content that goes on where no tag is open."""
         self._text: _Text | None = self._plain
         """What the text that comes is told as."""
         self.document: Callable[[bytes, list[Event]], None] | None = None
-        """What tells pieces of text without a sign, where that is all there is to do: arguments in JSON. It is given
-        ``found``; where it raises ConstraintError, ``over`` is called."""
+        """Reports the events of a piece of text without sentinels (arguments in JSON). It gets the piece and the list
+        of events. If it raises ConstraintError, ``over`` is called."""
         self._run = b""
-        """In a frame, the last bytes since the last sign that may begin a tag."""
+        """In a frame, the last bytes since the last sentinel that may begin a tag."""
         self._values: list[_Value] = []
         """Elements that are open, and the object around them."""
 
@@ -77,7 +77,7 @@ class CallEvents:
             self._run += data
 
     def more(self, data: bytes) -> None:
-        """A piece of text without a sign: ``text`` and ``settle``."""
+        """A piece of text without a sentinel: ``text`` and ``settle``."""
         text = self._text
         if isinstance(text, _Document):
             text.feed(data)
@@ -124,7 +124,7 @@ class CallEvents:
             self._begin_arguments(role)
 
     def tag_ends(self, role: Role, inner: bytes, call: ToolCall | None) -> None:
-        """A tag's end was read. ``inner``: what stood in front of it, since the last sign."""
+        """A tag's end was read. ``inner``: what stood in front of it, since the last sentinel."""
         self.document = None
         self._roles.pop()
         if role.kind in ("content", "reasoning"):
@@ -174,7 +174,7 @@ class CallEvents:
 
     def _next_tool(self) -> int | None:
         """The tool whose call has begun, if that is decided."""
-        state, known = self._walk.state, self._signed.ahead
+        state, known = self._walk.state, self._tag.ahead
         found = known.get(state, ()) if state >= 0 else ()
         if found == ():
             found = self._look_ahead()
@@ -186,9 +186,10 @@ class CallEvents:
         return tool if inside or (self._roles and self._roles[-1].kind == "call") else None
 
     def _look_ahead(self) -> tuple[int, int] | None:
-        """The tool of all signs that may come next, and whether the call's first byte is before here on all ways."""
-        signs, fixed, only = self._walk.ahead(_MOST_SIGNS)
-        roles = [(self._signed.steps[code], distance) for code, distance in signs]
+        """The tool that all possible next sentinels belong to, and whether its call began before this position on every
+        path."""
+        sentinels, fixed, only = self._walk.ahead(_MOST_SENTINELS)
+        roles = [(self._tag.steps[code], distance) for code, distance in sentinels]
         tools = {role.tool if isinstance(role, Role) else None for role, _ in roles}
         if not only or len(tools) != 1 or None in tools:
             return None
@@ -201,7 +202,7 @@ class CallEvents:
 
     def _begin_call(self, tool: int) -> None:
         self._is_told = True
-        self._tell("tool call begun", (self._index,), self._signed.tools[tool].name)
+        self._tell("tool call begun", (self._index,), self._tag.tools[tool].name)
 
     # --- arguments ------------------------------------------------------------------------------------
 
@@ -264,7 +265,7 @@ class CallEvents:
             self._text = self._growing("piece", path, marks, newlines=elements.newlines)
             ended.mark = mark
 
-    def element_ends(self, sign: Ended, value: Any) -> None:
+    def element_ends(self, sentinel: ElementEnd, value: Any) -> None:
         """An element was read."""
         ended = self._values.pop()
         if ended.kind == "string":
@@ -281,7 +282,7 @@ class CallEvents:
         """What an element's value is, where the schema leaves no choice that only its end would tell."""
         tool = self._roles[-1].tool
         assert tool is not None
-        noted, behind = self._signed.kinds[tool], squeezed(after)
+        noted, behind = self._tag.kinds[tool], squeezed(after)
         ends = noted.get((written, behind), set()) | noted.get(("", behind), set())
         kinds = {end.kind for end in ends}
         if len(kinds) != 1:
@@ -304,12 +305,12 @@ class _Value:
 class _Marks:
     """How many of the last bytes of a text may be the beginning of a mark, if the text goes on so."""
 
-    def __init__(self, signed: Signed, walk: SignedText) -> None:
-        self._signed, self._walk = signed, walk
+    def __init__(self, tag: TagWithSentinels, walk: SignedText) -> None:
+        self._tag, self._walk = tag, walk
 
     def openings(self, text: bytes) -> int:
         """Of marks that begin tags."""
-        first, longest, prefixes = self._signed.openings
+        first, longest, prefixes = self._tag.openings
         match = first.search(text, max(0, len(text) - longest))
         while match is not None:
             rest = text[match.start() :]
@@ -320,12 +321,12 @@ class _Marks:
 
     def _begins_tag(self, rest: bytes) -> bool:
         """Whether some text goes on with the rest of a tag's beginning behind these bytes of it."""
-        state, known = self._walk.state, self._signed.leading
+        state, known = self._walk.state, self._tag.leading
         found = known.get((state, rest)) if state >= 0 else None
         if found is None:
             found = any(
                 begin.startswith(rest) and self._leads(begin[len(rest) :], begin)
-                for begin in self._signed.begins
+                for begin in self._tag.begins
             )
             if state >= 0:
                 known[state, rest] = found
@@ -333,30 +334,30 @@ class _Marks:
 
     def begun(self, text: bytes) -> int:
         """Of the same, wherever the text stands."""
-        first, longest, prefixes = self._signed.openings
+        first, longest, prefixes = self._tag.openings
         found = (len(text) - match.start() for match in first.finditer(text, max(0, len(text) - longest)))
         return next((size for size in found if text[len(text) - size :] in prefixes), 0)
 
     def _leads(self, rest: bytes, begin: bytes) -> bool:
-        sign = self._signed.steps.get(self._walk.sign_behind(rest))
-        return isinstance(sign, Role) and sign.begin == begin
+        sentinel = self._tag.steps.get(self._walk.sign_behind(rest))
+        return isinstance(sentinel, Role) and sentinel.begin == begin
 
     def closings(self, ends: Iterable[bytes]) -> _Held:
         """Ends of a tag."""
-        return self._ending([*filter(None, ends)], Closed)
+        return self._ending([*filter(None, ends)], TagEnd)
 
     def stopping(self, mark: bytes) -> _Held:
         """The end of an element."""
-        return self._ending([mark], Ended)
+        return self._ending([mark], ElementEnd)
 
-    def _ending(self, ends: list[bytes], kind: type[Sign]) -> _Held:
+    def _ending(self, ends: list[bytes], kind: type[Sentinel]) -> _Held:
         def held(text: bytes) -> int:
             for size in range(min(max(map(len, ends), default=0), len(text)), 0, -1):
                 last = text[-size:]
                 for end in ends:
                     if end.startswith(last):
-                        sign = self._signed.steps.get(self._walk.sign_behind(end[size:]))
-                        if isinstance(sign, kind):
+                        sentinel = self._tag.steps.get(self._walk.sign_behind(end[size:]))
+                        if isinstance(sentinel, kind):
                             return size
             return 0
 

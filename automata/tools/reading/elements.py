@@ -1,8 +1,8 @@
-"""Parameters in a model's style back to values: from what stands between signs.
+"""Parameters in a model's style back to values: from what stands between sentinels.
 
-The idea: signs say where an element's value begins and where the element ends, and whether it is a string, JSON, or
-made of elements (``structural_tags.signs``). So a name is what stands between the style's own signs, and a value needs
-no guess at its type: where a bare text could be a string and something else, it is something else.
+The idea: sentinels say where an element's value begins and where the element ends, and whether it is a string, JSON, or
+made of elements (``structural_tags.sentinels``). So a name is the text between the style's own markers, and the type of
+a value is never guessed: a bare text that could be a string or something else is something else.
 
 A bare string is as it is written. Where the schema says which strings there may be, and white space may stand around
 them, it is the shortest that the schema allows.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenfst.automata.structural_tags.documents.xml_styles import Style
-from tokenfst.automata.structural_tags.sentinels import Ended
+from tokenfst.automata.structural_tags.sentinels import ElementEnd
 from tokenfst.automata.tools.reading.values import read_json
 
 _SPACE = " \t\n\r"
@@ -49,25 +49,25 @@ class Elements:
         if style.unnamed is not None and not text.startswith(style.before):
             self._open.append(Element("item", "item", text.removeprefix(style.unnamed)))
             return
-        written, sign, rest = text[len(style.before) :].partition(style.behind)
+        written, found, rest = text[len(style.before) :].partition(style.behind)
         name = written
         for escape, character in style.unescapes:
             name = name.replace(escape, character)
-        self._open.append(Element(written, name, sign + rest))
+        self._open.append(Element(written, name, found + rest))
 
-    def end(self, text: str, sign: Ended) -> Any:
+    def end(self, text: str, sentinel: ElementEnd) -> Any:
         """The element that began last ends behind ``text``: its value. ValueError or RecursionError for JSON that is
         too much."""
         element = self._open.pop()
         value: Any
-        if sign.kind == "array":
+        if sentinel.kind == "array":
             value = [each for _, each in element.parts]
-        elif sign.kind == "object":
+        elif sentinel.kind == "object":
             value = dict(element.parts)
         else:
             style = self.style
             text = text.removesuffix(style.stop + (style.close and style.close.format(element.written)))
-            value = self._string(text, sign) if sign.kind == "string" else read_json(text)
+            value = self._string(text, sentinel) if sentinel.kind == "string" else read_json(text)
         self._open[-1].parts.append((element.name, value))
         return value
 
@@ -75,8 +75,8 @@ class Elements:
         """The members so far, by their names."""
         return dict(self._open[0].parts)
 
-    def _string(self, text: str, sign: Ended) -> str:
-        if sign.strings is None or not self.style.padded:
+    def _string(self, text: str, sentinel: ElementEnd) -> str:
+        if sentinel.strings is None or not self.style.padded:
             return text.removeprefix("\n").removesuffix("\n") if self.newlines else text
         left, right = len(text) - len(text.lstrip(_SPACE)), len(text.rstrip(_SPACE))
         if left >= right:  # nothing but white space
@@ -88,7 +88,7 @@ class Elements:
                 text[begin:end]
                 for begin in begins
                 for end in ends
-                if begin <= end and sign.allows(text[begin:end])
+                if begin <= end and sentinel.allows(text[begin:end])
             ),
             text,
         )

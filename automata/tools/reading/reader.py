@@ -18,12 +18,12 @@ from tokenfst._native import SignedText
 from tokenfst.automata.languages.display.explanation import Following, following
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
-from tokenfst.automata.structural_tags.sentinels import Begun, Closed, Ended
+from tokenfst.automata.structural_tags.sentinels import ElementBegin, ElementEnd, TagEnd
 from tokenfst.automata.tools.definitions.definitions import Tool
 from tokenfst.automata.tools.definitions.sketches import Role
 from tokenfst.automata.tools.reading.call_events import CallEvents
 from tokenfst.automata.tools.reading.elements import Elements
-from tokenfst.automata.tools.reading.replies import Signed, ToolCall, ToolReply
+from tokenfst.automata.tools.reading.replies import TagWithSentinels, ToolCall, ToolReply
 from tokenfst.automata.tools.reading.values import read_json, read_python
 from tokenfst.errors import ConstraintError, ParseError
 
@@ -38,17 +38,17 @@ class ToolParser:
     Created by ``constraint.parser()``. Not thread-safe. ``events`` receive everything that is parsed.
     """
 
-    def __init__(self, signed: Signed, *, tells: bool = False) -> None:
-        self._signed = signed
-        self._walk = SignedText(signed.automaton)
+    def __init__(self, tag: TagWithSentinels, *, tells: bool = False) -> None:
+        self._tag = tag
+        self._walk = SignedText(tag.automaton)
         self._read_on = self._walk.read_on
-        self._keeps = bool(signed.row.stops)
-        self.events = CallEvents(signed, self._walk) if tells else None
+        self._keeps = bool(tag.row.stops)
+        self.events = CallEvents(tag, self._walk) if tells else None
         self._open: list[tuple[Role, Elements | None]] = []
         self._run: list[bytes] = []
-        """What was read since the last sign."""
+        """What was read since the last sentinel."""
         self._call: list[bytes] | None = None
-        """The text of the call that is open, up to the last sign."""
+        """The text of the call that is open, up to the last sentinel."""
         self._named: tuple[Tool, dict[str, Any]] | None = None
         self._content: list[bytes] = []
         self._reasoning: list[bytes] = []
@@ -56,11 +56,11 @@ class ToolParser:
         self._pieces: list[bytes] = []
         """All that was fed, where an end may be missing."""
         self._before = b""
-        """The last bytes of the pieces up to the last one that had a sign."""
+        """The last bytes of the pieces up to the last one that had a sentinel."""
         self._fresh = 0
         """Which of ``_run`` came behind those pieces."""
         self._length = self._taken = 0
-        """Bytes before the piece that is read, and before the last sign."""
+        """Bytes before the piece that is read, and before the last sentinel."""
         self._reply: ToolReply | None = None
         self._failure: tuple[str, int, str] | None = None
         """The first error."""
@@ -93,9 +93,9 @@ class ToolParser:
                     except ConstraintError:  # of a number beyond what Python reads there is more to say
                         events.over()
             return
-        signs, length = read
+        sentinels, length = read
         before = self._tail
-        self._take_signs(signs, data, length)
+        self._take_sentinels(sentinels, data, length)
         if length < size:
             raise self._refused(data, length, before)
         self._length += length
@@ -147,8 +147,8 @@ class ToolParser:
 
     def _complete(self) -> None:
         """Reads an end that is an end token, and so may be missing."""
-        for stop in map(str.encode, self._signed.row.stops):
-            other = ToolParser(self._signed)
+        for stop in map(str.encode, self._tag.row.stops):
+            other = ToolParser(self._tag)
             text = b"".join([*self._pieces, stop])
             if other._read(text) == len(text):
                 other._take_all()
@@ -162,14 +162,14 @@ class ToolParser:
 
     def _read(self, data: bytes) -> int:
         """Reads as much as some text goes on with; how much that is."""
-        signs, length = self._walk.read_on(data) or ([], len(data))
-        self._take_signs(signs, data, length)
+        sentinels, length = self._walk.read_on(data) or ([], len(data))
+        self._take_sentinels(sentinels, data, length)
         return length
 
-    def _take_signs(self, signs: Sequence[tuple[int, bytes]], data: bytes, length: int) -> None:
-        """What was read: signs, and the text between them."""
+    def _take_sentinels(self, sentinels: Sequence[tuple[int, bytes]], data: bytes, length: int) -> None:
+        """What was read: sentinels, and the text between them."""
         at = 0
-        for place, code in signs:
+        for place, code in sentinels:
             self._taken = self._length + place
             self._take(code, data[at:place])
             at = place
@@ -185,7 +185,7 @@ class ToolParser:
             self._take(code, b"")
 
     def _take(self, code: bytes, text: bytes) -> None:
-        """What a sign says. ``text``: what was read since the last one, as far as it is not in ``_run``."""
+        """What a sentinel says. ``text``: what was read since the last one, as far as it is not in ``_run``."""
         events = self.events
         if events is not None and text:
             events.text(text)
@@ -194,21 +194,21 @@ class ToolParser:
             self._run.clear()
         if self._call is not None:
             self._call.append(text)
-        sign = self._signed.steps[code]
-        if isinstance(sign, Role):
-            self._begin(sign, text)
-        elif isinstance(sign, Closed):
+        sentinel = self._tag.steps[code]
+        if isinstance(sentinel, Role):
+            self._begin(sentinel, text)
+        elif isinstance(sentinel, TagEnd):
             self._end(text)
         else:
             elements = self._open[-1][1]
             assert elements is not None, "an element stands in the arguments of a call"
-            if isinstance(sign, Begun):
+            if isinstance(sentinel, ElementBegin):
                 elements.begin(text.decode())
                 if events is not None:
                     events.element_begins(elements)
             else:
-                assert isinstance(sign, Ended)
-                self._read_element(elements, text, sign)
+                assert isinstance(sentinel, ElementEnd)
+                self._read_element(elements, text, sentinel)
 
     def _begin(self, role: Role, text: bytes) -> None:
         if not self._open:
@@ -217,7 +217,7 @@ class ToolParser:
             self._call = [role.begin]
         elements = None
         if role.form == "elements":
-            row = self._signed.row
+            row = self._tag.row
             elements = Elements(STYLES[row.style], newlines=row.newlines)
         if self.events is not None:
             self.events.tag_begins(role)
@@ -237,7 +237,7 @@ class ToolParser:
         if role.form is not None:
             assert role.tool is not None, "arguments are those of a tool"
             arguments = self._arguments(role, inner) if elements is None else elements.values()
-            self._named = self._signed.tools[role.tool], arguments
+            self._named = self._tag.tools[role.tool], arguments
         call = None
         if role.kind == "call":
             assert self._call is not None and self._named is not None, "a call has arguments"
@@ -269,13 +269,13 @@ class ToolParser:
             raise self._unreadable(text, error) from error
         return {"input": text}
 
-    def _read_element(self, elements: Elements, text: bytes, sign: Ended) -> None:
+    def _read_element(self, elements: Elements, text: bytes, sentinel: ElementEnd) -> None:
         try:
-            value = elements.end(text.decode(), sign)
+            value = elements.end(text.decode(), sentinel)
         except (ValueError, RecursionError) as error:
             raise self._unreadable(text.decode(), error) from error
         if self.events is not None:
-            self.events.element_ends(sign, value)
+            self.events.element_ends(sentinel, value)
 
     # --- errors ---------------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class ToolParser:
         what = "leaves it" if at < len(data) else "stops too early,"
         lead = _line(before)
         return self._failed(
-            f"not in {self._signed.source}: the text {what} at byte {position:,}: expected {found}\n"
+            f"not in {self._tag.source}: the text {what} at byte {position:,}: expected {found}\n"
             f"  {lead}{_line(data[at : at + _AROUND])}\n  {' ' * len(lead)}^",
             position,
             str(found),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenfst._native import ByteAutomaton
-from tokenfst.automata.structural_tags.sentinels import Kinds, Opened, Sign
+from tokenfst.automata.structural_tags.sentinels import Kinds, Sentinel, TagBegin
 from tokenfst.automata.tools.definitions.definitions import Tool
 from tokenfst.automata.tools.definitions.formats import CallFormat
 from tokenfst.automata.tools.definitions.sketches import Role
@@ -62,20 +62,20 @@ class ToolReply:
 
 
 @dataclass(slots=True)
-class Signed:
+class TagWithSentinels:
     """A structural tag with sentinels.
 
     ``source``: its origin, for messages. ``kinds``: for each tool, the value types of its parameters.
     """
 
     automaton: ByteAutomaton
-    meanings: Mapping[bytes, Sign]
+    meanings: Mapping[bytes, Sentinel]
     roles: Mapping[str, Role]
     tools: tuple[Tool, ...]
     row: CallFormat
     source: str
     kinds: Mapping[int, Kinds]
-    steps: dict[bytes, Role | Sign] = field(init=False)
+    steps: dict[bytes, Role | Sentinel] = field(init=False)
     """The meaning of each sentinel: for a begin sentinel, the role of its tag."""
     begins: tuple[bytes, ...] = field(init=False)
     """All strings with which tags begin."""
@@ -90,8 +90,8 @@ class Signed:
 
     def __post_init__(self) -> None:
         self.steps = {
-            code: self.roles[sign.pointer] if isinstance(sign, Opened) else sign
-            for code, sign in self.meanings.items()
+            code: self.roles[sentinel.pointer] if isinstance(sentinel, TagBegin) else sentinel
+            for code, sentinel in self.meanings.items()
         }
         self.begins = tuple({role.begin for role in self.roles.values() if role.begin})
         first = re.escape(b"".join({each[:1] for each in self.begins}))

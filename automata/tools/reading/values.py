@@ -23,7 +23,7 @@ _ESCAPED = re.compile(_ESCAPE + '|"', re.DOTALL)
 _TOKEN = re.compile(
     r"'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[^\s'\"=,:()\[\]{}]+=|True|False|None", re.DOTALL
 )
-"""A string, a name with the sign behind it, or a word."""
+"""A string, a name with the sentinel behind it, or a word."""
 _PLAIN = {"'": re.compile(r"[^'\\\"]*"), '"': re.compile(r'[^"\\]*')}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _SHORT = {"a": "\\u0007", "v": "\\u000b", "'": "'", "x": "\\u00"}

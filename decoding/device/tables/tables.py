@@ -213,7 +213,7 @@ def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
             f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
             "so the allowed tokens must be searched for. Use DeviceAutomaton"
         )
-    if automaton.native.speaks_of_tokens:
+    if automaton.native.is_token_level:
         raise ConstraintError(
             f"masks of {automaton.source} cannot be composed on a device: it constrains tokens, not only "
             "bytes. Use DeviceAutomaton"

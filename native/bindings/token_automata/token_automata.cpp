@@ -94,7 +94,7 @@ void bind_token_automata(nb::module_& m) {
       .def_prop_ro("has_marks", [](TokenAutomaton& self) { return self.bytes().marks().any; })
       .def_prop_ro("has_learned", &TokenAutomaton::has_learned)
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
-      .def_prop_ro("speaks_of_tokens", [](TokenAutomaton& self) { return self.bytes().speaks_of_tokens(); })
+      .def_prop_ro("is_token_level", [](TokenAutomaton& self) { return self.bytes().is_token_level(); })
       .def_prop_ro("spellable",
                    [](TokenAutomaton& self) {
                      const LongCall call;

@@ -44,7 +44,7 @@ class ProgramCode {
     made->assured.extend(assured);
     made->sets.update(sets);
     made->token_names.update(token_names);
-    made->speaks_of_tokens_ = speaks_of_tokens_;
+    made->is_token_level_ = is_token_level_;
     made->doubted_ = doubted_;
     made->machines.extend(machines);
     made->lexicons.extend(lexicons);
@@ -58,7 +58,7 @@ class ProgramCode {
   }
 
   size_t length() const { return sizes_.size(); }
-  bool speaks_of_tokens() const { return speaks_of_tokens_; }
+  bool is_token_level() const { return is_token_level_; }
   nb::bytes blob() const { return nb::bytes(blob_.data(), blob_.size()); }
   nb::bytes rows() const { return nb::bytes(rows_.data(), rows_.size()); }
   auto code() const { return to_numpy(std::vector<int32_t>(code_), {code_.size()}); }
@@ -70,7 +70,7 @@ class ProgramCode {
     const Op op = op_of(node);
     const nb::object value = nb::borrow(node_of(node).value), source = nb::borrow(node_of(node).source);
     if (!value.is_none()) own_operands(op, value, operands);
-    speaks_of_tokens_ |= op == Op::OneToken || op == Op::Tokens || op == Op::FewTokens;
+    is_token_level_ |= op == Op::OneToken || op == Op::Tokens || op == Op::FewTokens;
     if (!source.is_none()) labels.append(nb::make_tuple(number, source));
     code_.push_back(static_cast<int32_t>(op));
     code_.push_back(static_cast<int32_t>(operands.size()));
@@ -231,7 +231,7 @@ class ProgramCode {
   std::vector<int64_t> sizes_;  // of each instruction, its positions with counted repetitions written out
   std::string blob_, rows_;  // words; sets, 32 bytes each
   std::vector<bool> doubted_;
-  bool speaks_of_tokens_ = false;
+  bool is_token_level_ = false;
   std::unordered_map<PyObject*, int32_t> tables_;
   StableMap numbers_;  // of each node its instruction and two more
   std::vector<nb::handle> stack_;
@@ -258,7 +258,7 @@ inline void bind_program_code(nb::module_& m) {
       .def_prop_ro("rows", &ProgramCode::rows, "The sets, 32 bytes each.")
       .def_ro("labels", &ProgramCode::labels)
       .def_ro("assured", &ProgramCode::assured)
-      .def_prop_ro("speaks_of_tokens", &ProgramCode::speaks_of_tokens)
+      .def_prop_ro("is_token_level", &ProgramCode::is_token_level)
       .def_ro("sets", &ProgramCode::sets)
       .def_ro("token_names", &ProgramCode::token_names)
       .def_ro("machines", &ProgramCode::machines)

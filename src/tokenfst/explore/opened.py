@@ -36,7 +36,8 @@ MOST_LISTED = 500
 
 
 class Opened:
-    """``constraint``: over bytes; None: only tokens can tell (an artifact, or one that speaks of tokens)."""
+    """An opened constraint. ``constraint``: over bytes; None if there is none (an artifact, or a token-level
+    constraint)."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class Opened:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TokenfstWarning)
             automaton = compile(constraint, vocabulary, budget)
-        over_bytes = None if automaton.native.speaks_of_tokens else constraint
+        over_bytes = None if automaton.native.is_token_level else constraint
         return cls(automaton, over_bytes, constraint.source, [str(each.message) for each in caught])
 
     def about(self) -> dict[str, Any]:

@@ -12,8 +12,8 @@ _BESIDE = 300
 """Bytes that an entry takes beside its value, about."""
 
 
-class Kept(Generic[_T]):
-    """Values of at most ``most`` bytes in all; what was used longest ago goes first. For one thread."""
+class SizedCache(Generic[_T]):
+    """A least-recently-used cache of at most ``most`` bytes in all. For one thread."""
 
     def __init__(self, most: int) -> None:
         self._most, self.bytes = most, 0

@@ -26,7 +26,7 @@ from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TokenfstError
 from tokenfst.server import logs
-from tokenfst.server.answers import Kept, digest
+from tokenfst.server.answers import SizedCache, digest
 from tokenfst.server.metrics import TYPE, Metrics
 from tokenfst.server.openapi import document
 from tokenfst.server.pool import Pool
@@ -77,8 +77,8 @@ class Server:
         self._work, self._limits, self._store, self._keys = work, work.limits, store, keys
         self._tenants = Tenants.read(keys)
         self._pool = Pool(work)
-        self._answers: Kept[Reply] = Kept(self._limits.kept)
-        self._artifacts: Kept[memoryview] = Kept(self._limits.kept)
+        self._answers: SizedCache[Reply] = SizedCache(self._limits.kept)
+        self._artifacts: SizedCache[memoryview] = SizedCache(self._limits.kept)
         self._flights: dict[bytes, asyncio.Task[Reply]] = {}
         self._reading = asyncio.Semaphore(_READERS)
         self._looked, self._trouble = 0.0, ""

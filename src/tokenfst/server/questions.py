@@ -1,4 +1,4 @@
-"""What the server is asked, answered in a worker: each question is a function from a JSON object to a JSON value.
+"""What the server is state, answered in a worker: each question is a function from a JSON object to a JSON value.
 
 The questions are those of the command line, and share its code: a constraint is written as a line of a batch has it
 (``decoding/store/documents``), or is named by its id in the tenant's store. Members that a question does not know are
@@ -53,8 +53,8 @@ _KEPT = 32
 
 
 @dataclass
-class Asked:
-    """What a worker has at hand: vocabularies by their names, the tenant's store, and what it has made before."""
+class WorkerState:
+    """What a worker uses for every answer: vocabularies by name, the tenant's store, and a cache of constraints."""
 
     vocabularies: Mapping[str, Vocabulary]
     store: Store
@@ -62,9 +62,9 @@ class Asked:
     constraints: Recent[str, Constraint] = field(default_factory=lambda: Recent(_KEPT))
 
 
-def answer(question: str, body: Json, asked: Asked) -> Json:
+def answer(question: str, body: Json, state: WorkerState) -> Json:
     """The answer. Raises ``Refused``, and what the library raises."""
-    return QUESTIONS[question](_Members(body), asked)
+    return QUESTIONS[question](_Members(body), state)
 
 
 class _Members:
@@ -116,9 +116,9 @@ def _shown(value: object) -> str:
 # --- constraints and vocabularies ---------------------------------------------------------------------------------
 
 
-def _vocabulary(members: _Members, asked: Asked) -> Vocabulary:
+def _vocabulary(members: _Members, state: WorkerState) -> Vocabulary:
     name = members.take("vocabulary", str, "the name of a vocabulary")
-    known = asked.vocabularies
+    known = state.vocabularies
     if name is None and len(known) == 1:
         return next(iter(known.values()))
     if name in known:
@@ -141,57 +141,57 @@ def _about(part: str) -> Iterator[None]:
         raise refused(error, part) from error
 
 
-def _made(document: Json, part: str, vocabulary: Vocabulary, asked: Asked) -> Constraint:
+def _made(document: Json, part: str, vocabulary: Vocabulary, state: WorkerState) -> Constraint:
     """What a front end makes of a document; the one that it was before, where it is known."""
     with _about(part):
         read = Document.of(document)
-        return asked.constraints.get(
-            read.digest(vocabulary, {}), lambda: read.constraint(vocabulary, asked.budget)
+        return state.constraints.get(
+            read.digest(vocabulary, {}), lambda: read.constraint(vocabulary, state.budget)
         )
 
 
-def _constraint(members: _Members, part: str, vocabulary: Vocabulary, asked: Asked) -> Constraint:
-    return _made(members.need(part, dict, "a constraint, as an object"), part, vocabulary, asked)
+def _constraint(members: _Members, part: str, vocabulary: Vocabulary, state: WorkerState) -> Constraint:
+    return _made(members.need(part, dict, "a constraint, as an object"), part, vocabulary, state)
 
 
-def _automaton(members: _Members, vocabulary: Vocabulary, asked: Asked) -> Automaton:
+def _automaton(members: _Members, vocabulary: Vocabulary, state: WorkerState) -> Automaton:
     """The automaton over tokens of a constraint, or of the id of one."""
     name = members.take("id", str, "the id of a constraint")
     if name is None:
-        constraint = _constraint(members, "constraint", vocabulary, asked)
+        constraint = _constraint(members, "constraint", vocabulary, state)
         with _about("constraint"), warnings.catch_warnings():
             warnings.simplefilter("ignore", UnspellableWarning)
-            return compile(constraint, vocabulary, asked.budget)
-    return _stored(name, vocabulary, asked)
+            return compile(constraint, vocabulary, state.budget)
+    return _stored(name, vocabulary, state)
 
 
-def _stored(name: str, vocabulary: Vocabulary, asked: Asked) -> Automaton:
+def _stored(name: str, vocabulary: Vocabulary, state: WorkerState) -> Automaton:
     if not NAME.fullmatch(name):
         raise unknown_id()
-    return asked.store.get(name, vocabulary, asked.budget)
+    return state.store.get(name, vocabulary, state.budget)
 
 
 # --- questions ----------------------------------------------------------------------------------------------------
 
 
-def _compile(members: _Members, asked: Asked) -> Json:
+def _compile(members: _Members, state: WorkerState) -> Json:
     """Compile and put: its id, sizes and warnings."""
-    vocabulary = _vocabulary(members, asked)
+    vocabulary = _vocabulary(members, state)
     document = members.need("constraint", dict, "a constraint, as an object")
     expand = members.take("expand", bool, "true or false", False)
     members.end()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with _about("constraint"):
-            key, made = asked.store.ensure(document, vocabulary, asked.budget, expand=expand)
+            key, made = state.store.ensure(document, vocabulary, state.budget, expand=expand)
             constraint = None
             if not made or not vocabulary.native.complete:  # what it warned of when it was compiled
-                constraint = Document.of(document).constraint(vocabulary, asked.budget)
-        automaton = asked.store.get(key, vocabulary, asked.budget)
+                constraint = Document.of(document).constraint(vocabulary, state.budget)
+        automaton = state.store.get(key, vocabulary, state.budget)
         if constraint is not None and not vocabulary.native.complete:
             warn_unspellable(constraint, vocabulary, automaton.native)
     told = [each for each in caught if not issubclass(each.category, StoreWarning)]
-    return _described(key, automaton, asked) | {
+    return _described(key, automaton, state) | {
         "warnings": [
             {"type": each.category.__name__, "message": str(each.message)}
             for each in {str(each.message): each for each in told}.values()
@@ -199,15 +199,15 @@ def _compile(members: _Members, asked: Asked) -> Json:
     }
 
 
-def _describe(members: _Members, asked: Asked) -> Json:
+def _describe(members: _Members, state: WorkerState) -> Json:
     """The sizes of what an id names."""
-    vocabulary = _vocabulary(members, asked)
+    vocabulary = _vocabulary(members, state)
     name = members.need("id", str, "the id of a constraint")
     members.end()
-    return _described(name, _stored(name, vocabulary, asked), asked)
+    return _described(name, _stored(name, vocabulary, state), state)
 
 
-def _described(key: str, automaton: Automaton, asked: Asked) -> Json:
+def _described(key: str, automaton: Automaton, state: WorkerState) -> Json:
     states = None
     if isinstance(automaton, TokenAutomaton) and automaton.is_expanded:
         states = automaton.stats().states
@@ -216,7 +216,7 @@ def _described(key: str, automaton: Automaton, asked: Asked) -> Json:
         "source": automaton.source,
         "vocabulary": automaton.vocabulary.fingerprint,
         "kind": "program" if states is None else "tables",
-        "bytes": len(asked.store.artifact(key)),
+        "bytes": len(state.store.artifact(key)),
         "states": states,
     }
 
@@ -228,19 +228,19 @@ def _texts(members: _Members, name: str) -> list[Any] | None:
     return None if found is None else list(found)
 
 
-def _check(members: _Members, asked: Asked) -> Json:
+def _check(members: _Members, state: WorkerState) -> Json:
     """Whether texts, or token sequences, satisfy a constraint."""
-    vocabulary = _vocabulary(members, asked)
+    vocabulary = _vocabulary(members, state)
     texts, tokens = _texts(members, "texts"), _texts(members, "tokens")
     if (texts is None) == (tokens is None):
         raise _bad("give one of 'texts' and 'tokens'", "texts")
     if texts is not None:
-        constraint = _constraint(members, "constraint", vocabulary, asked)
+        constraint = _constraint(members, "constraint", vocabulary, state)
         members.end()
         results = [check_text(constraint, _utf8(each, place)).as_json() for place, each in enumerate(texts)]  # type: ignore[arg-type]
     else:
         assert tokens is not None
-        automaton = _automaton(members, vocabulary, asked)
+        automaton = _automaton(members, vocabulary, state)
         members.end()
         ids = [_token_ids(each, place) for place, each in enumerate(tokens)]
         with _about("tokens"):
@@ -264,12 +264,12 @@ def _token_ids(ids: object, place: int) -> list[int]:
     return ids
 
 
-def _explain(members: _Members, asked: Asked) -> Json:
+def _explain(members: _Members, state: WorkerState) -> Json:
     """Where a text leaves a constraint, what could stand there, in words and as data."""
-    vocabulary = _vocabulary(members, asked)
+    vocabulary = _vocabulary(members, state)
     text = _utf8(members.need("text", str, "a text"))
     prefix = members.take("prefix", bool, "true or false", False)
-    constraint = _constraint(members, "constraint", vocabulary, asked)
+    constraint = _constraint(members, "constraint", vocabulary, state)
     members.end()
     found = constraint.explain(text, prefix=prefix)
     rules = found.rules
@@ -287,10 +287,10 @@ def _explain(members: _Members, asked: Asked) -> Json:
     }
 
 
-def _diff(members: _Members, asked: Asked) -> Json:
+def _diff(members: _Members, state: WorkerState) -> Json:
     """How two constraints lie to each other; of two JSON Schemas, what changed."""
-    vocabulary = _vocabulary(members, asked)
-    a, b = (_constraint(members, part, vocabulary, asked) for part in ("a", "b"))
+    vocabulary = _vocabulary(members, state)
+    a, b = (_constraint(members, part, vocabulary, state) for part in ("a", "b"))
     members.end()
     if isinstance(a, ComparedSchema) and isinstance(b, ComparedSchema):
         return {"kind": "schemas"} | changes_as_json(schema_changes(a, b))
@@ -302,9 +302,9 @@ def _diff(members: _Members, asked: Asked) -> Json:
     }
 
 
-def _sample(members: _Members, asked: Asked) -> Json:
+def _sample(members: _Members, state: WorkerState) -> Json:
     """Random texts, or token sequences."""
-    vocabulary = _vocabulary(members, asked)
+    vocabulary = _vocabulary(members, state)
     number = members.number("number", 1, _MOST_SHOWN, 1)
     seed = members.number("seed", 0, (1 << 63) - 1, None)
     length, longest = (
@@ -322,7 +322,7 @@ def _sample(members: _Members, asked: Asked) -> Json:
             raise _bad(
                 "'max_new_tokens' bounds token sequences; leave out 'length' and 'max_length'", "tokens"
             )
-        automaton = _automaton(members, vocabulary, asked)
+        automaton = _automaton(members, vocabulary, state)
         members.end()
         for _ in range(number):
             ids = sample_tokens(automaton, rng, _MAX_TOKENS if most is None else most)
@@ -330,15 +330,15 @@ def _sample(members: _Members, asked: Asked) -> Json:
     else:
         if most is not None:
             raise _bad("'max_new_tokens' goes with 'tokens': true", "max_new_tokens")
-        constraint = _constraint(members, "constraint", vocabulary, asked)
+        constraint = _constraint(members, "constraint", vocabulary, state)
         members.end()
         samples += [json_bytes(constraint.sample(rng, longest, length=length)) for _ in range(number)]
     return {"seed": seed, "samples": samples}
 
 
-def _openai(members: _Members, asked: Asked) -> Json:
+def _openai(members: _Members, state: WorkerState) -> Json:
     """Whether a request of OpenAI's APIs has a constraint that compiles, and what that costs."""
-    vocabulary = _vocabulary(members, asked)
+    vocabulary = _vocabulary(members, state)
     request = members.need("request", dict, "a request of Chat Completions or of the Responses API")
     how = {
         "format": members.take("format", str, "the name of a format of calls"),
@@ -351,10 +351,10 @@ def _openai(members: _Members, asked: Asked) -> Json:
     with warnings.catch_warnings(record=True) as caught, _about("request"):
         warnings.simplefilter("always")
         began = time.perf_counter()
-        constraint = from_openai(request, vocabulary=vocabulary, budget=asked.budget, **how)
+        constraint = from_openai(request, vocabulary=vocabulary, budget=state.budget, **how)
         front = time.perf_counter() - began
         began = time.perf_counter()
-        automaton = compile(constraint, vocabulary, asked.budget)
+        automaton = compile(constraint, vocabulary, state.budget)
         rest = time.perf_counter() - began
     findings = [] if provider is None else list(_findings(request, provider))
     return {
@@ -394,7 +394,7 @@ def _schemas(request: Json) -> Iterator[tuple[str, Any]]:
             yield f"#/tools/{number}{place}/parameters", about["parameters"]
 
 
-QUESTIONS: dict[str, Callable[[_Members, Asked], Json]] = {
+QUESTIONS: dict[str, Callable[[_Members, WorkerState], Json]] = {
     "compile": _compile,
     "describe": _describe,
     "check": _check,

@@ -27,7 +27,7 @@ from tokenfst.decoding.store.batch import members_of
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError
 from tokenfst.server.limits import Limits
-from tokenfst.server.questions import Asked, answer
+from tokenfst.server.questions import WorkerState, answer
 from tokenfst.server.refusals import Refused, refused
 from tokenfst.tokenizers.adapters.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -111,7 +111,7 @@ def serve(ends: Connection, work: Work) -> None:
         bounds = _bound(work.limits.memory)
         if hasattr(os, "nice"):
             os.nice(_NICE)
-        stores: Recent[str, Asked] = Recent(_TENANTS)
+        stores: Recent[str, WorkerState] = Recent(_TENANTS)
         while True:
             job: Job = ends.recv()
             reply = _reply(job, work, vocabularies, stores)
@@ -120,14 +120,16 @@ def serve(ends: Connection, work: Work) -> None:
         return
 
 
-def _reply(job: Job, work: Work, vocabularies: Mapping[str, Vocabulary], stores: Recent[str, Asked]) -> Reply:
+def _reply(
+    job: Job, work: Work, vocabularies: Mapping[str, Vocabulary], stores: Recent[str, WorkerState]
+) -> Reply:
     try:
-        asked = stores.get(
+        state = stores.get(
             job.store,
-            lambda: Asked(vocabularies, Store(job.store, **work.store_options), work.limits.budget),
+            lambda: WorkerState(vocabularies, Store(job.store, **work.store_options), work.limits.budget),
         )
         body = _members(job)
-        made = json.dumps(answer(job.question, body, asked)).encode()
+        made = json.dumps(answer(job.question, body, state)).encode()
         if len(made) > work.limits.answer:
             raise Refused(
                 "over_limit",

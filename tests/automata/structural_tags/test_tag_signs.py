@@ -1,4 +1,4 @@
-"""Signs in the texts of a tag: without them, the texts are the same."""
+"""Sentinels in the texts of a tag: without them, the texts are the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tokenfst import Grammar, Language, structural_tag
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.reading import read_document
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.sentinels import Begun, Closed, Ended, Opened, Signs
+from tokenfst.automata.structural_tags.sentinels import ElementBegin, ElementEnd, Sentinels, TagBegin, TagEnd
 from tokenfst.automata.structural_tags.special_tokens import Marks
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.errors import StructuralTagError
@@ -21,14 +21,14 @@ from tokenfst.errors import StructuralTagError
 FIRST = 0xF8
 
 
-def signed(format: object) -> tuple[Language | Grammar, Signs]:
-    signs, marks = Signs(), Marks(None, "text")
-    builder = Builder(marks, Schemas(signs=signs), TokenText(marks, control_tokens=False), None)
-    return builder.finish(builder.build(read_document(format)), "signed"), signs
+def build_with_sentinels(format: object) -> tuple[Language | Grammar, Sentinels]:
+    sentinels, marks = Sentinels(), Marks(None, "text")
+    builder = Builder(marks, Schemas(sentinels=sentinels), TokenText(marks, control_tokens=False), None)
+    return builder.finish(builder.build(read_document(format)), "with sentinels"), sentinels
 
 
 def readings(made: Language | Grammar, word: bytes) -> int:
-    """In how many ways signs can be put into a word, up to two."""
+    """In how many ways sentinels can be put into a word, up to two."""
 
     @cache
     def follow(prefix: bytes) -> tuple[bytes, bool]:
@@ -56,24 +56,28 @@ def test_texts_are_the_same_without_signs(part: int) -> None:
         except StructuralTagError:
             continue
         made += 1
-        with_signs, _ = signed(format)
+        with_sentinels, _ = build_with_sentinels(format)
         for word in world.texts:
-            assert (readings(with_signs, word.encode()) > 0) == plain.accepts(word), (format, word)
+            assert (readings(with_sentinels, word.encode()) > 0) == plain.accepts(word), (format, word)
     assert made > 25
 
 
 def test_signs_are_told_apart_and_never_text() -> None:
-    signs = Signs()
+    sentinels = Sentinels()
     for number in range(300):
-        signs.opened(f"#/{number}")
-    assert signs.opened("#/7") is signs.opened("#/7")
-    signs.ended(Ended("json")), signs.ended(Ended("string")), signs.ended(Ended("array"))
-    codes = list(signs.meanings)
+        sentinels.opened(f"#/{number}")
+    assert sentinels.opened("#/7") is sentinels.opened("#/7")
+    (
+        sentinels.ended(ElementEnd("json")),
+        sentinels.ended(ElementEnd("string")),
+        sentinels.ended(ElementEnd("array")),
+    )
+    codes = list(sentinels.meanings)
     assert len(set(codes)) == len(codes) == 305
     for code in codes:
         assert min(code) >= FIRST and code[-1] >= 0xFC and all(byte < 0xFC for byte in code[:-1])
-    kinds = {type(meaning) for meaning in signs.meanings.values()}
-    assert kinds == {Opened, Closed, Begun, Ended}
+    kinds = {type(meaning) for meaning in sentinels.meanings.values()}
+    assert kinds == {TagBegin, TagEnd, ElementBegin, ElementEnd}
 
 
 def test_values_of_parameters_have_signs() -> None:
@@ -81,8 +85,10 @@ def test_values_of_parameters_have_signs() -> None:
         "type": "object",
         "properties": {"a": {"enum": ["12", 5]}, "b": {"type": ["string", "integer"]}},
     }
-    made, signs = signed({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"})
-    ends = [meaning for meaning in signs.meanings.values() if isinstance(meaning, Ended)]
+    made, sentinels = build_with_sentinels(
+        {"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}
+    )
+    ends = [meaning for meaning in sentinels.meanings.values() if isinstance(meaning, ElementEnd)]
     assert sorted(each.kind for each in ends) == ["json", "string", "string"]
     listed = next(each for each in ends if each.strings is not None)
     assert listed.allows("12") and not listed.allows("5")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenfst import Vocabulary, allocate_token_bitmask
-from tokenfst.decoding.engines.requests import CompiledRequests, Request, Served, fill_rows
+from tokenfst.decoding.engines.requests import CompiledRequests, Request, RequestMatcher, fill_rows
 from tokenfst.decoding.masks.bitmask import unpack_bitmask
 from tokenfst.errors import BudgetExceeded
 
@@ -43,7 +43,7 @@ def test_masks_of_a_batch_go_on_where_one_request_fails():
     known = requests()
     good = [known.served(DIGITS, [], None), known.served(LETTERS, [256, 257], 4)]
     for rows in ((0, 1, 2), (4, 0, 2)):
-        bad: Any = Served(Exhausted(), [256, 257])  # type: ignore[arg-type]
+        bad: Any = RequestMatcher(Exhausted(), [256, 257])  # type: ignore[arg-type]
         bitmask = allocate_token_bitmask(5, SIZE)
         fill_rows(bitmask, [*zip(rows, [good[0], bad, good[1]], strict=True)])
         assert allowed(bitmask[rows[0]]) == {*range(48, 58)}
@@ -53,7 +53,7 @@ def test_masks_of_a_batch_go_on_where_one_request_fails():
 
 
 def test_a_token_that_cannot_be_followed_is_refused():
-    bad: Any = Served(Exhausted(), [257])  # type: ignore[arg-type]
+    bad: Any = RequestMatcher(Exhausted(), [257])  # type: ignore[arg-type]
     assert not bad.is_over() and not bad.accept(97) and "a test" in bad.failure
 
 

@@ -26,14 +26,14 @@ def test_heated_scores_have_the_distribution_of_the_temperature() -> None:
     scores[:, 2] = float("-inf")
     settings = Sampling(do_sample=True, temperature=0.7, top_k=5, top_p=0.9)
     heats = [None, 0.3, 2.5, 0.0]
-    found = settings.probabilities(settings.heated(scores, heats))
+    found = settings.probabilities(settings.with_temperatures(scores, heats))
     for row, heat in enumerate(heats[:3]):
         other = Sampling(do_sample=True, temperature=heat or 0.7, top_k=5, top_p=0.9)
         assert torch.allclose(found[row], other.probabilities(scores[row : row + 1])[0])
     assert found[3].argmax() == scores[3].argmax() and found[3].max() == 1.0
     greedy = Sampling()
-    assert greedy.heated(scores, heats) is scores
-    assert settings.heated(scores, [None] * 4) is scores
+    assert greedy.with_temperatures(scores, heats) is scores
+    assert settings.with_temperatures(scores, [None] * 4) is scores
 
 
 def test_generate_draws_at_them() -> None:

@@ -1,4 +1,4 @@
-"""Languages that speak of tokens, against the definition (``reference.tokens.token_groups``), mask by mask.
+"""Token-level languages, against the definition (``reference.tokens.token_groups``), mask by mask.
 
 In a world of a few tokens every sequence of up to three (soak: four) is tried. With n tokens left a mask is known
 exactly: a token is allowed if some word of at most n tokens goes on with it. So every mask along every way is compared.

@@ -1,4 +1,4 @@
-"""What it means for a token sequence to be in a language that speaks of tokens, read off the definition.
+"""Membership of a token sequence in a token-level language, by the definition.
 
 A sequence is laid out as items, one for each byte and one for each special token, with the places between two tokens
 marked. ``matches(expr, i, j)`` says whether the items from i to j are a word, trying every way to split them. Calls are

@@ -96,7 +96,7 @@ class RandomTags:
         }
 
     def of_tokens(self, kind: str, depth: int) -> dict[str, Any]:
-        """A format that speaks of tokens."""
+        """A token-level format."""
         rng = self.rng
         if kind == "token":
             return {"type": kind, "token": self.token()}

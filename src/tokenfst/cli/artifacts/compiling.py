@@ -104,7 +104,7 @@ def compile_command(
     tokens = constraint.tokens(tokenizing, "compile")
 
     expected = None
-    of_tokens = isinstance(constraint.value, Language) and constraint.value.program().speaks_of_tokens
+    of_tokens = isinstance(constraint.value, Language) and constraint.value.program().is_token_level
     if isinstance(constraint.value, Language) and not of_tokens:
         expected = make_estimate(constraint.value, len(tokens))
     elif of_tokens and estimate:

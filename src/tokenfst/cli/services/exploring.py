@@ -85,5 +85,5 @@ def _given(
         return None
     found = constraining.one(budget)
     automaton = found.token_automaton(vocabulary, budget, tokenizing)
-    over_bytes = isinstance(automaton, TokenAutomaton) and not automaton.native.speaks_of_tokens
+    over_bytes = isinstance(automaton, TokenAutomaton) and not automaton.native.is_token_level
     return Opened(automaton, found.words if over_bytes else None, found.source)
