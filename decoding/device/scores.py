@@ -15,49 +15,49 @@ Cost: a resident row takes 4 bytes for each token; any other row, on a GPU, a lo
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from typing import Any
-
-import numpy as np
-
 from tokenfst.arguments import checked, refuse
+from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.decoding.device.kernels import plain_scores
 from tokenfst.decoding.device.kernels.compose import Levels
+from tokenfst.decoding.device.score_rows import ScoreRows
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, ENDED
 from tokenfst.decoding.device.tables.weights import pack_weights
 from tokenfst.errors import (
     ArgumentValueError,
     BudgetExceeded,
-    MaskBufferError,
-    StateError,
+    ConstraintError,
     TokenIdError,
-    VocabularyMismatchError,
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _MOST_ROWS = 1 << 24
 
 
-class DeviceScores:
+class DeviceScores(ScoreRows):
     """A weighted language, or an n-gram model over characters or words, as tensors on ``device``.
 
     ``capacity``: maximum number of bytes of tables and resident rows there; by default the language's budget. Raises
-    ``ConstraintError`` for a language that is not deterministic, ``EmptyLanguageError``, ``ArpaError`` for a model over
-    token ids, ``BudgetExceeded``.
+    ``ConstraintError`` for a language that is not deterministic and for a weighted grammar, ``ArpaError`` for a model
+    over token ids (``DeviceScoreMatchers`` takes all three), ``EmptyLanguageError``, ``BudgetExceeded``.
     """
 
     @checked
     def __init__(
         self,
-        language: WeightedLanguage | NGramModel,
+        language: WeightedLanguage | NGramModel | WeightedGrammar,
         vocabulary: Vocabulary,
         device: torch.device | str = "cpu",
         *,
         capacity: int | None = None,
     ) -> None:
+        if isinstance(language, WeightedGrammar):
+            raise ConstraintError(
+                f"{language!r} has no finite table of states: DeviceScoreMatchers keeps the rows of its places on a "
+                "device"
+            )
         if isinstance(language, NGramModel):
             language = language.to_weighted()
         if capacity is not None and capacity < 0:
@@ -120,30 +120,6 @@ class DeviceScores:
         return self._kept
 
     @checked
-    def scores(self, states: Tensor) -> Tensor:
-        """The score of each token, -inf where it is forbidden: float32 (B, V)."""
-        found = torch.zeros((len(states), len(self.vocabulary)), device=self.device)
-        return self.scores_into(found, states)
-
-    @checked
-    def scores_into(self, logits: Tensor, states: Tensor, weight: float = 1.0) -> Tensor:
-        """Add ``weight`` times the scores at each row's state in place. Returns ``logits``.
-
-        The logits of forbidden tokens, and those beyond the vocabulary, become -inf, whatever the weight is.
-        ``logits``: floating point (B, width), rows contiguous; ``states``: int32 (B,).
-        """
-        self._check_states(states)
-        self._check_logits(logits, states)
-        if not abs(weight) < np.inf:
-            refuse("DeviceScores.scores_into", "weight", weight, "finite", ArgumentValueError)
-        if (triton := self._triton(states)) is not None:
-            added: Tensor = triton.add_(self._tables, logits, states, float(weight))
-            return added
-        return plain_scores.add_(
-            self._tables, logits, states, weight, self._levels, self._kept == self.num_states
-        )
-
-    @checked
     def advance(self, states: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """The next states after one token for each row, int32 (B,), and the tokens' scores, float32 (B,); ``tokens``:
         int64 (B,).
@@ -173,41 +149,10 @@ class DeviceScores:
         self._check_states(states)
         return states == ENDED
 
-    # --- details --------------------------------------------------------------------------------------
-
-    def _triton(self, states: Tensor) -> Any:
-        if not states.is_cuda or torch.compiler.is_compiling() or find_spec("triton") is None:
-            return None
-        from tokenfst.decoding.device.kernels import triton_scores
-
-        return triton_scores
-
-    def _check_states(self, states: Tensor) -> None:
-        if states.dtype is not torch.int32 or states.dim() != 1 or states.device != self.device:
-            raise StateError(
-                f"states must be int32 (batch,) on {self.device}, not {states.dtype} {tuple(states.shape)} on "
-                f"{states.device}; start_states() makes them"
-            )
-        if not states.is_contiguous():
-            raise StateError("states must be contiguous: states.contiguous()")
-
-    def _check_logits(self, logits: Tensor, states: Tensor) -> None:
-        if logits.dim() != 2 or len(logits) != len(states) or logits.device != states.device:
-            raise MaskBufferError(
-                f"logits must have shape ({len(states)}, width) on {states.device}, not {tuple(logits.shape)} on "
-                f"{logits.device}"
-            )
-        if not logits.dtype.is_floating_point:
-            raise MaskBufferError(
-                f"logits must be floating point, not {logits.dtype}; convert them by logits.float()"
-            )
-        rows, width = logits.shape
-        if width < len(self.vocabulary):
-            raise VocabularyMismatchError(
-                f"the model scores {width} tokens and the vocabulary has {len(self.vocabulary)}: use the vocabulary of "
-                "the model's own tokenizer"
-            )
-        if (width > 1 and logits.stride(1) != 1) or (rows > 1 and logits.stride(0) < width):
-            raise MaskBufferError(
-                "the rows of the logits must be contiguous in memory and must not overlap; .contiguous() makes them so"
-            )
+    def _add(self, logits: Tensor, states: Tensor, weight: float) -> Tensor:
+        if (triton := self._triton(states)) is not None:
+            added: Tensor = triton.add_(self._tables, logits, states, weight)
+            return added
+        return plain_scores.add_(
+            self._tables, logits, states, weight, self._levels, self._kept == self.num_states
+        )

@@ -21,6 +21,7 @@ the budget. A row of scores takes V · H operations.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,6 +133,10 @@ class HmmLookAhead(ScoreSource):
         least = float(found.max()) + FLOOR
         found = torch.where(allowed, found.clamp_min(least if least > -math.inf else FLOOR), found)
         return ScoreRow.of(found.float().numpy())
+
+    def key(self, node: Place) -> Hashable:
+        """Nodes with equal keys have equal rows."""
+        return node.state, node.belief.numpy().tobytes(), node.expected
 
     def step(self, node: Place, token: int) -> tuple[Place, float] | None:
         """The node after a token, and the token's score; None if the token leaves the language. Not for end tokens."""

@@ -14,6 +14,7 @@ Cost: a walk for each distinct node, O(trie nodes reached x active states); a ca
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +86,11 @@ class ScoreAutomaton(ScoreSource):
 
     def row(self, node: Node) -> ScoreRow:
         """The scores of all tokens at a node."""
-        return self._kept.row(node.key, lambda: self._made(node))
+        return self._kept.row(self.key(node), lambda: self._made(node))
+
+    def key(self, node: Node) -> Hashable:
+        """Nodes with equal keys have equal rows."""
+        return node.key
 
     def step(self, node: Node, token: int) -> tuple[Node, float] | None:
         """The node after a token, and the token's score; None if the token leaves the language."""

@@ -11,6 +11,8 @@ what the future depends on, so a recurring situation (inside a string, after a b
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 
 import tokenfst._native as _native
@@ -64,7 +66,11 @@ class GrammarScores(ScoreSource):
 
     def row(self, node: Node) -> ScoreRow:
         """The scores of all tokens at a node."""
-        return self._kept.row((node[0].key(), node[1]), lambda: self._made(node))
+        return self._kept.row(self.key(node), lambda: self._made(node))
+
+    def key(self, node: Node) -> Hashable:
+        """Nodes with equal keys have equal rows."""
+        return node[0].key(), node[1]
 
     def step(self, node: Node, token: int) -> tuple[Node, float] | None:
         """The node after a token, and the token's score; None if the token leaves the grammar."""

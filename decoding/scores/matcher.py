@@ -7,6 +7,7 @@ mask and one addition over the logits, if the node's row is cached.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -39,6 +40,9 @@ class ScoreWalk(Protocol[N]):
 
     def row(self, node: N) -> ScoreRow:
         """The scores of all tokens at a node."""
+
+    def key(self, node: N) -> Hashable:
+        """Nodes with equal keys have equal rows."""
 
     def step(self, node: N, token: int) -> tuple[N, float] | None:
         """The node after a token, and the token's score; None if there is none. Not for end tokens."""
@@ -102,6 +106,10 @@ class ScoreMatcher(WalkHistory[tuple[N, float]]):
         scores = np.full(len(self.automaton.vocabulary), -np.inf, np.float32)
         scores[list(self.automaton.vocabulary.eos_token_ids)] = 0.0
         return ScoreRow.of(scores)
+
+    def row_key(self) -> Hashable:
+        """A key of the current row: matchers of one automaton with equal keys have equal rows."""
+        return None if self._terminated else self.automaton.key(self._nodes[-1][0])
 
     def _new(self) -> Self:
         return type(self)(self.automaton)

@@ -6,6 +6,7 @@ tokens that it lists. O(tokens x order) for each row, cached like other rows.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,11 @@ class TokenNGrams(ScoreSource):
 
     def row(self, node: int) -> ScoreRow:
         """The scores of all tokens after a context."""
-        return self._kept.row(node, lambda: self._made(node))
+        return self._kept.row(self.key(node), lambda: self._made(node))
+
+    def key(self, node: int) -> Hashable:
+        """Nodes with equal keys have equal rows."""
+        return node
 
     def step(self, node: int, token: int) -> tuple[int, float] | None:
         """The context after a token, and the token's score; None if its probability is zero."""

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.device.matchers import DeviceMatchers
     from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
     from tokenfst.decoding.device.sampling import DeviceSampler
+    from tokenfst.decoding.device.score_matchers import DeviceScoreMatchers
     from tokenfst.decoding.device.scores import DeviceScores
     from tokenfst.decoding.generation.endpoint import Endpoint
     from tokenfst.decoding.generation.generator import Generator
@@ -138,6 +139,7 @@ __all__ = [
     "DeviceGenerate",
     "DeviceMatchers",
     "DeviceSampler",
+    "DeviceScoreMatchers",
     "DeviceScores",
     "EmptyLanguageError",
     "Endpoint",
@@ -255,6 +257,7 @@ _PLACES = {
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
     "DeviceSampler": "decoding.device.sampling",
+    "DeviceScoreMatchers": "decoding.device.score_matchers",
     "DeviceScores": "decoding.device.scores",
     "EmptyLanguageError": "errors",
     "Endpoint": "decoding.generation.endpoint",

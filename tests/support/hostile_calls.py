@@ -134,6 +134,7 @@ class World:
         """A good value for a parameter without a default."""
         special = {
             ("DeviceMatchers", "matchers"): [self.automaton.matcher()],
+            ("DeviceScoreMatchers", "matchers"): [self.scored.matcher()],
             ("fill_bitmasks", "matchers"): [self.automaton.matcher()],
             ("DeviceGenerate", "automaton"): self.device,
             ("GraphedStep", "automaton"): self.device,
@@ -335,6 +336,7 @@ class World:
             "FusedModel": t.FusedModel(self.model, self.scored, width=WIDTH),
             "ScoresLogitsProcessor": t.ScoresLogitsProcessor(self.scored),
             "DeviceMatchers": t.DeviceMatchers([self.automaton.matcher()], self.vocabulary),
+            "DeviceScoreMatchers": t.DeviceScoreMatchers([self.scored.matcher()], self.vocabulary),
             "DeviceSampler": t.DeviceSampler(self.device, 1, presence_penalty=0.5),
             "PromptLookup": t.PromptLookup(),
             "CanonicalMatcher": t.compile(

@@ -47,9 +47,19 @@ def add_(
         there, missing = (slot >= 0).nonzero()[:, 0], (slot < 0).nonzero()[:, 0]
         found[there] = t.rows[slot[there]]
         found[missing] = scores(t, at[missing], levels)
-    own = logits[:, : len(t.kinds)]
-    own.copy_(torch.where(found == _NONE, _NONE, own.float() + weight * found))
-    logits[:, len(t.kinds) :] = _NONE
+    return _added(logits, found, weight)
+
+
+def add_rows_(rows: Tensor, logits: Tensor, states: Tensor, weight: float) -> Tensor:
+    """Add ``weight`` times ``rows[states]``, float32 (slots, V), in place, as ``add_`` does; row 0 for numbers out of
+    range."""
+    return _added(logits, rows[torch.where((states >= 0) & (states < len(rows)), states, DEAD)], weight)
+
+
+def _added(logits: Tensor, scores: Tensor, weight: float) -> Tensor:
+    own = logits[:, : scores.shape[1]]
+    own.copy_(torch.where(scores == _NONE, _NONE, torch.add(own.float(), scores, alpha=weight)))
+    logits[:, scores.shape[1] :] = _NONE
     return logits
 
 

@@ -2,8 +2,8 @@
 """Scores of tokens by Triton: what ``plain_scores`` says.
 
 A program adds the scores of a block of tokens to one row of logits: those of a resident row are read, for others the
-bytes of each token are run through the tables, as long as the longest of the block has bytes. One launch, with no word
-to the host. Sums are made in the order of the bytes, in float32, as there.
+bytes of each token are run through the tables, as long as the longest of the block has bytes. One launch, without
+synchronization with the host. Sums are made in the order of the bytes, in float32, as there.
 """
 
 from __future__ import annotations
@@ -42,6 +42,16 @@ def _weighed(state, kind, token, known, table, weights, classes, text, tokens, n
 
 
 @triton.jit
+def _store(logits, stride, width, row, token, inside, score, factor):
+    """Add the scores of a block of tokens to a row of logits."""
+    at = logits + row.to(tl.int64) * stride + token
+    old = tl.load(at, mask=token < width, other=0.0).to(tl.float32)
+    allowed = inside & (score != float("-inf"))
+    new = tl.where(allowed, old + factor * tl.where(allowed, score, 0.0), float("-inf"))
+    tl.store(at, new.to(logits.dtype.element_ty), mask=token < width)
+
+
+@triton.jit
 def add_scores_kernel(
     logits, stride, width, batch, factor, slots, scored, table, weights, finals, classes, text, tokens, kinds,
     special, num_states, num_classes, vocab_size, block: tl.constexpr,
@@ -66,11 +76,21 @@ def add_scores_kernel(
         score = tl.where(kind == 2, special, score)
         score = tl.where(state > 1, score, float("-inf"))
         score = tl.where(kind == 1, tl.where(state > 1, tl.load(finals + state), 0.0), score)
-    at = logits + row.to(tl.int64) * stride + token
-    old = tl.load(at, mask=token < width, other=0.0).to(tl.float32)
-    allowed = inside & (score != float("-inf"))
-    new = tl.where(allowed, old + factor * tl.where(allowed, score, 0.0), float("-inf"))
-    tl.store(at, new.to(logits.dtype.element_ty), mask=token < width)
+    _store(logits, stride, width, row, token, inside, score, factor)
+
+
+@triton.jit
+def add_rows_kernel(
+    logits, stride, width, batch, factor, scored, num_states, vocab_size, block: tl.constexpr
+):  # fmt: skip
+    """A block of the row of scores that one row of the batch names, added to its logits."""
+    row = tl.program_id(0)
+    token = tl.program_id(1) * block + tl.arange(0, block)
+    inside = token < vocab_size
+    state = tl.load(batch + row)
+    state = tl.where((state >= 0) & (state < num_states), state, 0)
+    score = tl.load(scored + state.to(tl.int64) * vocab_size + token, mask=inside, other=float("-inf"))
+    _store(logits, stride, width, row, token, inside, score, factor)
 
 
 @triton.jit
@@ -108,6 +128,15 @@ def add_(t: WeightTables, logits: Tensor, states: Tensor, weight: float) -> Tens
     if rows:
         arguments = (logits, logits.stride(0), width, states, weight, t.slots, t.rows, *_walk(t))
         launch(add_scores_kernel, (rows, triton.cdiv(width, BLOCK)), arguments, {"block": BLOCK}, 4)
+    return logits
+
+
+def add_rows_(table: Tensor, logits: Tensor, states: Tensor, weight: float) -> Tensor:
+    """``DeviceScoreMatchers.scores_into``."""
+    rows, width = logits.shape
+    if rows:
+        arguments = (logits, logits.stride(0), width, states, weight, table, *table.shape)
+        launch(add_rows_kernel, (rows, triton.cdiv(width, BLOCK)), arguments, {"block": BLOCK}, 4)
     return logits
 
 

@@ -60,7 +60,7 @@ def pack_weights(
     if not language.is_deterministic:
         raise ConstraintError(
             f"{language!r} has several paths for a text, whose weights side by side have no finite table: "
-            "determinize() it first, or add its scores by ScoreMatcher.scores_into"
+            "determinize() it first, or use DeviceScoreMatchers"
         )
     most = language.budget.bytes if capacity is None else min(capacity, language.budget.bytes)
     machine = language.plain

@@ -20,6 +20,7 @@ from tokenfst import (
     Budget,
     NGramModel,
     Vocabulary,
+    WeightedGrammar,
     WeightedLanguage,
     boost,
     compile,
@@ -178,6 +179,8 @@ def test_what_is_refused() -> None:
     assert not ambiguous.is_deterministic
     with pytest.raises(ConstraintError, match="determinize"):
         scores.DeviceScores(ambiguous, PLAIN)
+    with pytest.raises(ConstraintError, match="DeviceScoreMatchers"):
+        scores.DeviceScores(WeightedGrammar({"start": {"a": 1}}), PLAIN)
     with pytest.raises(EmptyLanguageError):
         scores.DeviceScores(WeightedLanguage.alternatives({}), PLAIN)
     with pytest.raises(ArgumentValueError):

@@ -71,6 +71,7 @@ KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("mass_kernel", {"logits": "*fp32"}, SAMPLED | EVERYTHING),
     ("add_scores_kernel", SCORED, {"block": 1024}),
     ("add_scores_kernel", SCORED | {"logits": "*fp32"}, {"block": 1024}),
+    ("add_rows_kernel", {}, {"block": 1024}),
     ("advance_scores_kernel", SCORED, {"block": 32}),
     ("draw_kernel", {}, DRAWN),
     ("draw_kernel", {"logits": "*fp32"}, DRAWN | EVERYTHING),
