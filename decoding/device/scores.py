@@ -24,7 +24,7 @@ from tokenfst.decoding.device.kernels.compose import Levels
 from tokenfst.decoding.device.score_rows import ScoreRows
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, ENDED
-from tokenfst.decoding.device.tables.weights import pack_weights
+from tokenfst.decoding.device.tables.weights import Layout, pack_weights
 from tokenfst.errors import (
     ArgumentValueError,
     BudgetExceeded,
@@ -39,7 +39,12 @@ _MOST_ROWS = 1 << 24
 class DeviceScores(ScoreRows):
     """A weighted language, or an n-gram model over characters or words, as tensors on ``device``.
 
-    ``capacity``: maximum number of bytes of tables and resident rows there; by default the language's budget. Raises
+    ``capacity``: maximum number of bytes of tables and resident rows there; by default the language's budget.
+    ``layout``: ``"table"`` has an entry for each state and class of bytes; ``"arcs"`` has the arcs that there are, and
+    follows failure arcs (the back-off of an n-gram model) on the device, so it is as small as the model, and slower;
+    ``"auto"`` is a table if that fits. Scores are the same but for the rounding of float32.
+
+    Raises
     ``ConstraintError`` for a language that is not deterministic and for a weighted grammar, ``ArpaError`` for a model
     over token ids (``DeviceScoreMatchers`` takes all three), ``EmptyLanguageError``, ``BudgetExceeded``.
     """
@@ -52,7 +57,10 @@ class DeviceScores(ScoreRows):
         device: torch.device | str = "cpu",
         *,
         capacity: int | None = None,
+        layout: Layout = "auto",
     ) -> None:
+        if layout not in ("auto", "table", "arcs"):
+            refuse("DeviceScores", "layout", layout, '"auto", "table" or "arcs"', ArgumentValueError)
         if isinstance(language, WeightedGrammar):
             raise ConstraintError(
                 f"{language!r} has no finite table of states: DeviceScoreMatchers keeps the rows of its places on a "
@@ -64,7 +72,7 @@ class DeviceScores(ScoreRows):
             refuse("DeviceScores", "capacity", capacity, "not negative", ArgumentValueError)
         self.language, self.vocabulary, self.capacity = language, vocabulary, capacity
         self.device = torch.empty(0, device=device).device
-        self._tables, self.start = pack_weights(language, vocabulary, self.device, capacity)
+        self._tables, self.start = pack_weights(language, vocabulary, self.device, capacity, layout)
         self._levels = Levels.of(vocabulary, self.device)
         self._longest = max(1, *map(len, (*vocabulary.tokens, *(vocabulary.initial_tokens or ()))))
         self._kept = 0

@@ -78,8 +78,9 @@ def advance(t: WeightTables, states: Tensor, tokens: Tensor, longest: int) -> tu
         reads = place < length
         byte = t.bytes[torch.where(reads, begin + place, 0)].long()
         entry = t.classes[byte]
-        total = torch.where(reads, total + t.weights[state, entry], total)
-        state = torch.where(reads, t.table[state, entry], state)
+        reached, weight = _step(t, state, entry)
+        total = torch.where(reads, total + weight, total)
+        state = torch.where(reads, reached, state)
     if not t.absorbs:
         state = torch.where(first & (length == 0) & (kind == 0), t.start, state)
     state = torch.where(kind == SPECIAL, at if t.special > _NONE else DEAD, state)
@@ -105,10 +106,37 @@ def _run(t: WeightTables, at: Tensor, trie: Trie) -> Tensor:
     for parents, byte in trie.levels:
         state, total = state[:, parents], total[:, parents]
         entry = t.classes[byte].expand(len(at), -1)
-        total = total + t.weights[state, entry]
-        state = t.table[state, entry]
+        state, weight = _step(t, state, entry)
+        total = total + weight
         states.append(state)
         totals.append(total)
     ends = trie.ends
     reached = torch.cat(states, 1)[:, ends]
     return torch.where((reached != DEAD) & (ends > 0), torch.cat(totals, 1)[:, ends], _NONE)
+
+
+def _step(t: WeightTables, state: Tensor, entry: Tensor) -> tuple[Tensor, Tensor]:
+    """Where states lead by classes of bytes, DEAD for nowhere, and the weight of that."""
+    if not t.chain:
+        return t.table[state, entry], t.weights[state, entry]
+    word, bit = entry >> 5, entry & 31
+    cost = torch.zeros(state.shape, dtype=torch.float32, device=state.device)
+    place = torch.full_like(entry, -1)
+    for _ in range(t.chain):
+        bits = t.bits[state, word]
+        here = (place < 0) & ((bits >> bit & 1) != 0)
+        place = torch.where(
+            here, t.first[state, word] + ones(bits & ~(torch.full_like(bit, -1) << bit)), place
+        )
+        cost = torch.where(place < 0, cost + t.costs[state], cost)
+        state = torch.where(place < 0, t.failures[state], state)
+    arc = place.clamp_min(0)
+    return torch.where(place < 0, DEAD, t.table[arc]), torch.where(place < 0, 0.0, cost + t.weights[arc])
+
+
+def ones(words: Tensor) -> Tensor:
+    """How many bits of each int32 word are 1."""
+    words = words - (words >> 1 & 0x55555555)
+    words = (words & 0x33333333) + (words >> 2 & 0x33333333)
+    words = words + (words >> 4) & 0x0F0F0F0F
+    return words * 0x01010101 >> 24

@@ -24,20 +24,64 @@ ADVANCED = 32
 
 
 @triton.jit
-def _weighed(state, kind, token, known, table, weights, classes, text, tokens, num_classes):
+def _ones(words):
+    """How many bits of each int32 word are 1."""
+    words = words - ((words >> 1) & 0x55555555)
+    words = (words & 0x33333333) + ((words >> 2) & 0x33333333)
+    words = (words + (words >> 4)) & 0x0F0F0F0F
+    return (words * 0x01010101) >> 24
+
+
+@triton.jit
+def _step(
+    state, entry, reads, table, weights, num_classes, bits, first, failures, costs, words, chain: tl.constexpr
+):  # fmt: skip
+    """Where states lead by classes of bytes, 0 for nowhere, and the weight of that."""
+    if chain == 0:
+        place = state.to(tl.int64) * num_classes + entry
+        weight = tl.load(weights + place, mask=reads, other=0.0)
+        reached = tl.load(table + place, mask=reads, other=0)
+    else:
+        weight = tl.zeros_like(state).to(tl.float32)
+        arc = tl.zeros_like(state) - 1
+        bit = entry & 31
+        below = ~((tl.zeros_like(bit) - 1) << bit)
+        for _ in range(chain):
+            place = state.to(tl.int64) * words + (entry >> 5)
+            going = reads & (arc < 0)
+            here = tl.load(bits + place, mask=going, other=0)
+            found = going & (((here >> bit) & 1) != 0)
+            arc = tl.where(found, tl.load(first + place, mask=found, other=0) + _ones(here & below), arc)
+            going = going & (arc < 0)
+            weight = weight + tl.load(costs + state, mask=going, other=0.0)
+            state = tl.where(going, tl.load(failures + state, mask=going, other=0), state)
+        found = arc >= 0
+        weight = tl.where(found, weight + tl.load(weights + arc, mask=found, other=0.0), 0.0)
+        reached = tl.load(table + arc, mask=found, other=0)
+    return reached, weight
+
+
+@triton.jit
+def _weighed(
+    state, kind, token, known, table, weights, classes, text, tokens, num_classes, bits, first, failures, costs, words,
+    chain: tl.constexpr,
+):  # fmt: skip
     """Where the bytes of tokens lead from states, and what they weigh."""
     record = tokens + tl.where(known, token, 0).to(tl.int64) * 4
-    first = state == 2
-    begin = tl.where(first, tl.load(record + 2), tl.load(record))
-    length = tl.where(first, tl.load(record + 3), tl.load(record + 1))
+    before = state == 2
+    begin = tl.where(before, tl.load(record + 2), tl.load(record))
+    length = tl.where(before, tl.load(record + 3), tl.load(record + 1))
     length = tl.where(known & (kind == 0), length, 0)
     total = tl.zeros_like(state).to(tl.float32)
     for i in range(tl.max(length, 0)):
         reads = i < length
         byte = tl.load(text + begin + i, mask=reads, other=0)
-        place = state.to(tl.int64) * num_classes + tl.load(classes + byte.to(tl.int32), mask=reads, other=0)
-        total = tl.where(reads, total + tl.load(weights + place, mask=reads, other=0.0), total)
-        state = tl.where(reads, tl.load(table + place, mask=reads, other=0), state)
+        entry = tl.load(classes + byte.to(tl.int32), mask=reads, other=0)
+        reached, weight = _step(
+            state, entry, reads, table, weights, num_classes, bits, first, failures, costs, words, chain
+        )
+        total = tl.where(reads, total + weight, total)
+        state = tl.where(reads, reached, state)
     return state, total, length
 
 
@@ -54,7 +98,8 @@ def _store(logits, stride, width, row, token, inside, score, factor):
 @triton.jit
 def add_scores_kernel(
     logits, stride, width, batch, factor, slots, scored, table, weights, finals, classes, text, tokens, kinds,
-    special, num_states, num_classes, vocab_size, block: tl.constexpr,
+    special, num_states, num_classes, vocab_size, bits, first, failures, costs, words, chain: tl.constexpr,
+    block: tl.constexpr,
 ):  # fmt: skip
     """The scores of a block of tokens, added to one row of logits."""
     row = tl.program_id(0)
@@ -69,8 +114,9 @@ def add_scores_kernel(
     else:
         each = state + tl.zeros_like(token)
         reached, score, length = _weighed(
-            each, kind, token, inside, table, weights, classes, text, tokens, num_classes
-        )
+            each, kind, token, inside, table, weights, classes, text, tokens, num_classes, bits, first, failures,
+            costs, words, chain,
+        )  # fmt: skip
         silent = (state == 2) & (kind == 0) & (tl.load(tokens + token * 4 + 1, mask=inside, other=0) > 0)
         score = tl.where((reached == 0) | ((length == 0) & (silent == 0)), float("-inf"), score)
         score = tl.where(kind == 2, special, score)
@@ -96,7 +142,8 @@ def add_rows_kernel(
 @triton.jit
 def advance_scores_kernel(
     batch, taken, count, table, weights, finals, classes, text, tokens, kinds, special, num_states, num_classes,
-    vocab_size, start, absorbs, reached, scored, block: tl.constexpr,
+    vocab_size, bits, first, failures, costs, words, start, absorbs, reached, scored, chain: tl.constexpr,
+    block: tl.constexpr,
 ):  # fmt: skip
     """The states of a block of rows after a token each, and the tokens' scores."""
     row = tl.program_id(0) * block + tl.arange(0, block)
@@ -108,8 +155,9 @@ def advance_scores_kernel(
     token = tl.where(inside, token, 0)
     kind = tl.load(kinds + token)
     state, total, length = _weighed(
-        at, kind, token, inside, table, weights, classes, text, tokens, num_classes
-    )
+        at, kind, token, inside, table, weights, classes, text, tokens, num_classes, bits, first, failures, costs,
+        words, chain,
+    )  # fmt: skip
     state = tl.where((at == 2) & (length == 0) & (kind == 0) & (absorbs == 0), start, state)
     state = tl.where(kind == 2, tl.where(special > float("-inf"), at, 0), state)
     total = tl.where(kind == 2, special, total)
@@ -127,7 +175,8 @@ def add_(t: WeightTables, logits: Tensor, states: Tensor, weight: float) -> Tens
     rows, width = logits.shape
     if rows:
         arguments = (logits, logits.stride(0), width, states, weight, t.slots, t.rows, *_walk(t))
-        launch(add_scores_kernel, (rows, triton.cdiv(width, BLOCK)), arguments, {"block": BLOCK}, 4)
+        constants = {"chain": t.chain, "block": BLOCK}
+        launch(add_scores_kernel, (rows, triton.cdiv(width, BLOCK)), arguments, constants, 4)
     return logits
 
 
@@ -149,12 +198,12 @@ def advance(t: WeightTables, states: Tensor, tokens: Tensor) -> tuple[Tensor, Te
             states, tokens, len(states), *_walk(t), t.start, int(t.absorbs), reached, scored,
         )  # fmt: skip
         grid = (triton.cdiv(len(states), ADVANCED),)
-        launch(advance_scores_kernel, grid, arguments, {"block": ADVANCED}, 1)
+        launch(advance_scores_kernel, grid, arguments, {"chain": t.chain, "block": ADVANCED}, 1)
     return reached, scored
 
 
 def _walk(t: WeightTables) -> tuple[Any, ...]:
     return (
         t.table, t.weights, t.finals, t.classes, t.bytes, t.tokens, t.kinds, t.special, len(t.finals),
-        t.table.shape[1], len(t.kinds),
+        t.table.shape[-1], len(t.kinds), t.bits, t.first, t.failures, t.costs, t.bits.shape[1],
     )  # fmt: skip

@@ -62,12 +62,12 @@ def languages() -> list[WeightedLanguage]:
     ]
 
 
-def check(kind: Any, seed: int, steps: int = 5) -> None:
+def check(kind: Any, seed: int, steps: int = 5, layout: str = "auto") -> None:
     """Random walks of a batch beside the host's matchers; some rows resident, some not."""
     draw = random.Random(seed)
     for vocabulary in VOCABULARIES:
         for language in languages():
-            device = kind(language, vocabulary)
+            device = kind(language, vocabulary, layout=layout)
             host = [compile(language, vocabulary).matcher() for _ in range(4)]
             states, totals = device.start_states(4), torch.zeros(4)
             for step in range(steps):
@@ -103,9 +103,10 @@ def check(kind: Any, seed: int, steps: int = 5) -> None:
                         states[row] = device.start
 
 
+@pytest.mark.parametrize("layout", ["table", "arcs"])
 @pytest.mark.parametrize("seed", range(4))
-def test_as_matchers(seed: int) -> None:
-    check(scores.DeviceScores, seed)
+def test_as_matchers(seed: int, layout: str) -> None:
+    check(scores.DeviceScores, seed, layout=layout)
 
 
 def test_by_triton() -> None:
@@ -120,7 +121,8 @@ class Interpreted(scores.DeviceScores):
     def _triton(self, states):
         return triton_scores
 
-check(Interpreted, 0, 4)
+check(Interpreted, 0, 4, "table")
+check(Interpreted, 1, 4, "arcs")
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -134,8 +136,9 @@ check(Interpreted, 0, 4)
 
 @pytest.mark.parametrize("language", languages(), ids=lambda language: language.source[:12])
 @pytest.mark.parametrize("resident", [False, True])
-def test_as_the_definition(language: WeightedLanguage, resident: bool) -> None:
-    device = scores.DeviceScores(language, PLAIN)
+@pytest.mark.parametrize("layout", ["table", "arcs"])
+def test_as_the_definition(language: WeightedLanguage, layout: str, resident: bool) -> None:
+    device = scores.DeviceScores(language, PLAIN, layout=layout)
     if resident:
         assert device.keep() == device.num_states == device.resident
     pending = [(b"", device.start_states(1))]
@@ -148,6 +151,72 @@ def test_as_the_definition(language: WeightedLanguage, resident: bool) -> None:
             assert float(found[0]) == pytest.approx(score, abs=1e-5)
             if score > -math.inf and PIECES[token] and len(text) < 3 and token in (0, 1, 3):
                 pending.append((text + PIECES[token], reached))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_failures_of_random_models(seed: int) -> None:
+    """Each way of up to four characters, with chains of failures of several lengths, beside the model itself."""
+    symbols = ["a", "b", "c", "\u00e9"]
+    model = NGramModel.from_arpa(arpa(symbols, 4, seed), unit="character")
+    device = scores.DeviceScores(
+        model, Vocabulary([*(each.encode() for each in symbols), b""], 4), layout="arcs"
+    )
+    pending, places = [(model.start, 0)], device.start_states(1)
+    for _ in range(4):
+        due = [[model.log_prob(at, each) for each in [*symbols, "</s>"]] for at, _ in pending]
+        torch.testing.assert_close(device.scores(places), torch.tensor(due), rtol=1e-5, atol=1e-5)
+        steps = [
+            (row, token) for row, scored in enumerate(due) for token in range(4) if scored[token] > -math.inf
+        ]
+        rows, tokens = (torch.tensor(each) for each in zip(*steps, strict=True))
+        places, gained = device.advance(places[rows], tokens)
+        torch.testing.assert_close(
+            gained, torch.tensor([due[row][token] for row, token in steps]), rtol=1e-5, atol=1e-5
+        )
+        pending = [(model.after(pending[row][0], symbols[token]), 0) for row, token in steps]
+
+
+def test_the_layout_that_fits() -> None:
+    draw = random.Random(0)
+    letters = [chr(code) for code in range(97, 123)]
+    text = "".join(draw.choices(letters, k=400))
+    grams = sorted({text[at : at + 3] for at in range(398)})
+    pairs, single = sorted({gram[:2] for gram in grams}), letters
+    lines = ["\\data\\", f"ngram 1={len(single) + 2}", f"ngram 2={len(pairs)}", f"ngram 3={len(grams)}"]
+    lines += ["\\1-grams:", "-9 <s> -1", "-1 </s>", *(f"-1.5 {each} -0.5" for each in single)]
+    lines += ["\\2-grams:", *(f"-1 {' '.join(each)} -0.25" for each in pairs)]
+    lines += ["\\3-grams:", *(f"-0.5 {' '.join(each)}" for each in grams), "\\end\\"]
+    model = NGramModel.from_arpa("\n".join(lines), unit="character")
+    vocabulary = Vocabulary([*map(str.encode, letters), b""], 26)
+    table, arcs = (scores.DeviceScores(model, vocabulary, layout=each) for each in ("table", "arcs"))
+    assert scores.DeviceScores(model, vocabulary).memory == table.memory > 3 * arcs.memory
+    small = scores.DeviceScores(model, vocabulary, capacity=table.memory // 2)
+    assert small.memory == arcs.memory
+    states = torch.arange(3, dtype=torch.int32)
+    torch.testing.assert_close(small.scores(states), table.scores(states))
+    with pytest.raises(BudgetExceeded):
+        scores.DeviceScores(model, vocabulary, capacity=table.memory // 2, layout="table")
+    with pytest.raises(BudgetExceeded):
+        scores.DeviceScores(model, vocabulary, capacity=100)
+    with pytest.raises(ArgumentValueError, match="layout"):
+        scores.DeviceScores(model, vocabulary, layout="list")
+
+
+def test_bits_are_counted() -> None:
+    from tokenfst.decoding.device.kernels.plain_scores import ones
+
+    words = [
+        0,
+        1,
+        -1,
+        1 << 30,
+        -(1 << 31),
+        0x55555555,
+        0x7FFFFFFF,
+        *random.Random(0).choices(range(1 << 31), k=99),
+    ]
+    found = ones(torch.tensor(words, dtype=torch.int32))
+    assert found.tolist() == [(word & 0xFFFFFFFF).bit_count() for word in words]
 
 
 def test_a_number_that_is_no_state() -> None:

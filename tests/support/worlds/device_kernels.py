@@ -24,9 +24,9 @@ from typing import Any
 
 TARGETS = ("cuda:90", "cuda:100", "hip:gfx942")
 _INTS = """states table tokens layers masks rows flips batch each keys columns reached bitmask controls actions pushes
-comb frames found lengths seen listed kinds slots"""
+comb frames found lengths seen listed kinds slots bits first failures"""
 _LONGS = "chosen taken parents seeds draws forced masses model_masses"
-_FLOATS = "numbers tops model_tops log_probabilities model_log_probabilities scored weights finals"
+_FLOATS = "numbers tops model_tops log_probabilities model_log_probabilities scored weights finals costs"
 _NUMBERS = (
     "num_states num_rows vocab_size words left stride width count depth levels blocks num_slots num_frames capacity "
     "list_size num_classes start absorbs"
@@ -69,10 +69,12 @@ KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("resting_kernel", {}, {"has_left": True, "padded": 1, "capacity": 1, "num_slots": 1, "num_frames": 1}),
     ("mass_kernel", {}, SAMPLED),
     ("mass_kernel", {"logits": "*fp32"}, SAMPLED | EVERYTHING),
-    ("add_scores_kernel", SCORED, {"block": 1024}),
-    ("add_scores_kernel", SCORED | {"logits": "*fp32"}, {"block": 1024}),
+    ("add_scores_kernel", SCORED, {"block": 1024, "chain": 0}),
+    ("add_scores_kernel", SCORED, {"block": 1024, "chain": 4}),
+    ("add_scores_kernel", SCORED | {"logits": "*fp32"}, {"block": 1024, "chain": 0}),
     ("add_rows_kernel", {}, {"block": 1024}),
-    ("advance_scores_kernel", SCORED, {"block": 32}),
+    ("advance_scores_kernel", SCORED, {"block": 32, "chain": 0}),
+    ("advance_scores_kernel", SCORED, {"block": 32, "chain": 4}),
     ("draw_kernel", {}, DRAWN),
     ("draw_kernel", {"logits": "*fp32"}, DRAWN | EVERYTHING),
 ]
