@@ -153,7 +153,7 @@ async def client(
         judge(right, response, what, seen)
         if right is not None and response.status == 200:
             (seen.kept if response.headers["x-kept"] == "yes" else seen.made).append(seconds)
-        if response.status == 429:
+        if response.status in (429, 503):
             await asyncio.sleep(int(response.headers["retry-after"]) * rng.random() * 2)
         await asyncio.sleep(rng.expovariate(1 / think))
 
@@ -167,7 +167,7 @@ async def tick(seen: Seen) -> None:
 
 def judge(right: Right | None, response: Answer, what: str, seen: Seen) -> None:
     """Whether the answer is one of those that may come."""
-    if response.status == 429:
+    if response.status == 429 or (response.status == 503 and b'"overloaded"' in response.body):
         return
     if right is None:
         allowed = {"bomb": {200, 422}, "broken": {400}}[what]

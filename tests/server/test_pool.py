@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,11 @@ from pathlib import Path
 import pytest
 from support.programs.constraint_server import small_vocabulary
 
+from tokenfst.errors import BudgetExceeded
 from tokenfst.server.limits import Limits
 from tokenfst.server.pool import Pool, WorkerError
-from tokenfst.server.refusals import Refused
-from tokenfst.server.workers import Job, Reply, Work
+from tokenfst.server.refusals import Refused, refused
+from tokenfst.server.workers import Job, Reply, Work, processor_seconds
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are stopped by signals")
 LIMITS = Limits(workers=2, seconds=60, memory=1 << 28, queue=8, waiting=60)
@@ -56,8 +58,8 @@ def test_a_process_that_takes_too_long_or_dies_is_replaced(tmp_path: Path) -> No
         pool._limits = LIMITS
         for reply in late:
             error = json.loads(reply.body)["error"]
-            assert reply.status == 422 and error["code"] == "over_limit" and "0.2 seconds" in error["message"]
-            assert not reply.keep
+            assert reply.status == 503 and error["code"] == "overloaded" and "0.2 seconds" in error["message"]
+            assert not reply.keep and reply.retry_after == 1  # it waited, and may have better luck
         while len(pool._free) < 2:
             await asyncio.sleep(0.01)
         for worker in pool._free:
@@ -70,9 +72,50 @@ def test_a_process_that_takes_too_long_or_dies_is_replaced(tmp_path: Path) -> No
         for reply in await asyncio.gather(*dying):
             assert reply.status == 500 and b"code -9" in reply.body
         assert accepted(await pool.ask("one", job("a"))) and not accepted(await pool.ask("one", job("b")))
-        assert pool.deaths["time"] == pool.deaths["crash"] == 2 and len(pool._processes) == 2
+        assert pool.deaths["overload"] == pool.deaths["crash"] == 2 and len(pool._processes) == 2
+        assert not pool.deaths["time"]
 
     run(tmp_path, LIMITS, test)
+
+
+def test_who_used_the_processor_for_the_whole_time_is_refused_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two jobs that do not come to an end in time, by the processor time that the system tells of their process."""
+    seconds = iter([1.0, 1.2, 5.0, 5.04])
+    monkeypatch.setattr("tokenfst.server.pool.processor_seconds", lambda process: next(seconds))
+
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        for status, code in ((422, "over_limit"), (503, "overloaded")):
+            while not pool._free:
+                await asyncio.sleep(0.01)
+            os.kill(pool._free[0].process.pid, signal.SIGSTOP)
+            reply = await pool.ask("one", job("a"))
+            assert (reply.status, reply.code) == (status, code)
+        assert pool.deaths["time"] == pool.deaths["overload"] == 1
+
+    run(tmp_path, replace(LIMITS, workers=1, seconds=0.2), test)
+
+
+def test_processor_time_of_a_process_is_what_it_used() -> None:
+    def spin(seconds: float) -> None:
+        until = time.process_time() + seconds
+        while time.process_time() < until:
+            pass
+
+    before = processor_seconds(os.getpid())
+    spin(0.1)
+    after = processor_seconds(os.getpid())
+    assert before is not None and after is not None and 0.05 < after - before < 1
+    assert processor_seconds(2**22 + 1) is None  # there is no such process
+
+
+def test_a_construction_that_ran_out_of_time_is_judged_by_processor_time() -> None:
+    error = BudgetExceeded("seconds", 8.0, "")
+    assert refused(error, used=7.5).code == "over_limit"
+    starved = refused(error, used=1.0)
+    assert (starved.status, starved.code, starved.retry_after) == (503, "overloaded", 8)
+    assert refused(BudgetExceeded("states", 8.0, ""), used=0.0).code == "over_limit"
 
 
 def test_memory_has_a_limit(tmp_path: Path) -> None:

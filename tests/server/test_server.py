@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +282,37 @@ def test_too_many_are_told_when_to_come_again(client: Any, running: Running) -> 
     finally:
         held_back.set()
         pool._drive = drive  # type: ignore[method-assign]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are stopped by signals")
+def test_a_request_that_was_kept_waiting_is_told_to_come_again(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """The worker is stopped for longer than a request may take, as on a machine with too much to do. The same request
+    is answered later; one that uses its time up is refused for good."""
+    limits = replace(LIMITS, seconds=1.5, states=10**9)
+    body = {"constraint": REGEX, "texts": ["123"]}
+    bomb = {"constraint": {"regex": "(a|b)*a(a|b){40}c"}, "expand": True}
+    with (
+        serving(tmp_path_factory.mktemp("overloaded"), limits) as running,
+        httpx.Client(base_url=running.url, headers={"x-api-key": KEYS["acme"]}, timeout=60) as client,
+    ):
+        (worker,) = running.workers
+        os.kill(worker, signal.SIGSTOP)
+        response = client.post("/v1/check", json=body)
+        error = held("/v1/check", response)["error"]
+        assert (response.status_code, error["code"]) == (503, "overloaded"), error
+        assert int(response.headers["retry-after"]) == 2 and "1.5 seconds" in error["message"]
+        for _ in range(20):  # the machine may be busy with other things than this test
+            if (response := client.post("/v1/check", json=body)).status_code != 503:
+                break
+        assert response.status_code == 200 and response.json()["accepted"]
+        for _ in range(20):
+            if (response := client.post("/v1/constraints", json=bomb)).status_code != 503:
+                break
+        assert response.status_code == 422, response.text
+        assert held("/v1/constraints", response)["error"]["code"] == "over_limit"
+        assert 'replaced_total{why="overload"}' in client.get("/metrics").text
 
 
 def test_who_runs_it_sees_how_it_is(client: Any, running: Running) -> None:

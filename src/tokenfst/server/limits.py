@@ -17,7 +17,8 @@ class Limits:
     """Bounds of one server.
 
     ``workers``: processes that compile, and so constraints that are compiled at once. ``seconds``: wall-clock time that
-    a request may take there before its process is killed. ``memory``: bytes that one may take beyond what its process
+    a request may take there before its process is killed; it is refused for good only if it had a processor for most of
+    them. ``memory``: bytes that one may take beyond what its process
     has when it starts. ``states``: of an automaton. ``body``: bytes of a request. ``answer``: bytes of an answer that
     is no artifact. ``queue``: requests of one tenant that wait for a worker. ``waiting``: seconds that they wait at
     most. ``reading``: seconds in which a body must have arrived. ``kept``: bytes of answers that are kept in memory,

@@ -28,7 +28,7 @@ from typing import Any
 from tokenfst.errors import TokenfstError
 from tokenfst.server import logs
 from tokenfst.server.refusals import Refused
-from tokenfst.server.workers import PRELOAD, Job, Reply, Work, died, over_time, serve
+from tokenfst.server.workers import PRELOAD, Job, Reply, Work, died, over_time, processor_seconds, serve
 
 _START = 300.0
 """Seconds in which a process must have loaded its vocabularies."""
@@ -68,7 +68,7 @@ class Pool:
         self._processes: set[Any] = set()
         self._is_over = False
         self.vocabularies: list[tuple[str, str, int]] = []
-        self.deaths = {"time": 0, "memory": 0, "crash": 0, "tired": 0}
+        self.deaths = {"time": 0, "overload": 0, "memory": 0, "crash": 0, "tired": 0}
         """Processes that were replaced, by why."""
 
     async def start(self) -> None:
@@ -202,6 +202,7 @@ class Pool:
     # --- processes, in threads ------------------------------------------------------------------------------------
 
     def _drive(self, worker: _Worker, job: Job) -> Reply:
+        before = processor_seconds(worker.process.pid)
         try:
             worker.ends.send(job)
             if worker.ends.poll(self._limits.seconds):
@@ -209,8 +210,10 @@ class Pool:
                 if reply.tired:
                     self.deaths["memory" if reply.code == "over_limit" else "tired"] += 1
                 return reply
-            self.deaths["time"] += 1
-            return over_time(self._limits)
+            now = processor_seconds(worker.process.pid)
+            late = over_time(self._limits, None if before is None or now is None else now - before)
+            self.deaths["time" if late.code == "over_limit" else "overload"] += 1
+            return late
         except (EOFError, OSError):
             worker.process.join(5)
             self.deaths["crash"] += 1

@@ -10,6 +10,7 @@ place, what is wrong and what to write instead. ``remedy`` is what this server a
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ STATUS = {
     "died": 500,
     "store": 503,
     "ending": 503,
+    "overloaded": 503,
     "starting": 503,
 }
 """The HTTP status of each code."""
@@ -76,6 +78,29 @@ class Refused(Exception):
         return json.dumps({"error": about}).encode()
 
 
+_OWN = 0.75
+"""Of the seconds that a request may take: who used less of a processor was kept waiting for one."""
+
+
+def late(limit: float, used: float | None) -> Refused:
+    """A request that took more than ``limit`` seconds, ``used`` of them on a processor (``None``: nobody knows). Only
+    where it had the processor for most of them will it take as long when it is sent again."""
+    if used is None or used >= _OWN * limit:
+        return Refused(
+            "over_limit",
+            f"it needs more than {limit:g} seconds",
+            "this server allows no more: make the constraint smaller",
+            BudgetExceeded.__name__,
+        )
+    return Refused(
+        "overloaded",
+        f"it was not finished within {limit:g} seconds, and had a processor for {used:.3g} of them: it waited for a "
+        "processor or for the store",
+        "send it again later (Retry-After), or to another server",
+        retry_after=max(1, math.ceil(limit)),
+    )
+
+
 def unknown_id() -> Refused:
     """The answer for every id that is not in the tenant's store, whether another tenant has it or not."""
     return Refused(
@@ -86,12 +111,15 @@ def unknown_id() -> Refused:
     )
 
 
-def refused(error: Exception, part: str | None = None) -> Refused:
-    """What becomes of an error that a question raised. ``part``: which part of the request it is about."""
+def refused(error: Exception, part: str | None = None, used: float | None = None) -> Refused:
+    """What becomes of an error that a question raised. ``part``: which part of the request it is about; ``used``: the
+    seconds that the question had a processor for."""
     kind, message = type(error).__name__, reason_of(error)
     if isinstance(error, Refused):
         return error
     if isinstance(error, BudgetExceeded):
+        if error.resource == "seconds" and (found := late(error.limit, used)).code == "overloaded":
+            return found
         remedy = f"this server allows {error.limit:,.12g} {error.resource}: make the constraint smaller"
         return Refused("over_limit", message, remedy, kind, part=part)
     if isinstance(error, NotInStoreError):

@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError
 from tokenfst.server.limits import Limits
 from tokenfst.server.questions import WorkerState, answer
-from tokenfst.server.refusals import Refused, refused
+from tokenfst.server.refusals import Refused, late, refused
 from tokenfst.tokenizers.adapters.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -123,6 +124,7 @@ def serve(ends: Connection, work: Work) -> None:
 def _reply(
     job: Job, work: Work, vocabularies: Mapping[str, Vocabulary], stores: Recent[str, WorkerState]
 ) -> Reply:
+    begun = time.process_time()
     try:
         state = stores.get(
             job.store,
@@ -140,7 +142,7 @@ def _reply(
     except MemoryError:
         return over_memory(work.limits)
     except Exception as error:  # whatever it is, the next one is another
-        found = refused(error)
+        found = refused(error, used=time.process_time() - begun)
         if found.code == "fault":
             sys.excepthook(type(error), error, error.__traceback__)
         keep, detail = found.code == "bad_constraint", str(error) if found.code == "store" else ""
@@ -167,15 +169,19 @@ def over_memory(limits: Limits) -> Reply:
     return Reply(found.status, found.body(), tired=True, code=found.code)
 
 
-def over_time(limits: Limits) -> Reply:
-    """Refused for what it took of time."""
-    found = Refused(
-        "over_limit",
-        f"it needs more than {limits.seconds:g} seconds",
-        "this server allows no more: make the constraint smaller",
-        "BudgetExceeded",
-    )
-    return Reply(found.status, found.body(), tired=True, code=found.code)
+def over_time(limits: Limits, used: float | None) -> Reply:
+    """Refused for what it took of time, of which it had a processor for ``used`` seconds."""
+    found = late(limits.seconds, used)
+    return Reply(found.status, found.body(), tired=True, code=found.code, retry_after=found.retry_after)
+
+
+def processor_seconds(process: int) -> float | None:
+    """Seconds for which a process has had a processor; ``None`` where the system does not say."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
 
 
 def died(code: int | None) -> Reply:
