@@ -37,8 +37,8 @@ TOGETHER = {
     "print": "text",
 }
 """Names that share a page."""
-NO_OPERATIONS = {"plus", "times", "divide", "power"}
-"""Functions of weights."""
+NO_OPERATIONS = {"plus", "times", "divide", "power", "add_states", "reserve_states"}
+"""Functions of weights, and methods with a budget that build a machine by hand."""
 METHODS = {"draw", "print", "properties", "verify"}
 """Methods without a budget that are operations still."""
 _FIRST = {"fst.read", "fst.write", "fst.encode"}
@@ -63,7 +63,7 @@ def operations() -> dict[str, list[tuple[str, Callable[..., Any]]]]:
             add(name, f"fst.{name}", value)
     for name, value in vars(fst.VectorFst).items():
         function = getattr(fst.VectorFst, name)
-        if name.startswith("_") or not callable(function):
+        if name.startswith("_") or not callable(function) or name in NO_OPERATIONS:
             continue
         if "budget" in inspect.signature(function).parameters or name in METHODS or name in TOGETHER:
             place = "fst.VectorFst" if isinstance(value, classmethod) else "machine"

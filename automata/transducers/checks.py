@@ -5,10 +5,11 @@ labels.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from tokenfst.automata.transducers.weights import ArcType, Weight, number
 from tokenfst.budget import Budget
-from tokenfst.errors import FstArgError
+from tokenfst.errors import BudgetExceeded, FstArgError
 
 NO_STATE_ID = -1
 """The absent state: ``start`` of a machine without one."""
@@ -18,12 +19,35 @@ SHORTEST_DELTA = 1e-6
 DELTA = 1 / 1024
 Limits = tuple[int, int, float]
 _DEFAULT = Budget()
+_MOST_STATES = 2**31 - 2
+STATE_BYTES = 64
+"""About what a state takes while a machine is built."""
+T = TypeVar("T")
 
 
 def limits(budget: Budget | None) -> Limits:
     """A budget in the core's form."""
     given = budget or _DEFAULT
     return given.states, given.bytes, given.seconds
+
+
+def at_state(call: Callable[..., T], state: int, *others: object) -> T:
+    """A call of the core that takes a state first; ``FstArgError`` if that is no whole number of 64 bits."""
+    try:
+        return call(state, *others)
+    except TypeError:
+        raise FstArgError(
+            f"{call.__name__}: a state is a whole number below 2^31, not {state!r:.200}"
+        ) from None
+
+
+def room_for_states(call: str, count: int, n: int, budget: Budget | None) -> None:
+    """Refuse to add ``n`` states to ``count`` if they do not fit the budget's bytes."""
+    limit = budget or _DEFAULT
+    if n < 0 or count + n > _MOST_STATES:
+        raise FstArgError(f"{call}: n must not be negative, and a machine has at most 2^31 - 2 states: {n}")
+    if (count + n) * STATE_BYTES > limit.bytes:
+        raise BudgetExceeded("bytes", limit.bytes, f"{call} of {n:,}")
 
 
 def chosen(name: str, value: object, choices: Iterable[str]) -> str:

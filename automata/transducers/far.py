@@ -44,6 +44,7 @@ class FarReader:
         self._at = 0
 
     @classmethod
+    @checked
     def open(cls, *sources: str | os.PathLike[str], budget: Budget | None = None) -> FarReader:
         """Open the archives in files."""
         if not sources:
@@ -135,6 +136,7 @@ class FarWriter:
         self._size, self._last = 8, ""
 
     @classmethod
+    @checked
     def create(
         cls, source: str | os.PathLike[str], arc_type: str = "standard", far_type: str = "default"
     ) -> FarWriter:
@@ -209,6 +211,7 @@ class FarWriter:
             self.close()
 
 
+@checked
 def Far(  # noqa: N802  # pynini's name
     filename: str | os.PathLike[str], mode: str = "r", arc_type: str = "standard", far_type: str = "default"
 ) -> FarReader | FarWriter:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.transducers.checks import STATE_BYTES
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
-_ARC_BYTES, _STATE_BYTES = 32, 64
+_ARC_BYTES = 32
 
 
 class Growth:
@@ -24,7 +25,7 @@ class Growth:
         """
         states = made.num_states()
         self.states(states)
-        if made.num_arcs() * _ARC_BYTES + states * _STATE_BYTES > self._budget.bytes:
+        if made.num_arcs() * _ARC_BYTES + states * STATE_BYTES > self._budget.bytes:
             raise BudgetExceeded("bytes", self._budget.bytes, self._what)
         self._deadline.tick(work)
 

@@ -42,6 +42,7 @@ class SymbolTable:
         self._next = max(self._next, key + 1)
         return key
 
+    @checked
     def add_table(self, other: SymbolTable) -> None:
         """Add all symbols of another table, with new labels."""
         for symbol in other._labels:
@@ -108,6 +109,7 @@ class SymbolTable:
         """The table in the bytes of a file. Raises ``FstIOError`` if they are invalid."""
         return _read(Cursor(data), cls)
 
+    @checked
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a file in OpenFst's binary format."""
         Path(path).write_bytes(self.write_to_string())

@@ -17,10 +17,12 @@ from tokenfst.automata.transducers.checks import (
     QUEUE_TYPES,
     SHORTEST_DELTA,
     WeightLike,
+    at_state,
     chosen,
     kept,
     limits,
     positive,
+    room_for_states,
 )
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ArcType, Weight, arc_type_named, number
@@ -93,7 +95,7 @@ class VectorFst:
 
     def num_arcs(self, state: int | None = None) -> int:
         """The number of arcs of a state, or without one of all states."""
-        return int(self.core.total_arcs() if state is None else self.core.num_arcs(state))
+        return int(self.core.total_arcs() if state is None else at_state(self.core.num_arcs, state))
 
     def states(self) -> range:
         """All states."""
@@ -102,20 +104,21 @@ class VectorFst:
     def arcs(self, state: int) -> Iterator[Arc]:
         """The outgoing arcs of a state."""
         kind = self._kind
-        return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in self.core.arcs(state))
+        return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in at_state(self.core.arcs, state))
 
     def final(self, state: int) -> Weight:
         """The final weight of a state: Zero if it is not final."""
-        return Weight.of(self._kind, self.core.final(state))
+        return Weight.of(self._kind, at_state(self.core.final, state))
 
     def num_input_epsilons(self, state: int) -> int:
         """The number of arcs of a state with an epsilon input."""
-        return sum(arc[0] == 0 for arc in self.core.arcs(state))
+        return sum(arc[0] == 0 for arc in at_state(self.core.arcs, state))
 
     def num_output_epsilons(self, state: int) -> int:
         """The number of arcs of a state with an epsilon output."""
-        return sum(arc[1] == 0 for arc in self.core.arcs(state))
+        return sum(arc[1] == 0 for arc in at_state(self.core.arcs, state))
 
+    @checked
     def properties(self, mask: int, test: bool = True) -> int:
         """OpenFst's property bits under ``mask``. All are computed, whatever ``test`` is. Linear."""
         return int(self.core.properties(limits(Budget.unlimited()))) & mask
@@ -154,10 +157,9 @@ class VectorFst:
         return int(self.core.add_state())
 
     @checked
-    def add_states(self, n: int) -> VectorFst:
-        """Add ``n`` states."""
-        if n < 0:
-            raise FstArgError(f"add_states: n must not be negative: {n}")
+    def add_states(self, n: int, *, budget: Budget | None = None) -> VectorFst:
+        """Add ``n`` states, all or none. ``BudgetExceeded`` if they do not fit the budget's bytes."""
+        room_for_states("add_states", self.num_states(), n, budget)
         for _ in range(n):
             self.core.add_state()
         return self
@@ -180,13 +182,13 @@ class VectorFst:
 
     def set_start(self, state: int) -> VectorFst:
         """Set the start state."""
-        self.core.set_start(state)
+        at_state(self.core.set_start, state)
         return self
 
     def set_final(self, state: int, weight: WeightLike | None = None) -> VectorFst:
         """Set the final weight of a state (One by default)."""
         value = self._kind.core.one() if weight is None else number(weight, self._kind, "a final weight")
-        self.core.set_final(state, value)
+        at_state(self.core.set_final, state, value)
         return self
 
     @checked
@@ -220,8 +222,10 @@ class VectorFst:
         )  # fmt: skip
         return self
 
-    def reserve_states(self, n: int) -> VectorFst:
-        """Reserve memory for states."""
+    @checked
+    def reserve_states(self, n: int, *, budget: Budget | None = None) -> VectorFst:
+        """Reserve memory for states. ``BudgetExceeded`` if they do not fit the budget's bytes."""
+        room_for_states("reserve_states", 0, n, budget)
         self.core.reserve(n, 0)
         return self
 

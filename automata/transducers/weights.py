@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
+from tokenfst.arguments import checked
 from tokenfst.errors import FstArgError, FstBadWeightError, FstOpError
 
 
@@ -172,24 +173,28 @@ class Weight:
         return self._with(other, "divide")
 
 
+@checked
 def plus(one: Weight, other: Weight) -> Weight:
     """The semiring's sum. Raises ``FstOpError`` for weights of different semirings."""
     return one + other
 
 
+@checked
 def times(one: Weight, other: Weight) -> Weight:
     """The semiring's product."""
     return one * other
 
 
+@checked
 def divide(one: Weight, other: Weight) -> Weight:
     """The quotient of ``one`` by ``other``; raises ``FstBadWeightError`` if there is none."""
     return one / other
 
 
+@checked
 def power(weight: Weight, n: int) -> Weight:
     """The product of ``n`` copies of the weight."""
-    if not isinstance(n, int) or n < 0:
+    if n < 0:
         raise FstArgError(f"power: n must be an integer that is not negative, not {n!r}")
     result, base = Weight.one(weight.type()), weight
     while n:

@@ -159,6 +159,18 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: fst.arcmap(fst.VectorFst("real"), map_type="to_std"), fst.FstOpError, "no negative logarithms"),
     (lambda: fst.statemap(a_or_b(), "x"), fst.FstArgError, "arc_sum"),
     (lambda: a_or_b().reweight([0, 1, 2]), fst.FstOpError, "more potentials than states"),
+    (lambda: a_or_b().set_start(None), fst.FstArgError, "set_start: a state is"),  # type: ignore[arg-type]
+    (lambda: a_or_b().set_final("x"), fst.FstArgError, "set_final: a state is.*'x'"),  # type: ignore[arg-type]
+    (lambda: a_or_b().final(2**70), fst.FstArgError, "final: a state is"),
+    (lambda: a_or_b().arcs(1.5), fst.FstArgError, "arcs: a state is.*1.5"),  # type: ignore[arg-type]
+    (lambda: a_or_b().num_arcs("x"), fst.FstArgError, "num_arcs: a state is"),  # type: ignore[arg-type]
+    (lambda: a_or_b().num_input_epsilons([]), fst.FstArgError, "a state is"),  # type: ignore[arg-type]
+    (lambda: a_or_b().add_states(-1), fst.FstArgError, "negative"),
+    (lambda: a_or_b().add_states(2**31 - 3, budget=Budget.unlimited()), fst.FstArgError, "at most"),
+    (lambda: fst.plus(fst.Weight("log", 1), 3), TypeError, "other must be a Weight"),  # type: ignore[arg-type]
+    (lambda: fst.power(fst.Weight("log", 1), -1), fst.FstArgError, "negative"),
+    (lambda: fst.SymbolTable("t").add_table({}), TypeError, "must be a SymbolTable"),  # type: ignore[arg-type]
+    (lambda: fst.Far(3), TypeError, "filename"),  # type: ignore[arg-type]
 ]
 
 
@@ -316,6 +328,20 @@ def test_states_run_out(number: int) -> None:
 def test_bytes_run_out(number: int) -> None:
     with pytest.raises(BudgetExceeded, match="bytes"):
         BUDGETED[number](Budget(bytes=100_000, states=10**9))
+
+
+def test_states_by_the_number_keep_to_a_budget() -> None:
+    """All are added or none; 2^40 of them are refused at once, and not when memory is full."""
+    machine = a_or_b()
+    for call in (machine.add_states, machine.reserve_states):
+        with pytest.raises(BudgetExceeded, match="bytes"):
+            call(2**30)
+        with pytest.raises(BudgetExceeded, match="bytes"):
+            call(1000, budget=Budget(bytes=50_000))
+        with pytest.raises(FstError, match="at most"):
+            call(2**40)
+    assert machine.num_states() == 2
+    assert machine.add_states(1000, budget=Budget(bytes=70_000)).num_states() == 1002
 
 
 def test_seconds_run_out() -> None:
