@@ -8,6 +8,10 @@ A page marks the place of a table with its name in ``TABLES``, and what stands b
     <!-- figures: steps -->
     <!-- end of figures -->
 
+A figure in the midst of a sentence has its name in ``INLINE``, and the sentence says from which command it is:
+
+    <!-- figure: tags-parse -->15.4 ms<!-- / -->
+
 Under each table stands by which command, when, at which commit and on which machine its figures were measured. The
 best figure of a row is bold, and so are two that look alike; a ratio is the figure beside ours in the same run.
 """
@@ -31,6 +35,7 @@ from benchmarks.measuring.record import DATA, Run, load  # noqa: E402
 MARK = re.compile(
     r"(?P<head><!-- figures: (?P<name>[\w-]+) -->\n).*?(?P<tail><!-- end of figures -->)", re.DOTALL
 )
+SINGLE = re.compile(r"(?P<head><!-- figure: (?P<name>[\w-]+) -->)[^<]*(?P<tail><!-- / -->)")
 OURS = "tokenfst"
 
 
@@ -338,25 +343,77 @@ def readme() -> str:
     return markdown([["", *heads, "command"], *facts[:4], *rows, *facts[4:], algebra])
 
 
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One figure of a file. ``per_second``: how many of a unit a second, where the figure is the time for one."""
+
+    file: str
+    what: str
+    who: str = OURS
+    per_second: str = ""
+
+    def text(self) -> str:
+        """The figure for people."""
+        found = [
+            each
+            for run in load(DATA / f"{self.file}.json")
+            for each in run.figures
+            if (each.what, each.who) == (self.what, self.who)
+        ]
+        assert found and found[-1].median is not None, f"docs/data/{self.file}.json has no {self.what!r}"
+        value = found[-1].median
+        return f"{digits(1 / value)} {self.per_second}" if self.per_second else shown(value, found[-1].unit)
+
+
+_TAG = "structural tag with 20 tools: "
+_MIXED = "free text and calls read back, a megabyte (1,452 calls), processor time"
+_CALLS = "calls alone read back, a megabyte (4,773 calls), processor time"
+_TEXT, _ARGUMENTS = f"{_TAG}a known mask, free text", f"{_TAG}a known mask, arguments"
+INLINE = {
+    "tags-parse": Single("tags", _MIXED),
+    "tags-parse-rate": Single("tags", _MIXED, per_second="MB"),
+    "tags-parse-calls": Single("tags", _CALLS),
+    "tags-parse-calls-rate": Single("tags", _CALLS, per_second="MB"),
+    "tags-event": Single("tags", "free text and calls as they come, a token, processor time"),
+    "tags-event-calls": Single("tags", "calls alone as they come, a token, processor time"),
+    "tags-first-mask": Single("tags", f"{_TAG}to the first mask"),
+    "tags-first-mask-xgrammar": Single("tags", f"{_TAG}to the first mask", "xgrammar"),
+    "tags-text": Single("tags", _TEXT),
+    "tags-text-xgrammar": Single("tags", _TEXT, "xgrammar"),
+    "tags-arguments": Single("tags", _ARGUMENTS),
+    "tags-arguments-xgrammar": Single("tags", _ARGUMENTS, "xgrammar"),
+    "events-token": Single("events", "events of JSON: 20,290 tokens, 19,092 events: a token"),
+    "events-event": Single("events", "events of JSON: 20,290 tokens, 19,092 events: an event"),
+    "events-stream": Single("events", "stream_json of it: a token"),
+    "events-captures": Single("events", "captures of 5,600 bytes by two groups that repeat: a byte"),
+    "store-line": Single("store", "CPU time of a line", "first"),
+    "store-line-again": Single("store", "CPU time of a line", "again"),
+    "vocabulary-file": Single("cold-process", "vocabulary", "tokenizer's file"),
+    "vocabulary-pack": Single("cold-process", "vocabulary", "pack"),
+}
+"""Figures in the midst of sentences, by the names that pages give them."""
 ALGEBRA = ("**yes**", "no", "no", "no", "no")
 SPECIAL: dict[str, Callable[[], str]] = {"readme": readme}
 
 
 def filled(page: str) -> str:
-    """A page with its tables filled."""
+    """A page with its tables and single figures filled."""
 
     def fill(match: re.Match[str]) -> str:
         name = match["name"]
         text = SPECIAL[name]() if name in SPECIAL else table(name)
         return f"{match['head']}\n{text}\n\n{match['tail']}"
 
-    return MARK.sub(fill, page)
+    def fill_one(match: re.Match[str]) -> str:
+        return f"{match['head']}{INLINE[match['name']].text()}{match['tail']}"
+
+    return SINGLE.sub(fill_one, MARK.sub(fill, page))
 
 
 def pages() -> list[Path]:
     """The pages that have marks."""
     every = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [page for page in every if MARK.search(page.read_text())]
+    return [page for page in every if MARK.search(text := page.read_text()) or SINGLE.search(text)]
 
 
 def main(arguments: list[str]) -> int:

@@ -30,6 +30,7 @@ GROUND = {
     "json_objects",
     "locks",
     "notebook",
+    "plurals",
     "clock_cache",
     "renamed",
     "_native",

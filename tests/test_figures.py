@@ -49,6 +49,30 @@ def test_each_table_stands_on_a_page(script: Any) -> None:
     assert shown == set(script.TABLES) | set(script.SPECIAL)
 
 
+def test_figures_in_sentences_come_from_the_files(script: Any) -> None:
+    marks = [match for page in script.pages() for match in script.SINGLE.finditer(page.read_text())]
+    assert {match["name"] for match in marks} == set(script.INLINE)
+    page = "takes <!-- figure: store-line -->99 ms<!-- / --> a line"
+    figure = script.INLINE["store-line"].text()
+    assert script.filled(page) == page.replace("99 ms", figure) != page
+    assert (
+        script.INLINE["tags-parse-rate"].text() == f"{script.digits(1 / _seconds(script, 'tags-parse'))} MB"
+    )
+    with pytest.raises(AssertionError, match="has no"):
+        script.Single("store", "a figure that nothing measures").text()
+
+
+def _seconds(script: Any, name: str) -> float:
+    single = script.INLINE[name]
+    (found,) = [
+        each.median
+        for run in script.load(DATA / f"{single.file}.json")
+        for each in run.figures
+        if (each.what, each.who) == (single.what, single.who)
+    ]
+    return float(found)
+
+
 def test_the_tables_of_the_benchmarks_are_all_made(script: Any) -> None:
     """No line of a table stands outside of the marks."""
     page = script.MARK.sub("", (ROOT / "docs" / "benchmarks.md").read_text())

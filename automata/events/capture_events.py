@@ -12,6 +12,7 @@ from tokenfst.automata.captures.run import Marks, shared
 from tokenfst.automata.captures.trees import Temperature
 from tokenfst.automata.events.event import Event
 from tokenfst.errors import ConstraintError
+from tokenfst.plurals import counted
 
 
 class CaptureEvents:
@@ -32,7 +33,9 @@ class CaptureEvents:
         self._data += data
         ways = self._run.all_marks()
         if not ways:
-            raise ConstraintError(f"the text leaves the constraint within its first {len(self._data)} bytes")
+            raise ConstraintError(
+                f"the text leaves the constraint within its first {counted(len(self._data), 'byte')}"
+            )
         return self._tell(ways)
 
     def close(self) -> list[Event]:

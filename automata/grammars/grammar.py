@@ -49,6 +49,7 @@ from tokenfst.errors import (
     caret,
     line_and_column,
 )
+from tokenfst.plurals import counted
 
 _PART = "%part"
 _SKETCHED = 60
@@ -193,7 +194,7 @@ class Grammar(Operators):
         )
 
     def __repr__(self) -> str:
-        return f"<Grammar {self._source}: {len(self._rules)} rules>"
+        return f"<Grammar {self._source}: {counted(len(self._rules), 'rule')}>"
 
     def _facts(self) -> list[tuple[str, object]]:
         return [("source", self._source), ("rules", len(self._rules)), ("begins with", self._start)]

@@ -26,6 +26,7 @@ from tokenfst.automata.pictures.drawing import HEADER, Drawing, quoted
 from tokenfst.automata.rules.graph import holding, name_of
 from tokenfst.automata.rules.permutations import written_out
 from tokenfst.errors import DrawingError
+from tokenfst.plurals import counted
 
 IGNORED = "%ignore"
 """The rule that ``lark_grammar`` calls before every terminal; drawn as a dot before the terminal."""
@@ -241,7 +242,8 @@ def draw_rules(
         count += networks[-1].num_states
         if count > max_states:
             raise DrawingError(
-                f"the rules up to {name!r} already have {count:,} states, and at most {max_states:,} are drawn; "
+                f"the rules up to {name!r} already have {counted(count, 'state')}, and at most {max_states:,} "
+                "are drawn; "
                 "draw fewer rules, or pass a larger max_states"
             )
     written = _definitions(text, positions or {})

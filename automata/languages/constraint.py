@@ -36,6 +36,7 @@ from tokenfst.automata.languages.texts.walk import Counts, Walk, texts
 from tokenfst.budget import Budget
 from tokenfst.errors import AlgebraError, BudgetExceeded, ConstraintError, EmptyLanguageError
 from tokenfst.locks import fork_safe_lock
+from tokenfst.plurals import counted
 
 _T = TypeVar("_T")
 _LONG = 500
@@ -278,7 +279,7 @@ class Constraint(Streamed):
         if weights == "texts":
             if max_length is None:
                 raise ConstraintError("weights='texts' goes with max_length: up to which length?")
-            return self._drawn(of_all(generator, max_length), f"at most {max_length} bytes")
+            return self._drawn(of_all(generator, max_length), f"at most {counted(max_length, 'byte')}")
         if max_length is not None:
             raise ConstraintError(
                 "max_length goes with weights='texts', or without weights; a mapping names its lengths"
@@ -409,7 +410,7 @@ class Constraint(Streamed):
 
         if max_length is not None and (shortest := len(complete(b""))) > max_length:
             raise ConstraintError(
-                f"the shortest word of {self!r} has {shortest} bytes, more than {max_length}"
+                f"the shortest word of {self!r} has {counted(shortest, 'byte')}, more than {max_length}"
             )
         return sampling.sample(self, complete, generator, max_length)
 

@@ -29,6 +29,7 @@ from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS
 from tokenfst.automata.openfst.label_kinds import with_byte_symbols
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
 from tokenfst.errors import FstError
+from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     import pynini
@@ -154,7 +155,8 @@ def parse_fst(text: str) -> pynini.Fst:
             named.setdefault(states[0], set()).add(words[2])
         else:
             raise FstError(
-                f"line {number} has {len(words)} words: an arc is 'source target input output', an accepting state "
+                f"line {number} has {counted(len(words), 'word')}: an arc is 'source target input output', an "
+                "accepting state "
                 "stands alone, and there are no weights"
             )
     if start < 0:

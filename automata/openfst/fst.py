@@ -29,6 +29,7 @@ from tokenfst.automata.expressions.tables import EMPTY_DFA, frozen_dfa
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError, MissingDependencyError
+from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     import pynini
@@ -193,7 +194,7 @@ def const_arcs(start: int, num_states: int, num_arcs: int, body: npt.NDArray[np.
     """
     if min(num_states, num_arcs) < 0 or len(body) != _CONST_STATE_WORDS * num_states + _ARC_WORDS * num_arcs:
         raise FstError(
-            f"OpenFst wrote {len(body)} words for {num_states} states and {num_arcs} arcs: this release of "
+            f"OpenFst wrote {counted(len(body), 'word')} for {num_states} states and {num_arcs} arcs: this release of "
             "OpenFst has another binary layout, or the file is damaged"
         )
     states = body[: _CONST_STATE_WORDS * num_states].reshape(num_states, _CONST_STATE_WORDS)

@@ -9,6 +9,7 @@ import struct
 from typing import NamedTuple
 
 from tokenfst.errors import FstIOError
+from tokenfst.plurals import counted
 
 MAGIC = struct.pack("<i", 2125659606)
 SYMBOLS_MAGIC = struct.pack("<i", 2125658996)
@@ -56,7 +57,7 @@ class Cursor:
         name = self._string()
         _, count = self.unpack("<qq")
         if not 0 <= count <= len(self.data):
-            raise FstIOError(f"a table of symbols announces {count} symbols: the file is damaged")
+            raise FstIOError(f"a table of symbols announces {counted(count, 'symbol')}: the file is damaged")
         return name, [(self._string(), self.unpack("<q")[0]) for _ in range(count)]
 
     def unpack(self, form: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tokenfst.errors import DrawingError, MissingDependencyError
+from tokenfst.plurals import counted
 
 FORMATS = ("svg", "png", "html", "dot")
 HEADER = (
@@ -46,7 +47,7 @@ class Drawing:
     dot: str
 
     def __repr__(self) -> str:
-        return f"<Drawing: {len(self.dot):,} characters of dot>"
+        return f"<Drawing: {counted(len(self.dot), 'character')} of dot>"
 
     def render(self, format: str = "svg") -> bytes:
         """The picture as a file's bytes: ``"svg"``, ``"png"``, ``"html"`` (a page with the SVG) or ``"dot"``.
@@ -117,7 +118,7 @@ def check_size(num_states: int, max_states: int) -> None:
     """``DrawingError`` if a machine is too large to be drawn."""
     if num_states > max_states:
         raise DrawingError(
-            f"the machine has {num_states:,} states, and at most {max_states:,} are drawn; minimize() it, "
+            f"the machine has {counted(num_states, 'state')}, and at most {max_states:,} are drawn; minimize() it, "
             "draw a part of the constraint, or pass a larger max_states"
         )
 

@@ -38,6 +38,7 @@ from tokenfst.automata.pieces.classifier import Classifier, classifier, word_cha
 from tokenfst.automata.pieces.inflection import english_inflections
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
+from tokenfst.plurals import counted
 
 Ints = npt.NDArray[np.int64]
 Forms = Mapping[str, Iterable[str]] | Iterable[str]
@@ -92,7 +93,7 @@ class Concepts:
         self._build(deadline or Deadline(Budget(), _TRANSDUCER))
 
     def __repr__(self) -> str:
-        return f"<Concepts {', '.join(self.names)}: {len(self._next)} states>"
+        return f"<Concepts {', '.join(self.names)}: {counted(len(self._next), 'state')}>"
 
     @checked
     def symbols(self, text: str) -> list[str]:

@@ -32,6 +32,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
+from tokenfst.plurals import counted
 
 Label: TypeAlias = str | bytes
 LeadingSpace: TypeAlias = Literal["none", "optional", "required"]
@@ -52,7 +53,7 @@ def choices(
     ConstraintError if there are no labels, BudgetExceeded.
     """
     lexicon = _lexicon(labels, Deadline(budget or Budget(), "the labels"))
-    source = f"choices of {len(lexicon):,} labels"
+    source = f"choices of {counted(len(lexicon), 'label')}"
     return Language(_after_space(expression.words(lexicon), leading_space), source, budget)
 
 
@@ -84,7 +85,8 @@ def multi_choice(
     if min < 0 or (most is not None and not min <= most):
         wanted = f"{min} or more" if max is None else f"{min} to {max}"
         raise ConstraintError(
-            f"there is no selection of {wanted} of {len(lexicon):,} labels: the least number is from 0 to the largest, "
+            f"there is no selection of {wanted} of {counted(len(lexicon), 'label')}: the least number is from 0 "
+            "to the largest, "
             "and to the number of labels where none may be used twice"
         )
     if most == 0:
@@ -94,7 +96,7 @@ def multi_choice(
         _check_separable(word, between)
     label, gap = expression.words(lexicon), expression.literal(between)
     low = 1 if min == 0 else min
-    source = f"multi_choice of {min} to {max} of {len(lexicon):,} labels"
+    source = f"multi_choice of {min} to {max} of {counted(len(lexicon), 'label')}"
     if most == 1:
         chosen = label
     elif unique:

@@ -10,6 +10,7 @@ from tokenfst.automata.semirings.protocol import Semiring
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import arc_type_named
 from tokenfst.errors import FstArgError, FstIndexError, FstOpError
+from tokenfst.plurals import counted
 
 
 class SemiringArc(NamedTuple):
@@ -120,7 +121,8 @@ class SemiringFst:
         return state
 
     def __repr__(self) -> str:
-        return f"<SemiringFst {self.semiring.name} of {self.num_states()} states and {self.num_arcs()} arcs>"
+        size = f"{counted(self.num_states(), 'state')} and {counted(self.num_arcs(), 'arc')}"
+        return f"<SemiringFst {self.semiring.name} of {size}>"
 
 
 @checked

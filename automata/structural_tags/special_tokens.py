@@ -25,6 +25,7 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.structural_tags.documents.formats import Mark, TokenRef
 from tokenfst.errors import StructuralTagError
+from tokenfst.plurals import counted
 
 Reading = Literal["token", "text", "both"]
 Spelled = tuple[bytes | TokenName, ...]
@@ -124,7 +125,8 @@ class Marks:
             return token.encode()
         if token >= len(table.tokens):
             raise StructuralTagError(
-                reference.pointer, f"the vocabulary has {len(table.tokens):,} tokens, so no token {token}"
+                reference.pointer,
+                f"the vocabulary has {counted(len(table.tokens), 'token')}, so no token {token}",
             )
         self._refuse_end(token, f"the token {token}", reference.pointer)
         if token not in table.special_token_ids:

@@ -38,6 +38,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pictures import drawing
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, UnknownSymbolError
+from tokenfst.plurals import counted
 
 UNREACHABLE = 0xFFFFFFFF
 """The distance of DEAD."""
@@ -219,7 +220,7 @@ class SymbolAutomaton:
         deadline = time.monotonic() + seconds
         for _ in range(length):
             if time.monotonic() > deadline:
-                raise BudgetExceeded("seconds", seconds, f"counting sequences of {length:,} symbols")
+                raise BudgetExceeded("seconds", seconds, f"counting sequences of {counted(length, 'symbol')}")
             counts = [sum(counts[target] for target in row) for row in arcs]
         return counts[self.start]
 
@@ -314,7 +315,10 @@ class SymbolAutomaton:
         return drawing.draw_graph(self.start, final, edges, self.source if title is None else title)
 
     def __repr__(self) -> str:
-        return f"<SymbolAutomaton {self.source}: {self.num_states - 1} states, {len(self.symbols)} symbols>"
+        return (
+            f"<SymbolAutomaton {self.source}: {counted(self.num_states - 1, 'state')}, "
+            f"{counted(len(self.symbols), 'symbol')}>"
+        )
 
     def __reduce__(self) -> tuple[type[SymbolAutomaton], tuple[object, ...]]:
         return SymbolAutomaton, (self.symbols, self.table, self.accepting, self.start, self.source)
@@ -411,7 +415,7 @@ def _over_codes(
         begin += len(layer)
     every[0] = np.pad(targets[rows], ((0, 0), (0, 256 - rows.shape[1])))
     if begin > budget.states:
-        raise BudgetExceeded("states", budget.states, f"the codes of {table.shape[1]:,} symbols")
+        raise BudgetExceeded("states", budget.states, f"the codes of {counted(table.shape[1], 'symbol')}")
     columns, classes = np.unique(np.concatenate(every), axis=1, return_inverse=True)
     final = np.concatenate([accepting, np.zeros(begin - len(table), np.bool_)])
     return Dfa(classes.ravel().astype(np.uint8), columns.astype(np.uint32), final, start)

@@ -29,6 +29,7 @@ from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ArcType, Weight, number
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstOpError
+from tokenfst.plurals import counted as plural
 
 CACHE_BYTES = 1 << 26
 """The default cache size of a lazy machine in bytes."""
@@ -120,7 +121,7 @@ class LazyFst:
         return Counts(*self.core.counts())
 
     def __repr__(self) -> str:
-        return f"<LazyFst {self.arc_type()}, {self.counts().named} states named>"
+        return f"<LazyFst {self.arc_type()}, {plural(self.counts().named, 'state')} named>"
 
 
 AnyFst = VectorFst | LazyFst

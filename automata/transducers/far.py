@@ -26,6 +26,7 @@ from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import arc_type_named
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIOError, FstOpError
+from tokenfst.plurals import counted
 
 _MAGIC = {"sttable": 2125656924, "stlist": 5656924}
 _VERSION = 1
@@ -277,7 +278,7 @@ def _skip_machine(cursor: Cursor) -> None:
         return
     if head.kind != b"vector" or head.num_states < 0:
         raise FstIOError(
-            f"a machine of type {head.kind!r} with {head.num_states} states cannot be read from an archive"
+            f"a machine of type {head.kind!r} with {counted(head.num_states, 'state')} cannot be read from an archive"
         )
     for _ in range(head.num_states):
         cursor.skip(weight)

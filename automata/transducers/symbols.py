@@ -10,6 +10,7 @@ from pathlib import Path
 from tokenfst.arguments import checked
 from tokenfst.automata.openfst.headers import SYMBOLS_MAGIC, Cursor
 from tokenfst.errors import FstArgError, FstIOError
+from tokenfst.plurals import counted
 
 NO_SYMBOL = -1
 """The label of a symbol that is not in the table."""
@@ -92,7 +93,7 @@ class SymbolTable:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<SymbolTable {self._name!r} of {len(self)} symbols>"
+        return f"<SymbolTable {self._name!r} of {counted(len(self), 'symbol')}>"
 
     # --- files ----------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import number, written
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIOError, TokenfstError
+from tokenfst.plurals import counted
 
 _MOST_STATES = 100_000_000
 
@@ -115,7 +116,9 @@ class Compiler:
             weight = self._weight(words[-1], at) if len(words) > weighed else made.kind.core.one()
             made.add_arc(state, Arc(ilabel, olabel, weight, target))
         else:
-            raise FstIOError(f"line {at} has {len(words)} words: an arc has {weighed} or {weighed + 1}")
+            raise FstIOError(
+                f"line {at} has {counted(len(words), 'word')}: an arc has {weighed} or {weighed + 1}"
+            )
 
     def _place(self, made: VectorFst, places: dict[int, int], word: str, at: int, growth: Growth) -> int:
         """The state of a name: in the order of the lines, or as numbered."""

@@ -28,6 +28,7 @@ from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ArcType, Weight, arc_type_named, number
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIndexError
+from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     from tokenfst.automata.transducers.mapping import EncodeMapper
@@ -145,7 +146,8 @@ class VectorFst:
         return VectorFst.of_core(self._kind, self.core.copy(), tables)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        return f"<VectorFst {self.arc_type()} of {self.num_states()} states and {self.num_arcs()} arcs>"
+        size = f"{counted(self.num_states(), 'state')} and {counted(self.num_arcs(), 'arc')}"
+        return f"<VectorFst {self.arc_type()} of {size}>"
 
     def __str__(self) -> str:
         return self.print()

@@ -32,6 +32,7 @@ from tokenfst.automata.weighted_grammars.totals import WHERE, divided, totals, w
 from tokenfst.automata.weights.machine import Floats
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
+from tokenfst.plurals import counted
 
 
 class WeightedGrammar:
@@ -62,7 +63,8 @@ class WeightedGrammar:
         self.source = f"WeightedGrammar of {start!r}"
 
     def __repr__(self) -> str:
-        return f"<{self.source}: {len(self._nets):,} rules, {sum(len(net.finals) for net in self._nets):,} states>"
+        states = sum(len(net.finals) for net in self._nets)
+        return f"<{self.source}: {counted(len(self._nets), 'rule')}, {counted(states, 'state')}>"
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         return None, {name: getattr(self, name) for name in ("budget", "source", "_nets", "_total")} | {
@@ -150,7 +152,9 @@ class WeightedGrammar:
         held = count * sys.getsizeof(b"")
         while len(texts) < count:
             if held > self.budget.bytes:
-                raise BudgetExceeded("bytes", self.budget.bytes, f"{count} texts of a weighted grammar")
+                raise BudgetExceeded(
+                    "bytes", self.budget.bytes, f"{counted(count, 'text')} of a weighted grammar"
+                )
             texts.append(self._drawn(ways, generator, deadline))
             held += len(texts[-1])
         return texts

@@ -13,6 +13,7 @@ from tokenfst.automata.weights.machine import Floats, Machine
 from tokenfst.automata.weights.sums import sum_by_state
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
+from tokenfst.plurals import counted
 
 
 def drawn(machine: Machine, count: int, generator: np.random.Generator, budget: Budget) -> list[bytes]:
@@ -49,7 +50,7 @@ def of_length(
         deadline.tick(1 + len(target) // 10)
         ways.append(sum_by_state(machine, machine.weights + ways[-1][target]))
     if ways[-1][machine.start] == -np.inf:
-        raise EmptyLanguageError(f"no text of {length:,} bytes has a weight")
+        raise EmptyLanguageError(f"no text of {counted(length, 'byte')} has a weight")
     texts = []
     for _ in range(count):
         deadline.tick(20)

@@ -38,6 +38,7 @@ from tokenfst.automata.weights.grammar_mass import grammar_mass
 from tokenfst.automata.weights.machine import Floats, Machine, is_deterministic, make, without_failures
 from tokenfst.budget import Budget
 from tokenfst.errors import ArgumentValueError, ConstraintError, EmptyLanguageError, FstError
+from tokenfst.plurals import counted
 
 _SOURCE_LENGTH = 240
 
@@ -71,7 +72,7 @@ class WeightedLanguage:
         self._core: _native.WeightedBytes | None = None
 
     def __repr__(self) -> str:
-        size = f"{self.machine.num_states:,} states, {len(self.machine.labels):,} arcs"
+        size = f"{counted(self.machine.num_states, 'state')}, {counted(len(self.machine.labels), 'arc')}"
         return f"<WeightedLanguage {self.source or 'of a machine'}: {size}>"
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:

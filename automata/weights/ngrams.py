@@ -25,6 +25,7 @@ from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.machine import by_failure, make
 from tokenfst.budget import Budget
 from tokenfst.errors import ArgumentValueError, ArpaError, BudgetExceeded
+from tokenfst.plurals import counted
 
 Unit = Literal["character", "word", "token"]
 _UNITS = ("character", "word", "token")
@@ -65,7 +66,9 @@ class NGramModel:
         return cls(found.order, found.log_probs, found.backoffs, unit)
 
     def __repr__(self) -> str:
-        return f"<NGramModel of order {self.order}: {len(self._log_probs):,} n-grams over {self.unit}s>"
+        return (
+            f"<NGramModel of order {self.order}: {counted(len(self._log_probs), 'n-gram')} over {self.unit}s>"
+        )
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from tokenfst.automata.rules.graph import components
 from tokenfst.automata.weights.machine import Floats, Ints, Machine
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, DivergingSumError
+from tokenfst.plurals import counted
 
 _LARGEST = 1e13
 _WHERE = "the sum over a weighted language"
@@ -64,7 +65,7 @@ def _solve(machine: Machine, source: Ints, target: Ints, ends: Floats, budget: B
             continue
         deadline.check()
         if 4 * 8 * len(part) ** 2 > budget.bytes:
-            raise BudgetExceeded("bytes", budget.bytes, f"{_WHERE}: a cycle of {len(part):,} states")
+            raise BudgetExceeded("bytes", budget.bytes, f"{_WHERE}: a cycle of {counted(len(part), 'state')}")
         sums[part] = _component(machine, np.array(part), arcs, (source, target), sums, ends)
     return sums
 

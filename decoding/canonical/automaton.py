@@ -52,6 +52,7 @@ from tokenfst.errors import (
     TokenizationError,
 )
 from tokenfst.locks import fork_safe_lock
+from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.segmentation.cuts import DEAD
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
@@ -121,7 +122,7 @@ class CanonicalAutomaton:
         return self
 
     def __repr__(self) -> str:
-        return f"<CanonicalAutomaton {self.source!r}: {len(self._masks)} masks>"
+        return f"<CanonicalAutomaton {self.source!r}: {counted(len(self._masks), 'mask')}>"
 
     def expand(self) -> CanonicalAutomaton:
         """Compute all states and distances of the language ahead of time, like ``TokenAutomaton.expand``.

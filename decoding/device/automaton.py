@@ -30,6 +30,7 @@ from tokenfst.errors import (
     TokenIdError,
     VocabularyMismatchError,
 )
+from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -90,7 +91,8 @@ class DeviceAutomaton(DeviceMasks):
         return len(self._starts)
 
     def __repr__(self) -> str:
-        return f"<DeviceAutomaton: {len(self)} automata, {self.num_states:,} states on {self.device}>"
+        automata = "1 automaton" if len(self) == 1 else f"{len(self):,} automata"
+        return f"<DeviceAutomaton: {automata}, {counted(self.num_states, 'state')} on {self.device}>"
 
     @checked
     def add(self, automaton: Source) -> int:
@@ -111,7 +113,7 @@ class DeviceAutomaton(DeviceMasks):
         least = self._distances[index]
         if max_new_tokens is not None and least > max_new_tokens:
             raise TokenBudgetError(
-                f"no accepted text fits into {max_new_tokens} tokens: the least number from here is {least}"
+                f"no accepted text fits into {counted(max_new_tokens, 'token')}: the least number from here is {least}"
             )
         return self._starts[index]
 
@@ -273,7 +275,7 @@ class DeviceAutomaton(DeviceMasks):
             if (row := first_row(wrong)) is not None:
                 raise TokenIdError(
                     f"token id {int(tokens[row])} of row {row} lies outside the vocabulary of "
-                    f"{len(self.vocabulary)} tokens"
+                    f"{counted(len(self.vocabulary), 'token')}"
                 )
 
     def _add(self, automaton: TokenAutomaton) -> None:

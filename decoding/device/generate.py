@@ -18,6 +18,7 @@ from tokenfst.arguments import checked
 from tokenfst.decoding.device.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import VocabularyMismatchError
+from tokenfst.plurals import counted
 
 
 class DeviceGenerate:
@@ -117,7 +118,8 @@ class DeviceGenerate:
         indices = [0] if self.indices is None else list(self.indices)
         if rows % len(indices) or (self.indices is None and len(self.automaton) != 1):
             raise ValueError(
-                f"{rows} rows, {len(indices)} indices and {len(self.automaton)} automata: give the index of each "
+                f"{counted(rows, 'row')}, {len(indices)} indices and {len(self.automaton)} automata: give the "
+                "index of each "
                 "prompt's"
             )
         each = rows // len(indices)

@@ -25,6 +25,7 @@ from tokenfst.decoding.device.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.verification import Tree, Verified, accept, left_at, seen_at
 from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, TokenIdError
+from tokenfst.plurals import counted
 
 _MOST_ROWS = 1 << 20
 _MOST_K = 1 << 24
@@ -114,7 +115,7 @@ class DeviceSampler:
         return len(self.seeds)
 
     def __repr__(self) -> str:
-        return f"<DeviceSampler: {len(self)} rows on {self.automaton.device}>"
+        return f"<DeviceSampler: {counted(len(self), 'row')} on {self.automaton.device}>"
 
     def choose(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> Tensor:
         """A token for each row, int64 (B,); ``logits`` are not changed. See ``DeviceAutomaton.choose``."""
@@ -153,7 +154,9 @@ class DeviceSampler:
         limit = walker._check_limit(max_new_tokens, states)  # noqa: SLF001  # of this room
         reached = walker.advance_tree(states, parents, tokens, depth)
         if len(states) != rows:
-            raise StateError(f"this sampler draws for {rows} rows, not for {len(states)}: see select()")
+            raise StateError(
+                f"this sampler draws for {counted(rows, 'row')}, not for {len(states)}: see select()"
+            )
         tree = Tree.of(parents, rows, depth)
         left = left_at(tree, limit)
         seen = None if self.seen is None else seen_at(tree, parents, tokens, self.seen, depth)
@@ -221,7 +224,9 @@ class DeviceSampler:
         device = self.automaton
         device.check(logits, states, max_new_tokens)
         if len(states) != len(self):
-            raise StateError(f"this sampler draws for {len(self)} rows, not for {len(states)}: see select()")
+            raise StateError(
+                f"this sampler draws for {counted(len(self), 'row')}, not for {len(states)}: see select()"
+            )
         walker = device if walks and isinstance(device, DeviceAutomaton) else None
         if walks and walker is None:
             raise ConstraintError(

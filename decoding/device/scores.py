@@ -31,6 +31,7 @@ from tokenfst.errors import (
     ConstraintError,
     TokenIdError,
 )
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _MOST_ROWS = 1 << 24
@@ -78,7 +79,7 @@ class DeviceScores(ScoreRows):
         self._kept = 0
 
     def __repr__(self) -> str:
-        return f"<DeviceScores of {self.language.source!r}: {self.num_states:,} states on {self.device}>"
+        return f"<DeviceScores of {self.language.source!r}: {counted(self.num_states, 'state')} on {self.device}>"
 
     @property
     def num_states(self) -> int:

@@ -42,6 +42,7 @@ from tokenfst.errors import (
     ModelError,
     VocabularyMismatchError,
 )
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -149,7 +150,8 @@ class _Request:
         matcher = self.matcher()
         if not matcher.accept_tokens(tokens[matcher.num_tokens :]):
             raise LogitsError(
-                f"a token was chosen that the constraint does not allow, after {matcher.num_tokens:,} tokens: look for "
+                "a token was chosen that the constraint does not allow, after "
+                f"{counted(matcher.num_tokens, 'token')}: look for "
                 "NaN in the model's logits, or a logits processor that forbids what the constraint allows"
             )
         return matcher

@@ -41,6 +41,7 @@ from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
 from tokenfst.errors import MatcherError, TokenfstError, VocabularyError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -91,7 +92,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         if not served.accept(token):
             raise ValueError(
                 served.failure
-                or f"token {token} is not allowed after {self.matcher.num_tokens:,} tokens of {self.request}"
+                or f"token {token} is not allowed after {counted(self.matcher.num_tokens, 'token')} of {self.request}"
             )
 
     def rollback(self, k: int) -> None:

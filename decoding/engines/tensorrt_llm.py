@@ -38,6 +38,7 @@ from tokenfst.errors import (
     MissingDependencyError,
     VocabularyError,
 )
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.adapters.huggingface import from_specification
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -117,7 +118,8 @@ class _Requests:
         """Forbid in the logits of one request's next token."""
         if len(token_ids) != 1:
             raise DecodingError(
-                f"request {request} has {len(token_ids)} beams, whose order changes from step to step: leave out "
+                f"request {request} has {counted(len(token_ids), 'beam')}, whose order changes from step to "
+                "step: leave out "
                 "use_beam_search"
             )
         prompt, texts = self._found(request, len(token_ids[0]))
@@ -146,7 +148,8 @@ class _Requests:
         self._kept.move_to_end(request)
         if length < found[0]:
             raise MatcherError(
-                f"request {request} has {length:,} tokens, and its prompt had {found[0]:,}: these are another request's"
+                f"request {request} has {counted(length, 'token')}, and its prompt had {found[0]:,}: these are "
+                "another request's"
             )
         return found
 

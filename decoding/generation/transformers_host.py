@@ -20,6 +20,7 @@ from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
 from tokenfst.decoding.search.scores_processor import ScoresLogitsProcessor
 from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -189,7 +190,8 @@ class TransformersHost(LocalHost):
         matcher = automaton.matcher()
         if not matcher.accept_tokens(tokens[:length]) or not matcher.is_accepting():
             raise DecodingError(
-                f"generate() ended the text before it was complete, after {length:,} tokens: look for stop_strings or "
+                f"generate() ended the text before it was complete, after {counted(length, 'token')}: look for "
+                "stop_strings or "
                 f"max_time in the model's generation config, or another logits processor. The text so far is "
                 f"{shown(self._spelled(tokens[:length]))}"
             )

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst.arguments import checked, refuse, whole
 from tokenfst.errors import ArgumentValueError, ConstraintError, MissingDependencyError
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -69,7 +70,7 @@ class Lattice:
         self._order, self._begin = torch.from_numpy(np.argsort(place)), int(place[start])
 
     def __repr__(self) -> str:
-        return f"<Lattice of {self.states:,} states and {len(self.arcs):,} arcs>"
+        return f"<Lattice of {counted(self.states, 'state')} and {counted(len(self.arcs), 'arc')}>"
 
     @checked
     def log_partition(self, weights: torch.Tensor, finals: torch.Tensor | None = None) -> torch.Tensor:

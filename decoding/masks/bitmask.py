@@ -25,6 +25,7 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst.arguments import checked, refuse, whole
 from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError
+from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +57,7 @@ def bitmask_from_ids(ids: Iterable[int], vocab_size: int) -> npt.NDArray[np.int3
     """
     chosen = np.fromiter(ids, dtype=np.int64)
     for bad in chosen[(chosen < 0) | (chosen >= vocab_size)][:1].tolist():
-        raise TokenIdError(f"token id {bad} lies outside the vocabulary of {vocab_size} tokens")
+        raise TokenIdError(f"token id {bad} lies outside the vocabulary of {counted(vocab_size, 'token')}")
     bits = np.zeros(-(-vocab_size // 32) * 32, dtype=np.uint8)
     bits[chosen] = 1
     return np.packbits(bits, bitorder="little").view(np.int32)
@@ -135,8 +136,8 @@ def _apply(
         count = len(chosen)
     elif rows != mask_rows:
         raise MaskBufferError(
-            f"the bitmask has {mask_rows} rows and the logits have {rows}; give one mask row per row of logits "
-            "(numpy.broadcast_to repeats a row at no cost), or name the rows to mask in `indices`"
+            f"the bitmask has {counted(mask_rows, 'row')} and the logits have {rows}; give one mask row per row of "
+            "logits (numpy.broadcast_to repeats a row at no cost), or name the rows to mask in `indices`"
         )
     known = checked_vocab_size(vocab_size, width)
     nan = _native.apply_bitmask(
@@ -326,7 +327,7 @@ def checked_indices(indices: Any, rows: int) -> list[int]:
     for index in chosen:
         if not 0 <= index < rows:
             raise MaskBufferError(
-                f"`indices` names row {index}, but logits and bitmask have only {rows} rows in common"
+                f"`indices` names row {index}, but logits and bitmask have only {counted(rows, 'row')} in common"
             )
     if len(set(chosen)) != len(chosen):
         raise MaskBufferError("`indices` names a row twice")

@@ -13,6 +13,7 @@ import numpy as np
 
 from tokenfst.decoding.masks import bitmask as host
 from tokenfst.errors import MaskBufferError, MissingDependencyError
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -48,7 +49,9 @@ def apply_on_device(
         rows = torch.tensor(checked, dtype=torch.long, device=logits.device)
         mask = mask.index_select(0, rows)
     elif len(mask) != len(scores):
-        raise MaskBufferError(f"the bitmask has {len(mask)} rows and the logits have {len(scores)}")
+        raise MaskBufferError(
+            f"the bitmask has {counted(len(mask), 'row')} and the logits have {len(scores)}"
+        )
 
     width = scores.shape[1]
     known = min(host.checked_vocab_size(vocab_size, width), 32 * mask.shape[1])

@@ -16,6 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from tokenfst.arguments import whole
 from tokenfst.errors import RollbackError, TerminatedError, TokenIdError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 N = TypeVar("N")
@@ -86,7 +87,7 @@ class WalkHistory(ABC, Generic[N]):
             num_tokens = whole("rollback", "num_tokens", num_tokens)
         if not 0 <= num_tokens <= len(self._tokens):
             raise RollbackError(
-                f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
+                f"cannot roll back {counted(num_tokens, 'token')}: only {len(self._tokens)} were accepted"
             )
         if num_tokens:
             del self._tokens[-num_tokens:]
@@ -130,5 +131,5 @@ class WalkHistory(ABC, Generic[N]):
         vocabulary: Vocabulary = self.automaton.vocabulary
         token, size = operator.index(token_id), len(vocabulary)
         if not 0 <= token < size:
-            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
+            raise TokenIdError(f"token id {token} lies outside the vocabulary of {counted(size, 'token')}")
         return token

@@ -24,6 +24,7 @@ from tokenfst.decoding.token_automata.explaining import (
     temperature,
 )
 from tokenfst.decoding.token_automata.pickled import restored
+from tokenfst.decoding.token_automata.showing import described, described_in_html
 from tokenfst.errors import MaskBufferError, TokenBudgetError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -84,6 +85,9 @@ class NodeMatcher(WalkHistory[N]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.automaton, self.tokens, self.max_tokens_left)
+
+    __repr__ = described
+    _repr_html_ = described_in_html
 
     @property
     def max_tokens_left(self) -> int | None:

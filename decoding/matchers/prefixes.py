@@ -40,6 +40,7 @@ import tokenfst._native as _native
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.decoding.matchers.node_matcher import NodeMatcher
 from tokenfst.errors import MaskBufferError, MatcherError
+from tokenfst.plurals import counted
 
 AnyMatcher: TypeAlias = _native.Matcher | NodeMatcher[Any]
 
@@ -170,12 +171,13 @@ class RowStates:
         rows, width = ids.shape
         if rows % len(self._initial):
             raise MaskBufferError(
-                f"{len(self._initial)} constraints cannot be shared out over {rows} rows; give one "
+                f"{counted(len(self._initial), 'constraint')} cannot be shared out over {counted(rows, 'row')}; "
+                "give one "
                 "constraint for all rows, or one per prompt"
             )
         if width < self.prompt:
             raise MaskBufferError(
-                f"the rows have {width} tokens, and the prompt was said to have {self.prompt}"
+                f"the rows have {counted(width, 'token')}, and the prompt was said to have {self.prompt}"
             )
         share = rows // len(self._initial)
         self.matchers = [matcher and matcher.fork() for matcher in self._initial for _ in range(share)]
@@ -304,7 +306,7 @@ class PrefixStates:
             prompts |= {loop.prompt for loop in loops if loop.has_met(ids)} | {ids.shape[1]}
         if len(prompts) > 1:
             raise MatcherError(
-                f"rows of {ids.shape[1]} tokens may be those of several loops, with prompts of "
+                f"rows of {counted(ids.shape[1], 'token')} may be those of several loops, with prompts of "
                 f"{' or '.join(map(str, sorted(prompts)))} tokens: a new prompt, or a step of an earlier one? Call "
                 "reset() before a new prompt, or reset(prompt_length=n) for a loop that goes back or asks twice"
             )

@@ -37,6 +37,7 @@ from tokenfst.decoding.masks.bitmask import bitmask_from_ids
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, TokenBudgetError
 from tokenfst.locks import fork_safe_lock
+from tokenfst.plurals import counted
 
 Bits = npt.NDArray[np.int32]
 
@@ -118,9 +119,9 @@ class Reach:
                 near = [next(n for n in range(tokens + 1, enough + 1) if self.can(at, n))]
         if self.exact:
             advice = nearest(tokens, near or [enough])
-            return TokenBudgetError(f"no text of {name} has exactly {tokens} tokens: {advice}")
+            return TokenBudgetError(f"no text of {name} has exactly {counted(tokens, 'token')}: {advice}")
         advice = f"the least number is {near[0]}" if near else f"{enough} suffice"
-        return TokenBudgetError(f"no accepted text of {name} fits into {tokens} tokens: {advice}")
+        return TokenBudgetError(f"no accepted text of {name} fits into {counted(tokens, 'token')}: {advice}")
 
     def can(self, at: int, left: int) -> bool:
         """Whether at most, or exactly, ``left`` tokens complete the text. Raises ``BudgetExceeded``."""

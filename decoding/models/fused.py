@@ -34,6 +34,7 @@ from tokenfst.errors import (
     TokenIdError,
     VocabularyMismatchError,
 )
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -107,7 +108,7 @@ class _Row:
     def take(self, token: int) -> None:
         size = len(self.matcher.automaton.vocabulary)
         if token < 0:
-            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
+            raise TokenIdError(f"token id {token} lies outside the vocabulary of {counted(size, 'token')}")
         over = self.behind or self.matcher.is_terminated() or token >= size
         if over or not self.matcher.accept_token(token):
             self.behind += 1

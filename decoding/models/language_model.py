@@ -27,6 +27,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from tokenfst.arguments import shown
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.errors import LogitsError, MissingDependencyError, ModelError, TokenIdError
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -113,11 +114,11 @@ class CallbackModel:
         scores = self._scores(ids)
         if not isinstance(scores, torch.Tensor):
             raise ModelError(
-                f"the callback returned {shown(scores)} for {len(ids)} rows: expected a tensor of scores"
+                f"the callback returned {shown(scores)} for {counted(len(ids), 'row')}: expected a tensor of scores"
             )
         if scores.shape != (len(ids), self.width):
             raise ModelError(
-                f"the callback returned scores of shape {tuple(scores.shape)} for {len(ids)} rows: expected "
+                f"the callback returned scores of shape {tuple(scores.shape)} for {counted(len(ids), 'row')}: expected "
                 f"{(len(ids), self.width)}"
             )
         return scores.to(torch.float32)
@@ -293,7 +294,7 @@ class TransformersSession:
         if count:
             if self._padded and not bool(self._attention[:, length - count :].all()):
                 raise ModelError(
-                    f"cannot rewind {count} tokens: rows took different numbers of tokens in there"
+                    f"cannot rewind {counted(count, 'token')}: rows took different numbers of tokens in there"
                 )
             try:
                 self._cache.crop(-count)
@@ -417,4 +418,4 @@ def _check_lengths(lengths: torch.Tensor, rows: int, most: int) -> None:
 
 def _check_rewind(count: int, length: int) -> None:
     if not 0 <= count <= length:
-        raise ModelError(f"cannot rewind {count} tokens: {length} were added to the prompts")
+        raise ModelError(f"cannot rewind {counted(count, 'token')}: {length} were added to the prompts")

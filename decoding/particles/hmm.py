@@ -37,6 +37,7 @@ from tokenfst.errors import (
     MissingDependencyError,
     TokenIdError,
 )
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -104,7 +105,8 @@ class Hmm:
         self.vocabulary = vocabulary
 
     def __repr__(self) -> str:
-        return f"<Hmm: {self.hidden_size:,} hidden states, {self.vocab_size:,} tokens, {self.device}>"
+        size = f"{counted(self.hidden_size, 'hidden state')}, {counted(self.vocab_size, 'token')}"
+        return f"<Hmm: {size}, {self.device}>"
 
     @classmethod
     @checked
@@ -188,7 +190,7 @@ class Hmm:
         """The belief after one more token per row; ``tokens``: (rows,) ids. One product with the transition matrix."""
         if tokens.shape != belief.log_likelihood.shape:
             raise HmmError(
-                f"tokens must be one for each of {len(belief.state)} rows, not {tuple(tokens.shape)}"
+                f"tokens must be one for each of {counted(len(belief.state), 'row')}, not {tuple(tokens.shape)}"
             )
         posterior, gained = _condition(belief.state, self._emitted[self._ids(tokens)])
         return Belief(posterior @ self.transition, belief.log_likelihood + gained)
@@ -332,7 +334,8 @@ class Hmm:
         outside = tokens[(tokens < 0) | (tokens >= self.vocab_size)]
         if len(outside):
             raise TokenIdError(
-                f"token id {int(outside[0])} lies outside the {self.vocab_size} tokens of the hidden Markov model"
+                f"token id {int(outside[0])} lies outside the {counted(self.vocab_size, 'token')} of the hidden "
+                "Markov model"
             )
         return tokens
 

@@ -40,6 +40,7 @@ from tokenfst.decoding.particles.hmm_product import FLOOR
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError, HmmError, VocabularyMismatchError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _LARGEST = 1e13
@@ -76,7 +77,8 @@ class HmmLookAhead(ScoreSource):
     ) -> None:
         if hmm.vocab_size != len(vocabulary):
             raise VocabularyMismatchError(
-                f"the hidden Markov model is over {hmm.vocab_size:,} tokens, the vocabulary has {len(vocabulary):,}"
+                f"the hidden Markov model is over {counted(hmm.vocab_size, 'token')}, the vocabulary has "
+                f"{len(vocabulary):,}"
             )
         if not isinstance(language, WeightedLanguage):
             language = WeightedLanguage.of(language, budget)
@@ -100,7 +102,7 @@ class HmmLookAhead(ScoreSource):
         """Where walks begin."""
 
     def __repr__(self) -> str:
-        return f"<HmmLookAhead of {self.language.source!r}: {len(self._steps):,} states>"
+        return f"<HmmLookAhead of {self.language.source!r}: {counted(len(self._steps), 'state')}>"
 
     @property
     def start_weight(self) -> float:

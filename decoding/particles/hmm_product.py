@@ -48,6 +48,7 @@ from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import Length
 from tokenfst.decoding.rows.rows import AnyAutomaton
 from tokenfst.errors import BudgetExceeded, HmmError, MatcherError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
 
 FLOOR = -60.0
@@ -93,7 +94,7 @@ class HmmProduct:
         limit = (budget or Budget()).bytes
         if held * hmm.hidden_size * hmm.dtype.itemsize > limit:
             raise BudgetExceeded(
-                "bytes", limit, f"the look-ahead over {max_new_tokens} tokens of {horizon.name}"
+                "bytes", limit, f"the look-ahead over {counted(max_new_tokens, 'token')} of {horizon.name}"
             )
         self._source, self._target, self._label, self._tokens = (
             torch.tensor(part, device=hmm.device)
@@ -231,7 +232,7 @@ class HmmProduct:
                 continue
             if not self._alive[left, state]:
                 raise MatcherError(
-                    f"state {state} is not met with {left} of {self.horizon.max_new_tokens} tokens left"
+                    f"state {state} is not met with {left} of {counted(self.horizon.max_new_tokens, 'token')} left"
                 )
             rows = (states == state).nonzero()
             beliefs = belief.state[rows[:, 0]]
@@ -287,7 +288,8 @@ def _check_vocabulary(hmm: Hmm, size: int, fingerprint: str | None) -> None:
     known = fingerprint is not None and hmm.vocabulary is not None
     if hmm.vocab_size != size or (known and hmm.vocabulary != fingerprint):
         raise VocabularyMismatchError(
-            f"the hidden Markov model is over {hmm.vocab_size:,} tokens (vocabulary {(hmm.vocabulary or '?')[:12]}), "
+            f"the hidden Markov model is over {counted(hmm.vocab_size, 'token')} (vocabulary "
+            f"{(hmm.vocabulary or '?')[:12]}), "
             f"the automaton over {size:,} ({(fingerprint or '?')[:12]}): distil the model from samples over the latter"
         )
 

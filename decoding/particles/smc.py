@@ -46,6 +46,7 @@ from tokenfst.decoding.rows.reach_rows import Length, ReachRows, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows, one_for_each
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import HmmError, ParticleError
+from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -331,7 +332,8 @@ def _products(
             length,
         ):
             raise HmmError(
-                f"a product was made of {horizon.name} for {horizon.length} {horizon.max_new_tokens} tokens, and is "
+                f"a product was made of {horizon.name} for {horizon.length} "
+                f"{counted(horizon.max_new_tokens, 'token')}, and is "
                 f"asked about {automaton.source} for {length} {max_new_tokens}"
             )
     return products

@@ -40,6 +40,7 @@ from tokenfst.errors import (
     TokenBudgetError,
     TokenIdError,
 )
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -137,7 +138,9 @@ class TokenEdges:
             ) from error
         sources, tokens, targets = np.unique(columns, axis=1)
         for bad in tokens[(tokens < 0) | (tokens >= num_tokens)][:1].tolist():
-            raise TokenIdError(f"token id {bad} lies outside the vocabulary of {num_tokens} tokens")
+            raise TokenIdError(
+                f"token id {bad} lies outside the vocabulary of {counted(num_tokens, 'token')}"
+            )
         for bad in [s for s in [*sources, *targets, *start, *accepting] if not 0 <= s < num_states][:1]:
             raise ConstraintError(f"state {bad} is not one of the {num_states} states")
         edges = _EdgeList(budget or Budget())
@@ -151,8 +154,8 @@ class TokenEdges:
 
     def __repr__(self) -> str:
         return (
-            f"<TokenEdges: {self.num_states} states, {self.num_edges} edges with {self.num_sets} token sets "
-            f"over {self.num_tokens} tokens>"
+            f"<TokenEdges: {counted(self.num_states, 'state')}, {counted(self.num_edges, 'edge')} with "
+            f"{counted(self.num_sets, 'token set')} over {counted(self.num_tokens, 'token')}>"
         )
 
     @property
@@ -187,7 +190,9 @@ class TokenEdges:
         tokens, each with its end token.
         """
         for bad in [token for token in end_tokens if not 0 <= token < self.num_tokens]:
-            raise TokenIdError(f"token id {bad} lies outside the vocabulary of {self.num_tokens} tokens")
+            raise TokenIdError(
+                f"token id {bad} lies outside the vocabulary of {counted(self.num_tokens, 'token')}"
+            )
         edges, end = _EdgeList(Budget()), self.num_states
         ends = np.unique(np.array(end_tokens, np.int64))
         for state in range(self.num_states):
@@ -277,7 +282,7 @@ class TokenEdges:
             more = self._next_length(beta[tokens], tokens)
             kind = "exactly" if exact else "at most"
             raise TokenBudgetError(
-                f"no text of {name} has {kind} {tokens} tokens: "
+                f"no text of {name} has {kind} {counted(tokens, 'token')}: "
                 + nearest(tokens, [*less, *([] if more is None else [more])])
             )
         return beta

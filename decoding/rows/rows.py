@@ -44,6 +44,7 @@ from tokenfst.errors import (
     TokenBudgetError,
     VocabularyMismatchError,
 )
+from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -345,7 +346,8 @@ def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
     """Rows that were started elsewhere, checked for number and width."""
     if (len(rows), rows.width) != (prompts, width):
         raise ModelError(
-            f"{len(rows)} rows of width {rows.width} for {prompts} prompts and a model that scores {width} tokens: "
+            f"{counted(len(rows), 'row')} of width {rows.width} for {prompts} prompts and a model that scores "
+            f"{counted(width, 'token')}: "
             "start them for this call"
         )
     return rows
@@ -373,7 +375,9 @@ def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) 
     given = check_compiled(automata)
     each = list(given) if given is automata else list(given) * prompts
     if len(each) != prompts:
-        raise ModelError(f"{len(each)} constraints for {prompts} prompts: give one for all, or one for each")
+        raise ModelError(
+            f"{counted(len(each), 'constraint')} for {prompts} prompts: give one for all, or one for each"
+        )
     for automaton in each[1:]:
         if automaton.vocabulary.fingerprint != each[0].vocabulary.fingerprint:
             raise VocabularyMismatchError(

@@ -26,6 +26,7 @@ from tokenfst.budget import Budget
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import RowCache, ScoreRow
 from tokenfst.errors import EmptyLanguageError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
@@ -68,7 +69,7 @@ class ScoreAutomaton(ScoreSource):
         self.__init__(state["language"], state["vocabulary"], state["budget"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        return f"<ScoreAutomaton {self.language.source!r}: {len(self._kept)} rows kept>"
+        return f"<ScoreAutomaton {self.language.source!r}: {counted(len(self._kept), 'row')} kept>"
 
     @property
     def start_weight(self) -> float:

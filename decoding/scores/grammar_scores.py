@@ -21,6 +21,7 @@ from tokenfst.budget import Budget
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import RowCache, ScoreRow
 from tokenfst.errors import EmptyLanguageError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Node = tuple[_native.RuleChart, bool]
@@ -48,7 +49,7 @@ class GrammarScores(ScoreSource):
         self.__init__(state["grammar"], state["vocabulary"], state["budget"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        return f"<GrammarScores of {self.grammar!r}: {len(self._kept)} rows kept>"
+        return f"<GrammarScores of {self.grammar!r}: {counted(len(self._kept), 'row')} kept>"
 
     @property
     def start_weight(self) -> float:

@@ -18,6 +18,7 @@ from tokenfst.decoding.matchers.history import WalkHistory
 from tokenfst.decoding.matchers.node_matcher import write_mask
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import ArgumentValueError, MaskBufferError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 N = TypeVar("N")
@@ -65,7 +66,7 @@ class ScoreMatcher(WalkHistory[tuple[N, float]]):
         super().__init__(automaton, (automaton.start, float(automaton.start_weight)))
 
     def __repr__(self) -> str:
-        return f"<ScoreMatcher after {len(self._tokens)} tokens: log weight {self.log_weight:.4g}>"
+        return f"<ScoreMatcher after {counted(len(self._tokens), 'token')}: log weight {self.log_weight:.4g}>"
 
     @property
     def log_weight(self) -> float:

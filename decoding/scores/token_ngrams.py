@@ -17,6 +17,7 @@ from tokenfst.budget import Budget
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import RowCache, ScoreRow
 from tokenfst.errors import ArpaError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _Entry = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
@@ -53,7 +54,7 @@ class TokenNGrams(ScoreSource):
         self.__init__(state["model"], state["vocabulary"], state["budget"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        return f"<TokenNGrams of {self.model!r}: {len(self._kept)} rows kept>"
+        return f"<TokenNGrams of {self.model!r}: {counted(len(self._kept), 'row')} kept>"
 
     @property
     def rows_made(self) -> int:

@@ -29,6 +29,7 @@ from tokenfst.decoding.matchers.prefixes import PrefixStates, RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.search.generate_calls import states_of_call
 from tokenfst.errors import LogitsError, MaskBufferError, MissingDependencyError, VocabularyMismatchError
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -126,7 +127,9 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
                 "use the vocabulary of the model's own tokenizer"
             )
         if len(input_ids) != rows:
-            raise MaskBufferError(f"{len(input_ids)} rows of input_ids do not go with {rows} rows of scores")
+            raise MaskBufferError(
+                f"{counted(len(input_ids), 'row')} of input_ids do not go with {counted(rows, 'row')} of scores"
+            )
         ids = input_ids.detach().cpu().numpy()
         states = states_of_call(self._states, ids) or self._states.update(ids)
         bitmask, chosen = self._fill(states), states.constrained

@@ -19,6 +19,7 @@ from tokenfst.decoding.store.keys import Key
 from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.artifact_format import DIGEST, corrupt, parse_header, shown
 from tokenfst.errors import ArtifactCorruptError, ArtifactError
+from tokenfst.plurals import counted
 
 FORMAT = "tokenfst.store_entry 1"
 MOST_HEADER = 16 << 20
@@ -56,7 +57,7 @@ def pack(key: Key, data: bytes, sign: Any = None) -> bytes:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % _ALIGNED)
     if len(text) > MOST_HEADER:
-        raise ArtifactError(f"the options of {key} are too long for an entry: {len(text):,} bytes")
+        raise ArtifactError(f"the options of {key} are too long for an entry: {counted(len(text), 'byte')}")
     return b"".join([len(text).to_bytes(8, "little"), text, data])
 
 
@@ -69,7 +70,8 @@ def unpack(where: object, name: str, data: bytes | memoryview) -> Entry:
     length = int.from_bytes(view[:8], "little")
     if len(view) < 8 or length > MOST_HEADER or 8 + length > len(view):
         raise corrupt(
-            where, f"an entry of a store has {len(view):,} bytes, and its header does not fit into them"
+            where,
+            f"an entry of a store has {counted(len(view), 'byte')}, and its header does not fit into them",
         )
     header = parse_header(where, bytes(view[8 : 8 + length]))
     if header.get("format") != FORMAT:
@@ -93,7 +95,8 @@ def unpack(where: object, name: str, data: bytes | memoryview) -> Entry:
     rest = view[8 + length :]
     if len(rest) != header["size"] or bytes(rest[DIGEST]).decode("latin-1") != header["artifact"]:
         raise corrupt(
-            where, f"it holds another artifact than its header says, or a part of it: {len(rest):,} bytes"
+            where,
+            f"it holds another artifact than its header says, or a part of it: {counted(len(rest), 'byte')}",
         )
     return Entry(key, rest, _signed(header), None if signature is None else (signature[0], signature[1]))
 

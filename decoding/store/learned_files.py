@@ -25,6 +25,7 @@ from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.artifact_format import DIGEST
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, SignatureError, StoreError, StoreWarning
+from tokenfst.plurals import counted
 
 _FOLDER = "learned"
 
@@ -63,7 +64,8 @@ class LearnedFiles:
         data = automaton.serialize(learned=True)
         if len(data) > self._most:
             warnings.warn(
-                f"{automaton!r} has learned {len(data):,} bytes, more than learned_bytes={self._most:,}: it is not put",
+                f"{automaton!r} has learned {counted(len(data), 'byte')}, more than "
+                f"learned_bytes={self._most:,}: it is not put",
                 StoreWarning,
                 stacklevel=4,
             )

@@ -7,5 +7,6 @@ Read in this order: ``token_automaton``, ``classes`` (names of tokens in constra
 artifact's tensors), ``artifact_format`` (the rules of docs/serving/format.md) and ``artifact``, ``program_arrays``
 (artifacts of automata without tables), ``learned`` (facts that are learned while an automaton is walked), ``pickled``,
 ``reading_tokens`` (captures and temperatures of token sequences), ``explaining`` (why a token is not allowed),
+``showing`` (what a matcher shows of itself),
 ``drawing`` (pictures), ``tracing`` (masks along a token sequence, and their heat map).
 """

@@ -37,6 +37,7 @@ import numpy as np
 
 from tokenfst.decoding.token_automata import artifact_format as rules
 from tokenfst.errors import ArtifactError
+from tokenfst.plurals import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +123,8 @@ def serialize(
     length = len(text) + 64
     if length > rules.MAX_HEADER:
         raise ArtifactError(
-            f"cannot write an artifact whose constraint has a source of {len(source):,} characters: the "
-            f"header would be longer than {rules.MAX_HEADER:,} bytes. Give the language a shorter source"
+            f"cannot write an artifact whose constraint has a source of {counted(len(source), 'character')}: the "
+            f"header would be longer than {counted(rules.MAX_HEADER, 'byte')}. Give the language a shorter source"
         )
     rest = b"".join([text[len(rules.OPENING) :], *parts])
     digest = hashlib.sha256(rest).hexdigest().encode("ascii")
@@ -201,7 +202,7 @@ def parse(name: object, data: bytes | memoryview) -> Artifact:
 def _header_length(path: object, head: bytes, size: int) -> int:
     """How long the header is of a file that has ``size`` bytes and begins so."""
     if size < 10 or len(head) < 8:
-        raise rules.corrupt(path, f"it has {size} bytes, fewer than any header")
+        raise rules.corrupt(path, f"it has {counted(size, 'byte')}, fewer than any header")
     if head[8:9] != b"{":
         raise ArtifactError(
             f"{path} is not an artifact of tokenfst: it does not begin as a .safetensors file does"
@@ -209,12 +210,12 @@ def _header_length(path: object, head: bytes, size: int) -> int:
     length = int.from_bytes(head[:8], "little")
     if length > rules.MAX_HEADER:
         raise rules.corrupt(
-            path, f"its header claims {length:,} bytes, and the limit is {rules.MAX_HEADER:,}"
+            path, f"its header claims {counted(length, 'byte')}, and the limit is {rules.MAX_HEADER:,}"
         )
     if 8 + length > size:
-        raise rules.corrupt(path, f"its header claims {length:,} bytes, and the file has {size:,}")
+        raise rules.corrupt(path, f"its header claims {counted(length, 'byte')}, and the file has {size:,}")
     if length % 8:
-        raise rules.corrupt(path, f"its header has {length:,} bytes, not a multiple of 8")
+        raise rules.corrupt(path, f"its header has {counted(length, 'byte')}, not a multiple of 8")
     return length
 
 

@@ -26,6 +26,7 @@ from tokenfst.decoding.token_automata.tensors import (
 )
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ArtifactVersionError
 from tokenfst.json_objects import RepeatedNameError, unique_names
+from tokenfst.plurals import counted
 
 FORMAT = "tokenfst.token_automaton"
 """The value of ``format`` in the metadata of every artifact, whatever its version."""
@@ -234,7 +235,7 @@ def _check_tensor(
         )
     length = prod(entry["shape"]) * _ITEM_SIZES[dtype]
     if end - begin != length:
-        raise corrupt(path, f"{name!r} has {end - begin:,} bytes, and its shape needs {length:,}")
+        raise corrupt(path, f"{name!r} has {counted(end - begin, 'byte')}, and its shape needs {length:,}")
     if end > data_size:
         raise corrupt(path, f"it is cut off: {name!r} ends at {end:,}, and the data at {data_size:,}")
     return place + length

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.pictures.drawing import Drawing, Edge, draw_graph
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _SHOWN_TOKENS = 5
@@ -28,7 +29,7 @@ def draw_arcs(
     edges = []
     for (begin, end), ids in sorted(between.items()):
         shown = ", ".join(named(vocabulary, each, first=begin == start) for each in ids[:_SHOWN_TOKENS])
-        more = f", … ({len(ids):,} tokens)" if len(ids) > _SHOWN_TOKENS else ""
+        more = f", … ({counted(len(ids), 'token')})" if len(ids) > _SHOWN_TOKENS else ""
         edges.append(Edge(begin, end, shown + more))
     return draw_graph(start, accepting, edges, title)
 

@@ -28,6 +28,7 @@ from tokenfst.automata.languages.display.explanation import Explanation, Followi
 from tokenfst.decoding.token_automata.reading_tokens import TokenTemperatures, parts_of, special_tokens
 from tokenfst.decoding.token_automata.tracing import mask_of
 from tokenfst.errors import ConstraintError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Reason = Literal["allowed", "text", "end", "special", "budget", "tokens", "terminated"]
@@ -83,8 +84,8 @@ class TokenExplanation:
             case "special":
                 said = f"{name} is not allowed: it is a special token, and none of its kind may stand here"
             case "budget":
-                left = self.max_tokens_left
-                said = f"{name} is not allowed: after it the text cannot be completed within {left} tokens"
+                left = self.max_tokens_left or 0  # known where this is the reason
+                said = f"{name} is not allowed: after it the text cannot be completed within {counted(left, 'token')}"
             case "tokens":
                 said = f"{name} is not allowed: its text may stand here, but not as this token"
             case "terminated":
@@ -100,7 +101,7 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
 
     ``print`` shows it with a caret. The matcher does not change. Raises ``TokenIdError`` outside the vocabulary.
     """
-    native = _native_of(matcher)
+    native = native_of(matcher)
     vocabulary: Vocabulary = native.made_from[2]
     vocabulary.token_bytes(token_id)  # or TokenIdError
     before, symbol = vocabulary.decode(matcher.tokens), None
@@ -141,7 +142,7 @@ def captures(matcher: Any) -> Captures:
     each time, so captures are correct after ``rollback`` and in forks. Raises ConstraintError if the automaton was
     loaded from a file.
     """
-    constraint, native = _constraint_of(matcher, "captures"), _native_of(matcher)
+    constraint, native = _constraint_of(matcher, "captures"), native_of(matcher)
     vocabulary: Vocabulary = native.made_from[2]
     if native.is_token_level:
         parts: list[Part] = [*parts_of(special_tokens(native), vocabulary, matcher.tokens)]
@@ -159,7 +160,7 @@ def temperature(matcher: Any) -> float | None:
     if the text is ambiguous, the highest. Raises ConstraintError if the automaton was loaded from a file,
     BudgetExceeded.
     """
-    native: Any = _native_of(matcher)
+    native: Any = native_of(matcher)
     if not hasattr(native, "temperatures"):
         constraint = _constraint_of(matcher, "temperature")
         native.temperatures = (
@@ -176,13 +177,13 @@ def temperature(matcher: Any) -> float | None:
 
 def rule_temperature(matcher: Any) -> float | None:
     """``temperature`` for decoders: ``None`` also for an automaton that was loaded from a file, which has no rules."""
-    native = _native_of(matcher)
+    native = native_of(matcher)
     return temperature(matcher) if hasattr(native, "constraint") else None
 
 
 def _constraint_of(matcher: Any, what: str) -> Any:
     """The constraint that a matcher follows."""
-    native = _native_of(matcher)
+    native = native_of(matcher)
     constraint = native.constraint if hasattr(native, "constraint") else None
     if constraint is None:
         raise ConstraintError(
@@ -199,7 +200,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return " or ".join(names[:10]) + (", ..." if len(names) > 10 else "")
 
 
-def _native_of(matcher: Any) -> _native.TokenAutomaton:
+def native_of(matcher: Any) -> _native.TokenAutomaton:
     """What the core walks below a matcher."""
     walked = matcher.automaton
     found: _native.TokenAutomaton = walked if isinstance(walked, _native.TokenAutomaton) else walked.native

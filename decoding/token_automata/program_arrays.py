@@ -28,6 +28,7 @@ from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.artifact_format import corrupt, shown
 from tokenfst.decoding.token_automata.classes import TokenClasses
 from tokenfst.errors import BudgetExceeded, ConstraintError
+from tokenfst.plurals import counted
 
 _Numbers = npt.NDArray[np.uint32]
 _NAME_PARTS = 3
@@ -128,7 +129,7 @@ def _edges(
     if start != 1 or len(accepting) < 2 or (steps < 0).any() or offsets[0] or offsets[1] or accepting[0]:
         raise corrupt(path, "a machine of edges does not begin in state 1, or its edges do not ascend")
     if int(offsets[-1]) != len(edges):  # before anything is made of that many
-        raise corrupt(path, f"a machine of {len(edges)} edges says that it has {int(offsets[-1])}")
+        raise corrupt(path, f"a machine of {counted(len(edges), 'edge')} says that it has {int(offsets[-1])}")
     order = np.repeat(np.arange(len(accepting)), steps) * 256 + edges[:, 0]
     if (np.diff(order) <= 0).any() or (edges >= [256, len(accepting)]).any():
         raise corrupt(path, "the edges of a machine do not ascend, or lead nowhere")

@@ -33,6 +33,7 @@ from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact, artifact_format, program_arrays
 from tokenfst.decoding.token_automata import explaining as explaining  # Matcher.explain
 from tokenfst.decoding.token_automata import learned as learning
+from tokenfst.decoding.token_automata import showing as showing  # repr(matcher)
 from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
 from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
@@ -46,6 +47,7 @@ from tokenfst.errors import (
     TokenIdError,
     VocabularyMismatchError,
 )
+from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -146,21 +148,21 @@ class TokenAutomaton:
 
     def __repr__(self) -> str:
         kind = "expanded" if self.is_expanded else "lazy"
-        return f"<TokenAutomaton {self.source!r}: {kind}, {self.stats().states} states>"
+        return f"<TokenAutomaton {self.source!r}: {kind}, {counted(self.stats().states, 'state')}>"
 
     def _repr_html_(self) -> str:
         stats = self.stats()
         states = stats.states - 1  # DEAD is none that anybody means
         facts: list[tuple[str, object]] = [
             ("constraint", self.source),
-            ("vocabulary", f"{self.vocabulary.name or 'unnamed'}, {len(self.vocabulary):,} tokens"),
+            ("vocabulary", f"{self.vocabulary.name or 'unnamed'}, {counted(len(self.vocabulary), 'token')}"),
             (
                 "kind",
                 ("expanded" if stats.expanded else "lazy") + (", with a stack" if self.is_pushdown else ""),
             ),
             ("states", states if stats.expanded else f"{states:,} so far"),
             ("different masks", stats.distinct_masks),
-            ("memory", f"{self.memory().automaton:,} bytes"),
+            ("memory", counted(self.memory().automaton, "byte")),
         ]
         small = stats.expanded and not self.is_pushdown and states <= notebook.SMALL
         return notebook.card("TokenAutomaton", facts, self.draw().svg_or_none() if small else None)
@@ -333,8 +335,8 @@ class TokenAutomaton:
         if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
             raise ArtifactVocabularyError(
                 f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
-                f"({found.vocabulary_size:,} tokens); this one is {vocabulary.fingerprint[:12]} "
-                f"({len(vocabulary):,} tokens). Load the vocabulary it was made with, or compile it again"
+                f"({counted(found.vocabulary_size, 'token')}); this one is {vocabulary.fingerprint[:12]} "
+                f"({counted(len(vocabulary), 'token')}). Load the vocabulary it was made with, or compile it again"
             )
 
     @classmethod

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from tokenfst.budget import Budget
+from tokenfst.plurals import counted
 
 
 class TokenfstError(Exception):
@@ -111,7 +112,8 @@ class DivergingSumError(ConstraintError):
         shown = repr(cycle if len(cycle) <= 60 else cycle[:60] + b"...")
         super().__init__(
             f"the weights add up to no finite number: the cycle that reads {shown} has the log weight "
-            f"{weight:.6g}, and with the other cycles of its {states:,} states it weighs one or more. Scale the "
+            f"{weight:.6g}, and with the other cycles of its {counted(states, 'state')} it weighs one or more. "
+            "Scale the "
             "weights down, or bound the length"
         )
 

@@ -222,7 +222,7 @@ def test_8_a_limit_of_tokens_and_the_question_why_not(opened: Any, tekken: Vocab
     opened.fill("#ask", str(tekken.encode_greedy(b"a")[0]))
     opened.click("#ask-form button")
     settled(opened)
-    assert "within 1 tokens" in opened.locator("#verdict").text_content()
+    assert "within 1 token" in opened.locator("#verdict").text_content()
     opened.fill("#ask", str(tekken.encode_greedy(b"zebra")[0]))
     opened.click("#ask-form button")
     settled(opened)

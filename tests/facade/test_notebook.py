@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 
 import tokenfst
 from tokenfst import Budget, Language, Vocabulary, compile, gbnf, json_schema, lark_grammar, regex
 from tokenfst.notebook import SMALL, card
+from tokenfst.plurals import counted
 
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
 drawn = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
@@ -76,3 +78,34 @@ def test_vocabularies_answers_budgets() -> None:
     refused = shown(one.equivalent(other))
     assert "<strong>no</strong>" in refused and ("left" in refused or "right" in refused)
     assert "1,000,000" in shown(Budget()) and shown(Budget.unlimited()).count("no bound") == 4
+
+
+def test_matchers() -> None:
+    matcher = compile(regex("yes|<no>"), BYTES).matcher(max_new_tokens=5)
+    assert repr(matcher) == "<Matcher of regex('yes|<no>'): 0 tokens, it must go on, 5 tokens left>"
+    matcher.accept_tokens([*b"yes"])
+    assert repr(matcher) == "<Matcher of regex('yes|<no>'): 3 tokens, it may end, 2 tokens left>"
+    text = shown(matcher)
+    assert "&quot;yes&quot;" in text and "3: 121, 101, 115" in text and "&lt;no&gt;" in text
+    assert matcher.accept_token(256) and "it has ended" in repr(matcher) and "it has ended" in shown(matcher)
+    long = compile(regex("a+"), BYTES).matcher()
+    long.accept_tokens([97] * 2_000)
+    assert "2,000: … 97" in shown(long) and len(shown(long)) < 2_500
+    tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b""]
+    merging = Vocabulary(tokens, 257, split_pattern=r"\S+|\s+")
+    other = compile(regex("[ab]+"), merging, tokenization="canonical").matcher()
+    assert repr(other) == "<CanonicalMatcher of regex('[ab]+'): 0 tokens, it must go on>"
+    assert "<strong>CanonicalMatcher</strong>" in shown(other)
+
+
+def test_a_matcher_of_an_artifact(tmp_path: Path) -> None:
+    compile(regex("a|b"), BYTES).save(tmp_path / "it.safetensors")
+    matcher = tokenfst.load(tmp_path / "it.safetensors", BYTES).matcher()
+    assert repr(matcher) == "<Matcher of a constraint from a file: 0 tokens, it must go on>"
+    assert "a constraint from a file" in shown(matcher)
+
+
+def test_one_is_singular() -> None:
+    assert repr(gbnf('root ::= "x"')).endswith(": 1 rule>")
+    assert repr(tokenfst.fst.accep("a")).endswith("of 2 states and 1 arc>")
+    assert [counted(number, "entry") for number in (0, 1, 2_000)] == ["0 entries", "1 entry", "2,000 entries"]

@@ -30,7 +30,7 @@ def program(folder: Path, *arguments: str, store: bool = True) -> Iterator[subpr
     command = [sys.executable, "-m", "tokenfst", "serve", "--workers", "1"]
     command += ["--store", f"{folder}/store"] if store else []
     command += ["--vocabulary", small_vocabulary(folder), *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
@@ -75,8 +75,21 @@ def test_what_is_under_way_is_finished_and_what_comes_is_refused(tmp_path: Path)
         assert answer.startswith(b"HTTP/1.1 200") and b'"accepted": true' in answer
         until(process, "ended")
         assert process.wait() == 0
+        assert process.stdout is not None and process.stdout.read() == ""
         with pytest.raises(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+def test_a_program_is_told_where_it_listens(tmp_path: Path) -> None:
+    with program(tmp_path, "--port", "0", "--json", "--log-level", "warning") as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        port = int(told.pop("url").removeprefix("http://127.0.0.1:"))
+        socket.create_connection(("127.0.0.1", port), timeout=60).close()
+        spec = small_vocabulary(tmp_path)
+        assert told == {"command": "serve", "store": f"{tmp_path}/store", "vocabularies": [spec]}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0 and process.stdout.read() == ""
 
 
 @pytest.mark.soak

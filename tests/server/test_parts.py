@@ -96,6 +96,8 @@ def test_the_command_says_what_is_missing() -> None:
     shown = tokenfst("serve", "--new-key")
     words = dict(line.split() for line in shown.out.splitlines())
     assert shown.code == 0 and words["digest"] == digest_of(words["key"])
+    told = json.loads(tokenfst("serve", "--new-key", "--json").out)
+    assert told == {"command": "serve", "key": told["key"], "digest": digest_of(told["key"])}
     given = ["--store", "x", "--vocabulary", "tokens:x"]
     for arguments, reason in (
         ([], "needs --store URL and --vocabulary"),

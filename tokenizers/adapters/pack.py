@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from tokenfst.errors import VocabularyError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -202,7 +203,7 @@ def _tables(path: object, data: bytes, size: int, count: int, *, spare: int) -> 
     place = 0
     for last in range(count - 1, -1, -1):
         if size < 1 or size > (len(data) - place) // 4:
-            raise _damaged(path, f"{size:,} tokens do not fit into it")
+            raise _damaged(path, f"{counted(size, 'token')} do not fit into it")
         sizes = np.frombuffer(data, "<u4", size, place)
         ends = np.cumsum(sizes, dtype=np.int64) + place + 4 * size
         behind = len(data) - int(ends[-1])

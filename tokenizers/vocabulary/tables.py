@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.errors import VocabularyError
+from tokenfst.plurals import counted
 
 MAX_TOKEN_BYTES = 65_535
 """Longest byte string of one token."""
@@ -28,7 +29,7 @@ def pad_tokens(tokens: list[bytes], size: int | None) -> list[bytes]:
         return tokens
     if size < len(tokens):
         raise VocabularyError(
-            f"the tokenizer has {len(tokens):,} tokens, more than the size {size:,}: pass the width of the "
+            f"the tokenizer has {counted(len(tokens), 'token')}, more than the size {size:,}: pass the width of the "
             "model's logits, or leave size out"
         )
     return tokens + [b""] * (size - len(tokens))
@@ -52,7 +53,9 @@ def byte_strings(tokens: Sequence[bytes], what: str) -> list[bytes]:
     longest = max(map(len, table))
     if longest > MAX_TOKEN_BYTES:
         bad = next(index for index, token in enumerate(table) if len(token) == longest)
-        raise VocabularyError(f"{what}[{bad}] has {longest:,} bytes; the limit is {MAX_TOKEN_BYTES:,}")
+        raise VocabularyError(
+            f"{what}[{bad}] has {counted(longest, 'byte')}; the limit is {MAX_TOKEN_BYTES:,}"
+        )
     return table
 
 

@@ -33,6 +33,7 @@ import numpy.typing as npt
 import tokenfst.notebook as notebook
 from tokenfst.arguments import checked, checked_but
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.tables import byte_strings, inverse, lengths, token_ids
 
@@ -86,7 +87,9 @@ class Vocabulary:
             listed = token_ids(special_tokens, size, "special")
         initial = table if initial_tokens is None else byte_strings(initial_tokens, "initial_tokens")
         if len(initial) != size:
-            raise VocabularyError(f"{len(initial):,} initial forms for {size:,} tokens: give one for each")
+            raise VocabularyError(
+                f"{len(initial):,} initial forms for {counted(size, 'token')}: give one for each"
+            )
         for special in (*eos, *listed):
             table[special] = b""
             initial[special] = b""
@@ -194,7 +197,7 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         label = f"{self._name!r}, " if self._name else ""
-        counts = f"{len(self):,} tokens, {len(self._special):,} special"
+        counts = f"{counted(len(self), 'token')}, {len(self._special):,} special"
         return f"<Vocabulary {label}{counts}, {self.fingerprint[:12]}>"
 
     def _repr_html_(self) -> str:
@@ -299,7 +302,9 @@ class Vocabulary:
     def _checked_names(self, symbols: Sequence[str | None]) -> tuple[str | None, ...]:
         """The name of each token that is not special, once each."""
         if len(symbols) != len(self._tokens):
-            raise VocabularyError(f"{len(symbols):,} symbols for {len(self):,} tokens: give one for each")
+            raise VocabularyError(
+                f"{counted(len(symbols), 'symbol')} for {counted(len(self), 'token')}: give one for each"
+            )
         names = tuple(None if token in self._special else name for token, name in enumerate(symbols))
         known = [name for name in names if name is not None]
         if len(known) != len(names) - len(self._special) or len(set(known)) != len(known):

@@ -45,6 +45,7 @@ from tokenfst.errors import (
     UnsupportedPatternError,
     UnsupportedSchemaError,
 )
+from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.reading.meaning import Meaning
@@ -187,7 +188,7 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
     length = sum(len(value) for value in values if isinstance(value, str))
     if length > LONGEST_CONSTANTS:
         raise UnsupportedSchemaError(
-            where, f"its strings have {length:,} characters, more than {LONGEST_CONSTANTS:,}"
+            where, f"its strings have {counted(length, 'character')}, more than {LONGEST_CONSTANTS:,}"
         )
     if place.draft == 4 and any(isinstance(value, float | Decimal) and value % 1 == 0 for value in values):
         # One writes an integer with a fraction, which is another type there: then each may be written so.

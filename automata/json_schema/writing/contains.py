@@ -22,6 +22,7 @@ from tokenfst.automata.json_schema.sets.arrays import EVERY_ARRAY, Array, Contai
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import EVERY_OBJECT
 from tokenfst.errors import UnsupportedSchemaError
+from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer
@@ -53,7 +54,7 @@ class Counting:
         if states > _MOST_STATES:
             raise UnsupportedSchemaError(
                 kinds[0].where,
-                f"counting up to such bounds takes {states:,} states, more than {_MOST_STATES:,}",
+                f"counting up to such bounds takes {counted(states, 'state')}, more than {_MOST_STATES:,}",
             )
         self.apart = len(kinds) > _FEW and self._tells_apart()
         self._names: dict[_State, Expr] = {}

@@ -33,6 +33,7 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.regex.translate import regex
 from tokenfst.errors import ConstraintError
+from tokenfst.plurals import counted
 
 MOST_INDENT = 64
 
@@ -110,7 +111,9 @@ def _separators(given: tuple[str, str]) -> list[Expr]:
     """The two signs with the white space that is given around them."""
     for text, sign in zip(given, (",", ":"), strict=True):
         if len(text) > MOST_INDENT:
-            raise ConstraintError(f"a separator of {len(text):,} characters: {MOST_INDENT} are the most")
+            raise ConstraintError(
+                f"a separator of {counted(len(text), 'character')}: {MOST_INDENT} are the most"
+            )
         if text.strip(" \t\n\r") != sign:
             raise ConstraintError(
                 f"separators={given!r}: {text!r} must be {sign!r} and JSON white space around it"

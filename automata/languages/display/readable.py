@@ -15,6 +15,7 @@ from tokenfst._native import Lexicon
 from tokenfst.automata.characters.utf8 import SURROGATES, Ranges, negate, normalize, single_characters
 from tokenfst.automata.expressions.expression import ALL_BYTES, Dfa, Expr, Op, TokenBound, Unordered
 from tokenfst.automata.languages.display.drawing import bytes_label
+from tokenfst.plurals import counted
 
 _SHOWN_RANGES = 12
 _ESCAPED_IN_CLASS = frozenset("\\[]^-")
@@ -109,7 +110,7 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:  # noqa: C901  # 
     if isinstance(value, Dfa):
         ranges = single_characters(value)
         if ranges is None:
-            return _Text(f"⟨automaton, {value.num_states - 1} states⟩")
+            return _Text(f"⟨automaton, {counted(value.num_states - 1, 'state')}⟩")
         return _class_text(ranges)
     if node.op is Op.BYTES:
         assert isinstance(value, int)
@@ -124,7 +125,7 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:  # noqa: C901  # 
     if isinstance(value, Unordered):
         return _unordered(value, [arg.shown for arg in args], limit)
     if isinstance(value, Lexicon):
-        return _Text(f"⟨{len(value)} words⟩")
+        return _Text(f"⟨{counted(len(value), 'word')}⟩")
     if node.op is Op.SELECTION:
         low, high = value if isinstance(value, tuple) else (1, -1)
         return _Text(f"⟨{_times(low, high)} of {args[0].shown}, separated by {args[1].shown}⟩")
@@ -137,7 +138,7 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:  # noqa: C901  # 
     if node.op is Op.ONE_TOKEN:
         return _Text(f"⟨one token of {args[0].shown}⟩")
     if isinstance(value, TokenBound):
-        return _Text(f"⟨{args[0].shown} in at most {value.most} tokens⟩")
+        return _Text(f"⟨{args[0].shown} in at most {counted(value.most, 'token')}⟩")
     if node.op is Op.TOKENS:
         return _Text(f"⟨{value}⟩")
     fixed = {Op.EMPTY: "∅", Op.EPSILON: "()", Op.BEHIND: "(?<=…)", Op.CALL: f"⟨{value}⟩"}

@@ -25,6 +25,7 @@ from tokenfst.decoding.token_automata.tracing import Step, Trace, mask_of, trace
 from tokenfst.errors import BudgetExceeded, ConstraintError, TokenfstWarning, VocabularyError
 from tokenfst.explore.picture import picture
 from tokenfst.locks import fork_safe_lock
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 MOST_TOKENS = 2_000
@@ -72,7 +73,7 @@ class Opened:
                 shortest = self.constraint.shortest()
         matcher = self.automaton.matcher()
         facts.append(
-            ["Distance", f"{_counted(matcher.distance(), 'token')} from the start to the end{self._bound()}"]
+            ["Distance", f"{counted(matcher.distance(), 'token')} from the start to the end{self._bound()}"]
         )
         if shortest is not None:
             facts.append(
@@ -164,7 +165,7 @@ class Opened:
             "allowed": step.allowed,
             "heat": round(path.heat(step.allowed), 3),
             "forced": _text(step.forced or None),
-            "distance": f"{_counted(step.distance, 'token')}{self._bound()}",
+            "distance": f"{counted(step.distance, 'token')}{self._bound()}",
             "accepting": step.accepting,
         }
 
@@ -222,10 +223,6 @@ def _matching(vocabulary: Vocabulary, allowed: list[int], query: str, *, first: 
     spelled = {token: special.get(token) or table[token] for token in allowed}
     found = [token for token in allowed if wanted in spelled[token]]
     return sorted(found, key=lambda token: (spelled[token] != wanted, not spelled[token].startswith(wanted)))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _text(data: bytes | None) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ from starlette.routing import Route
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TokenfstError
+from tokenfst.plurals import counted
 from tokenfst.server import logs
 from tokenfst.server.answers import SizedCache, digest
 from tokenfst.server.metrics import TYPE, Metrics
@@ -216,7 +217,7 @@ class Server:
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             raise Refused("wrong_encoding", "compressed bodies are not read", "send the body as it is")
         length = request.headers.get("content-length", "0")
-        too_large = Refused("too_large", f"a body has at most {most:,} bytes", "send a smaller one")
+        too_large = Refused("too_large", f"a body has at most {counted(most, 'byte')}", "send a smaller one")
         if not length.isdigit() or len(length) > 18 or int(length) > most:
             raise too_large
         body = bytearray()

@@ -13,7 +13,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -32,6 +32,7 @@ except ModuleNotFoundError as missing:
     raise MissingDependencyError(f'a server needs {missing.name}: pip install "tokenfst[serve]"') from missing
 
 
+Announce = Callable[[str, int], None]
 _HEADERS = 64 << 10
 """Bytes that the headers of a request may have, about."""
 
@@ -41,9 +42,18 @@ class PortError(TokenfstError, OSError):
 
 
 class Listening(uvicorn.Server):  # type: ignore[misc]
-    """uvicorn's server, which tells its port, and ends as this module says."""
+    """uvicorn's server, which tells its port, and ends as this module says. ``announce`` is called with the host and
+    the port once it listens."""
 
-    def __init__(self, server: Server, limits: Limits, host: str, port: int, drain: float = 0.0) -> None:
+    def __init__(
+        self,
+        server: Server,
+        limits: Limits,
+        host: str,
+        port: int,
+        drain: float = 0.0,
+        announce: Announce | None = None,
+    ) -> None:
         config = uvicorn.Config(
             server.application(),
             host=host,
@@ -59,15 +69,19 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         )
         super().__init__(config)
         self._own, self._drain, self.bound = server, drain, 0
+        self._announce = announce
         self._ending: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[object] | None = None) -> None:
-        """Listen, and log where."""
+        """Listen, and say where."""
         await super().startup(sockets=sockets)
-        for each in getattr(self, "servers", []):
-            for socket in each.sockets:
-                host, self.bound = socket.getsockname()[:2]
-                logs.event("listening", host=host, port=self.bound)
+        addresses = [
+            socket.getsockname()[:2] for each in getattr(self, "servers", []) for socket in each.sockets
+        ]
+        for host, self.bound in addresses:
+            logs.event("listening", host=host, port=self.bound)
+        if self._announce is not None and addresses:
+            self._announce(*addresses[0])
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -109,12 +123,14 @@ def run(
     port: int,
     drain: float = 0.0,
     log_level: str = "info",
+    announce: Announce | None = None,
 ) -> int:
-    """Serve until a signal comes; 0. Raises what the store and the keys raise, and ``TokenfstError`` where no worker or
-    no port is to be had."""
+    """Serve until a signal comes; 0. ``announce`` is called with the host and the port once it listens. Raises what the
+    store and the keys raise, and ``TokenfstError`` where no worker or no port is to be had.
+    """
     logs.start(log_level)
     server = Server(work, store, keys)
-    listening = Listening(server, work.limits, host, port, drain)
+    listening = Listening(server, work.limits, host, port, drain, announce)
     try:
         listening.run()
     except SystemExit:

@@ -27,6 +27,7 @@ from tokenfst.clock_cache import Recent
 from tokenfst.decoding.store.batch import members_of
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError
+from tokenfst.plurals import counted
 from tokenfst.server.limits import Limits
 from tokenfst.server.questions import WorkerState, answer
 from tokenfst.server.refusals import Refused, late, refused
@@ -135,7 +136,7 @@ def _reply(
         if len(made) > work.limits.answer:
             raise Refused(
                 "over_limit",
-                f"the answer has {len(made):,} bytes",
+                f"the answer has {counted(len(made), 'byte')}",
                 f"this server allows {work.limits.answer:,}",
             )
         return Reply(200, made, keep=job.question != "sample" or "seed" in body)
@@ -162,7 +163,7 @@ def over_memory(limits: Limits) -> Reply:
     """Refused for what it took of memory."""
     found = Refused(
         "over_limit",
-        f"it needs more than {limits.memory:,} bytes of memory",
+        f"it needs more than {counted(limits.memory, 'byte')} of memory",
         "this server allows no more: make the constraint smaller",
         "BudgetExceeded",
     )

@@ -85,7 +85,7 @@ def test_what_cannot_be_verified(made: list[Any]) -> None:
         sampler.verify(logits, states, torch.tensor([-2]), torch.tensor([97]), 1)
     with pytest.raises(StateError, match="parents must be int64"):
         sampler.verify(logits, states, torch.tensor([-1.0]), torch.tensor([97]), 1)
-    with pytest.raises(StateError, match="draws for 1 rows, not for 2"):
+    with pytest.raises(StateError, match="draws for 1 row, not for 2"):
         sampler.verify(torch.zeros(3, len(VOCABULARY)), made[0].start_states([0, 0]), *one, 1)
     with pytest.raises(ArgumentValueError, match="depth"):
         sampler.verify(logits, states, *one, 0)

@@ -187,7 +187,7 @@ MASK = np.zeros((2, 2), np.int32)
         (np.zeros((2, 64), np.float32), MASK.reshape(2, 2, 1), r"\(batch, words\) or \(words,\)"),
         (np.zeros((2, 64), np.float32), MASK.repeat(2, 1)[:, ::2], "bitmask must be contiguous"),
         (np.zeros((3, 64), np.float32), MASK, "2 rows and the logits have 3"),
-        (np.zeros((3, 64), np.float32), MASK[0], "1 rows and the logits have 3"),
+        (np.zeros((3, 64), np.float32), MASK[0], "1 row and the logits have 3"),
         (np.zeros((2, 64), np.float32), torch.zeros(2, 2, dtype=torch.int32, device="meta"), "host memory"),
     ],
 )

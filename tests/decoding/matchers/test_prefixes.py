@@ -249,7 +249,7 @@ def test_a_told_prompt_lets_rows_jump():
     assert tracked.matchers[0].tokens == [0, 0, 0]
     tracked.update(np.array([[7, 5, 0]]))
     assert tracked.matchers[0].tokens == [0]
-    with pytest.raises(MaskBufferError, match="1 tokens, and the prompt was said to have 2"):
+    with pytest.raises(MaskBufferError, match="1 token, and the prompt was said to have 2"):
         tracked.update(np.array([[7]]))
 
 

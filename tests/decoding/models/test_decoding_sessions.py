@@ -76,12 +76,12 @@ def test_a_callback_takes_prompts_of_any_lengths() -> None:
     session.extend(torch.tensor([1, 0, 2]), torch.tensor([5, 6, 7]))
     assert session.logits[:, 0].tolist() == [8.0, 6.0, 10.0]
     session.rewind(1)
-    with pytest.raises(ModelError, match="cannot rewind 1 tokens: 0 were added"):
+    with pytest.raises(ModelError, match="cannot rewind 1 token: 0 were added"):
         session.rewind(1)
 
 
 def test_models_and_prompts_that_do_not_fit(llama: LlamaForCausalLM) -> None:
-    with pytest.raises(ModelError, match="shape \\(1, 3\\) for 1 rows: expected \\(1, 4\\)"):
+    with pytest.raises(ModelError, match="shape \\(1, 3\\) for 1 row: expected \\(1, 4\\)"):
         as_language_model(lambda ids: torch.zeros(len(ids), 3), width=4).start([[1]])
     with pytest.raises(ModelError, match="at least one token of prompt"):
         as_language_model(llama).start([[]])
@@ -155,7 +155,7 @@ def test_rows_that_cannot_be(vocabulary: Vocabulary) -> None:
         rows.extend([0, 0], [0, 1])
     assert rows.tokens(0) == []
     automaton = tokenfst.compile(tokenfst.regex("ab"), vocabulary)
-    with pytest.raises(ModelError, match="1 constraints for 2 prompts"):
+    with pytest.raises(ModelError, match="1 constraint for 2 prompts"):
         ConstraintRows.start([automaton], prompts=2, max_new_tokens=None, width=5, device=CPU)
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens"):
         ConstraintRows.start(automaton, prompts=1, max_new_tokens=None, width=3, device=CPU)

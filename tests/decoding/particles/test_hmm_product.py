@@ -148,7 +148,7 @@ def test_tokens_that_the_model_rules_out_stay_possible() -> None:
 
 def test_the_least_budget_that_works_is_named() -> None:
     hmm = small(1)
-    with pytest.raises(TokenBudgetError, match="at most 1 tokens: 2 works"):
+    with pytest.raises(TokenBudgetError, match="at most 1 token: 2 works"):
         HmmProduct(hmm, automaton("a{4}|(ab){2}"), 1)
     with pytest.raises(TokenBudgetError, match="exactly 3 tokens: 2 and 4 work"):
         HmmProduct(hmm, automaton("(aa)*"), 3, "exact")

@@ -20,6 +20,7 @@ from tokenfst.decoding.rows.tensor_rows import TensorRows
 from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.decoding.search.exact_length_sampling import exact_length_sample
 from tokenfst.errors import DecodingError, LogitsError, ModelError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 CPU = torch.device("cpu")
@@ -67,7 +68,7 @@ def test_masks_of_nondeterministic_automata_as_enumerated() -> None:
                     ended = {(*s, end) for s in expected for end in (3, 4)}
                     assert spelled(started(edges, tokens + 1, length, count_end=True)) == ended
             else:
-                with pytest.raises(TokenBudgetError, match=f"{tokens} tokens"):
+                with pytest.raises(TokenBudgetError, match=rf"\b{counted(tokens, 'token')}\b"):
                     started(edges, tokens, length)
             kinds.add((length, edges.is_deterministic, bool(expected)))
     assert len(kinds) == 8

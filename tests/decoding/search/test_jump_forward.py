@@ -273,7 +273,7 @@ def test_what_cannot_be_decoded_is_refused_before_the_model_is_called(vocabulary
         generate(CallbackModel(scores, 5), [[]], automaton, max_new_tokens=9)
     with pytest.raises(ModelError, match="no prompts"):
         generate(model, [], automaton, max_new_tokens=9)
-    with pytest.raises(ModelError, match="1 constraints for 2 prompts"):
+    with pytest.raises(ModelError, match="1 constraint for 2 prompts"):
         generate(model, [[], []], [automaton], max_new_tokens=9)
     plain = Vocabulary([b"q", b""], 1)
     with pytest.raises(TokenizationError, match="is not known"):

@@ -141,4 +141,4 @@ def test_what_cannot_be_bounded() -> None:
         bounded.accepts("ab")
     with pytest.raises(EmptyLanguageError):
         compiled(Language(ex.few_tokens(ex.literal(b"abab"), 1), "bounded"))
-    assert "in at most 1 tokens" in readable(bounded.expr)
+    assert "in at most 1 token" in readable(bounded.expr)

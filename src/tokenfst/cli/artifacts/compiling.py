@@ -376,7 +376,7 @@ class Meter:
         if step != self._step:
             self._step, self._since = step, (now, done)
         begin, at_begin = self._since
-        text = f"{done:,} states" if total is None else f"{done:,} of {total:,} states"
+        text = counted(done, "state") if total is None else f"{done:,} of {counted(total, 'state')}"
         if done > at_begin and now > begin:
             rate = (done - at_begin) / (now - begin)
             text += f", {rate:,.0f} states/s"

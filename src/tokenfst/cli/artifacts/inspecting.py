@@ -301,7 +301,10 @@ def _show_program(answer: dict[str, Any]) -> None:
         [
             ("size", f"{byte_size(answer['bytes'])}, format version {answer['format_version']}"),
             ("digest", answer["digest"]),
-            ("vocabulary", f"{vocabulary['size']:,} tokens, fingerprint {vocabulary['fingerprint'][:16]}…"),
+            (
+                "vocabulary",
+                f"{counted(vocabulary['size'], 'token')}, fingerprint {vocabulary['fingerprint'][:16]}…",
+            ),
             ("tokens", "canonical sequences alone" if answer["tokenization"] == "canonical" else "all"),
             ("states", "made when they are first asked for: it is a program"),
             ("program", f"{counted(answer['rules'], 'rule')}, {answer['program']}"),
@@ -324,7 +327,10 @@ def _show(answer: dict[str, Any]) -> None:
                 if answer["tokenization"] == "canonical"
                 else []
             ),
-            ("vocabulary", f"{vocabulary['size']:,} tokens, fingerprint {vocabulary['fingerprint'][:16]}…"),
+            (
+                "vocabulary",
+                f"{counted(vocabulary['size'], 'token')}, fingerprint {vocabulary['fingerprint'][:16]}…",
+            ),
             (
                 "states",
                 f"{answer['states']:,} ({answer['accepting']:,} accepting), {answer['transitions']:,} "

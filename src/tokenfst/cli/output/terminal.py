@@ -17,6 +17,7 @@ from rich.text import Text
 from tokenfst.cli.output.exits import Exit as Exit
 from tokenfst.cli.output.exits import UsageError as UsageError
 from tokenfst.errors import BudgetExceeded
+from tokenfst.plurals import counted as counted
 
 writing = threading.Lock()
 """Held while a file is written, so that an interrupt waits for it."""
@@ -151,12 +152,6 @@ def json_bytes(data: bytes) -> dict[str, str | None]:
 
 
 # --- figures ------------------------------------------------------------------------------------------
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 state``, ``2,000 states``."""
-    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {plural}"
 
 
 def byte_size(number: float) -> str:

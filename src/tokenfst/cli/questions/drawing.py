@@ -189,7 +189,8 @@ def _check_size(states: int, most: int, bound: str = "") -> None:
     """``DrawingError`` with the command line's remedies."""
     if states > most:
         raise DrawingError(
-            f"the machine has {bound}{states:,} states, and at most {most:,} are drawn: try --minimize, draw a part "
+            f"the machine has {bound}{counted(states, 'state')}, and at most {most:,} are drawn: try "
+            "--minimize, draw a part "
             "of the constraint, or raise --max-states"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Annotated, Any
 import typer
 
 import tokenfst.cli
+from tokenfst.cli.constraints.options import Json
 from tokenfst.cli.input import completion, groups
 from tokenfst.cli.input.budgets import read_size
 from tokenfst.cli.output.exits import Exit, UsageError
+from tokenfst.cli.output.terminal import complain, explain, say_json, say_pairs
 from tokenfst.errors import TokenfstError
 from tokenfst.server.limits import Limits
 
@@ -145,20 +148,24 @@ def serve_command(
     ] = 0.0,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
     limiting: LimitOptions,
+    json: Json = False,
 ) -> int:
     """Serve constraints over HTTP: compile, check, explain, compare, sample, validate. For example: tokenfst serve
     --store artifacts --vocabulary mistral:tekken_240911. Artifacts go into the store; what is validated are requests of
     OpenAI's APIs.
 
     Each request that looks at a constraint runs in a process that is killed where it takes too much. The log is JSON on
-    stderr. SIGTERM ends the server when what is under way is finished; SIGHUP reads the keys again.
+    stderr. With --json, one JSON object on stdout says at which URL the server listens, once it does. SIGTERM ends the
+    server when what is under way is finished; SIGHUP reads the keys again.
     """
     if new_key:
-        from tokenfst.cli.output.terminal import say_pairs
         from tokenfst.server.tenants import new_key as made
 
         key, digest = made()
-        say_pairs([("key", key), ("digest", digest)])
+        if json:
+            say_json({"command": "serve", "key": key, "digest": digest})
+        else:
+            say_pairs([("key", key), ("digest", digest)])
         return Exit.YES
     if store is None or not vocabulary:
         raise UsageError(
@@ -179,11 +186,30 @@ def serve_command(
     options: dict[str, Any] = {} if cache is None else {"cache": os.fspath(cache)}
     work = Work(tuple((each, each) for each in dict.fromkeys(vocabulary)), limiting.read(), options)
 
-    def serve() -> int:
-        from tokenfst.cli.output.terminal import complain, explain
+    def announce(host: str, port: int) -> None:
+        named = f"[{host}]" if ":" in host else host
+        say_json(
+            {
+                "command": "serve",
+                "url": f"http://{named}:{port}",
+                "store": store,
+                "vocabularies": list(dict.fromkeys(vocabulary)),
+            }
+        )
+        sys.stdout.flush()
 
+    def serve() -> int:
         try:
-            return run(work, store, keys, host=host, port=port, drain=drain, log_level=log_level)
+            return run(
+                work,
+                store,
+                keys,
+                host=host,
+                port=port,
+                drain=drain,
+                log_level=log_level,
+                announce=announce if json else None,
+            )
         except (TokenfstError, OSError) as error:
             complain(explain(error))
             return Exit.BAD_INPUT

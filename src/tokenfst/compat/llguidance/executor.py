@@ -9,6 +9,7 @@ from tokenfst.compat.llguidance.matcher import LLMatcher, as_array, rows_at
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded
+from tokenfst.plurals import counted
 
 Rows = Sequence[tuple[LLMatcher, int]]
 Drafts = Sequence[tuple[LLMatcher, int, Sequence[int]]]
@@ -62,7 +63,8 @@ def fill_drafts(executor: LLExecutor, matchers: Drafts, bitmask: Any) -> None:
     for _, row, drafts in matchers:
         if not 0 <= row < bitmask.shape[0] - len(drafts):
             raise ValueError(
-                f"row {row} and {len(drafts)} drafts are not within the {bitmask.shape[0]} rows of the bitmask"
+                f"row {row} and {len(drafts)} drafts are not within the {counted(bitmask.shape[0], 'row')} of "
+                "the bitmask"
             )
     fill_rows(executor, [(matcher, row) for matcher, row, _ in matchers], bitmask)
     for matcher, row, drafts in matchers:

@@ -13,6 +13,7 @@ from typing import Any
 from tokenfst.compat.llguidance.grammars import LLParserLimits
 from tokenfst.compat.llguidance.matcher import LLMatcher, as_array
 from tokenfst.compat.llguidance.tokenizer import LLTokenizer
+from tokenfst.plurals import counted
 
 
 class LLInterpreter:
@@ -78,7 +79,7 @@ class LLInterpreter:
         """The same, the mask as bits into a buffer."""
         found = self._matcher.compute_bitmask()
         if len(trg) != len(found):
-            raise ValueError(f"a mask takes {len(found):,} bytes, not {len(trg):,}")
+            raise ValueError(f"a mask takes {counted(len(found), 'byte')}, not {len(trg):,}")
         trg[:] = found
         return self._progress(self.has_pending_stop())
 

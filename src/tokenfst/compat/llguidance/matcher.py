@@ -25,6 +25,7 @@ from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded, TokenfstError
+from tokenfst.plurals import counted
 
 
 class LLMatcher:
@@ -319,7 +320,8 @@ def rows_at(pointer: int, bytes_of_row: int, vocab_size: int, rows: int) -> npt.
     words = -(-vocab_size // 32)
     if bytes_of_row != 4 * words or pointer == 0 or pointer % 4:
         raise ValueError(
-            f"a mask of {vocab_size:,} tokens takes {4 * words:,} bytes at an address that 4 divides, not "
+            f"a mask of {counted(vocab_size, 'token')} takes {counted(4 * words, 'byte')} at an address that 4 "
+            "divides, not "
             f"{bytes_of_row:,} at {pointer:#x}"
         )
     memory = (ctypes.c_char * (rows * bytes_of_row)).from_address(pointer)

@@ -11,6 +11,7 @@ from tokenfst.compat.xgrammar.compiler import CompiledGrammar
 from tokenfst.compat.xgrammar.exception import raising
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.errors import MissingDependencyError, VocabularyError
+from tokenfst.plurals import counted
 
 try:
     import torch
@@ -200,7 +201,8 @@ class BatchGrammarMatcher:
         rows = range(len(matchers)) if indices is None else indices
         if len(rows) != len(matchers) or any(not 0 <= row < len(temperatures) for row in rows):
             raise RuntimeError(
-                f"batch_fill_temperature: {len(matchers)} matchers, {len(rows)} places of {len(temperatures)}"
+                f"batch_fill_temperature: {counted(len(matchers), 'matcher')}, {len(rows)} places of "
+                f"{len(temperatures)}"
             )
         for row, each in zip(rows, matchers, strict=True):
             temperatures[row] = -1.0 if each.temperature is None else each.temperature
@@ -229,7 +231,7 @@ class BatchGrammarMatcher:
 
 def _pairs(matchers: Sequence[GrammarMatcher], parts: Sequence[_T]) -> list[tuple[GrammarMatcher, _T]]:
     if len(matchers) != len(parts):
-        raise RuntimeError(f"{len(matchers)} matchers and {len(parts)} parts: give one for each")
+        raise RuntimeError(f"{len(matchers)} matchers and {counted(len(parts), 'part')}: give one for each")
     return list(zip(matchers, parts, strict=True))
 
 

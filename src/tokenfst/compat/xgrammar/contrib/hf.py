@@ -13,6 +13,7 @@ from tokenfst.compat.xgrammar.matcher import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
 )
+from tokenfst.plurals import counted
 
 
 class LogitsProcessor:
@@ -33,7 +34,7 @@ class LogitsProcessor:
         if not self.matchers:
             if len(self.compiled_grammars) not in (1, rows):
                 raise RuntimeError(
-                    f"{len(self.compiled_grammars)} grammars for {rows} rows: give one, or one for each"
+                    f"{len(self.compiled_grammars)} grammars for {counted(rows, 'row')}: give one, or one for each"
                 )
             grammars = (
                 self.compiled_grammars

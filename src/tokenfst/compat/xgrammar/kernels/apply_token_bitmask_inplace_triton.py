@@ -16,6 +16,7 @@ from tokenfst.compat.xgrammar.kernels.apply_token_bitmask_inplace_cpu import mas
 from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.masks.bitmask import checked_indices
 from tokenfst.errors import MaskBufferError, MissingDependencyError
+from tokenfst.plurals import counted
 
 try:
     import triton
@@ -66,7 +67,8 @@ def apply_token_bitmask_inplace_triton(
         rows, count = torch.tensor(chosen, dtype=torch.int32, device=logits.device), len(chosen)
     elif len(scores) != len(mask):
         raise MaskBufferError(
-            f"{name}: the bitmask has {len(mask)} rows and the logits have {len(scores)}; name rows in `indices`"
+            f"{name}: the bitmask has {counted(len(mask), 'row')} and the logits have {len(scores)}; name rows in "
+            "`indices`"
         )
     if count and columns:
         launch(
