@@ -51,19 +51,8 @@ members (`property_order="any"` is its other setting)."""
 DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
 is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
 {undecided:,} times neither was shown. A valid object with its members in another order counts as denied."""
-COLUMNS = (
-    "",
-    "right",
-    "refused",
-    "accepts invalid",
-    "rejects valid",
-    "by order",
-    "stopped",
-    "faults",
-    "first mask p50 / p90 / p99",
-    "step mean / p50 / p99",
-    "memory p50 / max",
-)
+VERDICTS = ("right", "refused", "accepts invalid", "rejects valid", "by order", "stopped", "faults")
+COSTS = ("first mask p50 / p90 / p99", "step mean / p50 / p99", "memory p50 / max")
 _LONG = 160
 """Characters of a text that is shown."""
 
@@ -201,7 +190,7 @@ def page(results: dict[str, Any]) -> str:
             parts.append(
                 f"**{found['cases']:,} of {result['of']:,} cases**: those that {_listed(list(engines))} ran."
             )
-            parts.append(_table(engines))
+            parts += _tables(engines)
             alt = f"{TITLES[suite]}: cases that each library is right about, first masks and steps, as in the table"
             parts.append(f"![{alt}](images/leaderboard-{suite}-{number}.svg)")
         parts += _masks(result["masks"])
@@ -213,18 +202,23 @@ def _counts(suites: dict[str, Any]) -> str:
     engines = sorted(
         {who for result in suites.values() for who in result["ran"]}, key=lambda who: (who != OURS, who)
     )
-    rows = [f"| suite | cases | {' | '.join(engines)} |", "|---" * (2 + len(engines)) + "|"]
-    for suite, result in suites.items():
-        cells = [
-            "" if not ran else f"**{ran:,}**" if ran == result["of"] else f"{ran:,}"
-            for ran in (result["ran"].get(who, 0) for who in engines)
+    heads = [f"{TITLES[suite]}, {result['of']:,}" for suite, result in suites.items()]
+    rows = [
+        [
+            who,
+            *(
+                "" if not ran else f"**{ran:,}**" if ran == result["of"] else f"{ran:,}"
+                for result in suites.values()
+                for ran in (result["ran"].get(who, 0),)
+            ),
         ]
-        rows.append(f"| {TITLES[suite]} | {result['of']:,} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+        for who in engines
+    ]
+    return _rows(heads, rows)
 
 
-def _table(engines: dict[str, Any]) -> str:
-    rows = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+def _tables(engines: dict[str, Any]) -> list[str]:
+    """What each library is right about, and what that costs."""
     best = {
         ("passed", ""): max(each["passed"] for each in engines.values()),
         **{
@@ -246,22 +240,22 @@ def _table(engines: dict[str, Any]) -> str:
         text = shown(value, unit)
         return f"**{text}**" if value is not None and best.get((group, name)) == value else text
 
+    verdicts, costs = [], []
     for who, each in sorted(engines.items(), key=lambda item: -item[1]["passed"]):
+        names = ("refused", "accepts_invalid", "rejects_valid", "other_order", "stopped", "faults")
+        right = cell(each, "passed", "", "count")
+        verdicts.append([f"{who} {each['version']}", right, *(f"{each[name]:,}" for name in names)])
         first = " / ".join(cell(each, "first_mask_cpu", name, "s") for name in ("p50", "p90", "p99"))
         step = " / ".join(cell(each, "step", name, "s") for name in ("mean", "p50", "p99"))
         memory = " / ".join(cell(each, "memory", name, "bytes") for name in ("p50", "max"))
-        names = ("refused", "accepts_invalid", "rejects_valid", "other_order", "stopped", "faults")
-        right = cell(each, "passed", "", "count")
-        cells = [
-            f"{who} {each['version']}",
-            right,
-            *(f"{each[name]:,}" for name in names),
-            first,
-            step,
-            memory,
-        ]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
+        costs.append([who, first, step, memory])
+    return [_rows(VERDICTS, verdicts), _rows(COSTS, costs)]
+
+
+def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first column has no heading."""
+    lines = [f"| | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _masks(found: dict[str, Any]) -> list[str]:

@@ -263,13 +263,14 @@ def measured(
 def explain(made: Record, walk: Walk, row: dict[str, Any], encode: Encode, end: int) -> None:
     """Move the documents that are accepted in another order of members to ``other_order``.
 
-    The order of the schema's ``properties`` is tried first: a search alone is lost where members are many.
+    The order of the schema's ``properties`` is tried first, with the names that branches list and without: a search
+    alone is lost where members are many.
     """
     schema = row["schema"]
     for number in tuple(made.rejects_valid):
-        data = row["tests"][number]["data"]
+        data = [row["tests"][number]["data"]]
         with suppress(Exception):  # the tests' twin reads neither every draft nor schemas that are none
-            data = ordered(data, [schema], schema)
+            data = [ordered(data[0], [schema], schema, branches=branches) for branches in (True, False)]
         if (text := accepted_order(walk, data, encode, end)) is not None:
             made.rejects_valid.remove(number)
             made.other_order.append(number)
@@ -315,12 +316,12 @@ def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> 
     return True
 
 
-def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | None:  # noqa: C901  # three functions that call each other
+def accepted_order(walk: Walk, values: list[Any], encode: Encode, end: int) -> str | None:  # noqa: C901  # three functions that call each other
     """The document with the members of its objects in an order that is accepted, if one is found.
 
-    The order in which it is given comes first, as a whole: a long document has more members than the search may try.
-    Then a search with backtracking: members are tried one after the other behind what was accepted so far. It gives up
-    after ``ORDER_PROBES`` attempts or ``ORDER_SECONDS``.
+    The orders in which it is given come first, as a whole: a long document has more members than the search may try.
+    Then a search with backtracking from the first of them: members are tried one after the other behind what was
+    accepted so far. It gives up after ``ORDER_PROBES`` attempts or ``ORDER_SECONDS``.
     """
     left, until = ORDER_PROBES, monotonic() + ORDER_SECONDS
 
@@ -358,9 +359,10 @@ def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | No
             yield from items(text, rest[1:], ", ")
 
     with suppress(ValueError):
-        if viable(whole := json.dumps(value, ensure_ascii=False), end):
-            return whole
-        return next((text for text in spelled(value, "") if viable(text, end)), None)
+        for value in values:
+            if viable(whole := json.dumps(value, ensure_ascii=False), end):
+                return whole
+        return next((text for text in spelled(values[0], "") if viable(text, end)), None)
     return None
 
 

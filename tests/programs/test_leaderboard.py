@@ -130,7 +130,7 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
     assert written["masks"]["pairs"]["llguidance|tokenfst"] == [6, 0, 0]
     text = (tmp_path / "leaderboard.md").read_text()
     assert "**3 of 3 cases**" in text and "tokenfst 1.0 | **3**" in text
-    assert "| Regular expressions | 3 | **3** | **3** | 1 | 2 |" in text
+    assert "| | Regular expressions, 3 |" in text and "| llguidance | **3** |\n| outlines-core | 1 |" in text
     assert "<svg" in (tmp_path / "leaderboard-patterns-2.svg").read_text()
     assert not (tmp_path / "leaderboard-patterns-7.svg").exists(), "a picture of an earlier page is left"
 
@@ -168,6 +168,37 @@ def test_a_long_document_is_tried_whole_before_the_search(
     assert record.rejects_valid == [0]
     runner.explain(record, walk, row, lambda text: list(text.encode()), 256)
     assert (record.other_order, record.rejects_valid) == ([0], [])
+
+
+def test_a_name_that_only_another_branch_lists_comes_last(modules: Any) -> None:
+    """``m`` is no string, so the branch that lists it does not hold, and it comes behind ``o`` as an unlisted name."""
+    runner = modules("schemas.runner")
+    names = [f"n{k}" for k in range(9)]
+    listed = {name: {"type": "integer"} for name in names}
+    schema = {
+        "type": "object",
+        "properties": {
+            "i": {
+                "type": "object",
+                "allOf": [
+                    {
+                        "anyOf": [
+                            {"properties": {"u": {"type": "string"}}},
+                            {"properties": {"m": {"type": "string"}}},
+                        ]
+                    },
+                    {"properties": {"o": {"type": "object", "properties": listed}}},
+                ],
+            }
+        },
+    }
+    data = {"i": {"m": dict.fromkeys(names, 1), "o": dict.fromkeys(names, 1)}}
+    row = {"id": "branches", "schema": schema, "tests": [{"valid": True, "data": data}]}
+    ours = modules("measuring.libraries").Tokenfst(BYTES)
+    record, walk = runner.measured(ours, row, lambda text: list(text.encode()), 256, 0.0)
+    assert record.rejects_valid == [0]
+    runner.explain(record, walk, row, lambda text: list(text.encode()), 256)
+    assert record.moved == ['#/i: "o" before "m"'] and not record.rejects_valid
 
 
 def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None:

@@ -13,9 +13,13 @@ _IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
 _IN_PLACE = ("if", "then", "else", "not")
 
 
-def ordered(instance: Any, schemas: list[Any], root: Any, depth: int = 0) -> Any:
-    """``instance`` with the members of its objects in the order of ``schemas``, all of which speak of it."""
-    schemas = _in_place(schemas, root)
+def ordered(instance: Any, schemas: list[Any], root: Any, depth: int = 0, *, branches: bool = True) -> Any:
+    """``instance`` with the members of its objects in the order of ``schemas``, all of which are about it.
+
+    Without ``branches`` the names that only ``anyOf``, ``oneOf``, ``if``, ``then``, ``else`` and ``not`` list are not
+    listed: what holds where none of the branches that list a name does.
+    """
+    schemas = _in_place(schemas, root, branches)
     if isinstance(instance, list):
         made = []
         for place, item in enumerate(instance):
@@ -27,7 +31,7 @@ def ordered(instance: Any, schemas: list[Any], root: Any, depth: int = 0) -> Any
                 elif "items" in schema:
                     below.append(schema["items"])
                 below += [schema[name] for name in ("contains", "unevaluatedItems") if name in schema]
-            made.append(ordered(item, below, root, depth + 1))
+            made.append(ordered(item, below, root, depth + 1, branches=branches))
         return made
     if isinstance(instance, dict):
         names: dict[str, None] = {}
@@ -48,12 +52,12 @@ def ordered(instance: Any, schemas: list[Any], root: Any, depth: int = 0) -> Any
                     for each in ("additionalProperties", "unevaluatedProperties")
                     if each in schema
                 ]
-            made_object[name] = ordered(instance[name], below, root, depth + 1)
+            made_object[name] = ordered(instance[name], below, root, depth + 1, branches=branches)
         return made_object
     return instance
 
 
-def _in_place(schemas: list[Any], root: Any) -> list[dict[str, Any]]:
+def _in_place(schemas: list[Any], root: Any, branches: bool) -> list[dict[str, Any]]:
     """The schemas, each before those that it applies to the same instance, in the order of the document."""
     found: list[dict[str, Any]] = []
 
@@ -62,6 +66,8 @@ def _in_place(schemas: list[Any], root: Any) -> list[dict[str, Any]]:
             return
         found.append(schema)
         for name, value in schema.items():
+            if not branches and name in (*_IN_PLACE, "anyOf", "oneOf"):
+                continue
             if name in _IN_PLACE_LISTS:
                 for each in value:
                     visit(each, depth + 1)
