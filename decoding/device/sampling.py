@@ -9,7 +9,7 @@ nor on the order in which a device adds up sums (``kernels.plain_sampling`` spec
 softmax over the tokens that are allowed and pass the filters, renormalized. The token is allowed whatever the logits
 are.
 
-Cost: two Triton launches, which read each row once if there are no filters; plain torch elsewhere.
+Cost: two Triton launches, also with stacks, which read each row once if there are no filters; plain torch elsewhere.
 """
 
 from __future__ import annotations
@@ -234,13 +234,9 @@ class DeviceSampler:
             )
         # The private members are of this room.
         limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001
-        resting, left = device._resting(states, limit)  # noqa: SLF001
-        in_kernel = walker is not None and not device._row  # noqa: SLF001
         if device._triton(states, logits) is not None:  # noqa: SLF001
-            tokens, reached, ours, models = self._by_triton(logits, resting, left, in_kernel, logs)
-            if walker is not None and not in_kernel:
-                reached = walker.advance(states, tokens)
-            return tokens, reached, ours, models
+            return self._by_triton(logits, states, limit, walker is not None, logs)
+        resting, left = device._resting(states, limit)  # noqa: SLF001
         drawn = plain.sample(
             logits,
             device._allowed(resting, left),  # noqa: SLF001
@@ -259,7 +255,7 @@ class DeviceSampler:
         return drawn.tokens, reached, drawn.log_probabilities, drawn.model_log_probabilities
 
     def _by_triton(
-        self, logits: Tensor, resting: Tensor, left: Left, walks: bool, logs: bool
+        self, logits: Tensor, states: Tensor, left: Left, walks: bool, logs: bool
     ) -> tuple[Tensor, Tensor, Any, Any]:
         from tokenfst.decoding.device.kernels import triton_sampling
 
@@ -272,7 +268,7 @@ class DeviceSampler:
         found: tuple[Tensor, Tensor, Any, Any] = triton_sampling.sample(
             device.tables,
             logits,
-            resting,
+            states,
             left,
             device._steps,  # noqa: SLF001  # of this room
             rows,

@@ -148,7 +148,7 @@ def resting(t: Tables, rows: Tensor, has_left: bool) -> tuple[Tensor, Tensor | N
     lengths = torch.empty_like(found) if has_left else None
     if len(rows):
         arguments = (
-            rows, t.controls, t.comb, t.frames, _with_stacks(t), len(t.comb), len(t.frames), capacity, found,
+            rows, t.controls, t.comb, t.frames, with_stacks(t), len(t.comb), len(t.frames), capacity, found,
             found if lengths is None else lengths,
         )  # fmt: skip
         constants = {"has_left": has_left, "padded": next_power_of_2(capacity)}
@@ -158,12 +158,13 @@ def resting(t: Tables, rows: Tensor, has_left: bool) -> tuple[Tensor, Tensor | N
 
 def _stack_walk(t: Tables) -> tuple[Any, ...]:
     return (
-        t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb, _with_stacks(t), len(t.tokens),
+        t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb, with_stacks(t), len(t.tokens),
         len(t.comb),
     )  # fmt: skip
 
 
-def _with_stacks(t: Tables) -> int:
+def with_stacks(t: Tables) -> int:
+    """How many states have stacks, or may have."""
     return min(len(t.states), len(t.controls))
 
 

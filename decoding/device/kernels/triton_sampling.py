@@ -13,7 +13,8 @@ from triton import cdiv, next_power_of_2
 from tokenfst.decoding.device.kernels import triton_sampling_kernels as kernels
 from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.device.kernels.plain_sampling import BLOCK
-from tokenfst.decoding.device.kernels.triton import budgeted, left_of
+from tokenfst.decoding.device.kernels.plain_stacks import SYMBOLS
+from tokenfst.decoding.device.kernels.triton import budgeted, left_of, with_stacks
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import MOST_FLIPS
 
@@ -75,19 +76,24 @@ def sample(
     walks: bool,
     logs: bool,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Tokens, the states behind them (with ``walks``; else ``states``), and with ``logs`` both log-probabilities."""
+    """Tokens, the states behind them (with ``walks``; else ``states``), and with ``logs`` both log-probabilities.
+
+    ``states``: int32 (B,), or (B, 2 + capacity) with stacks, whose masks are then looked for in the same launches.
+    """
     count, device = len(states), states.device
     chosen = torch.empty(count, dtype=torch.int64, device=device)
     reached = torch.empty_like(states) if walks else states
     ours, models = torch.empty((2, count if logs else 1), dtype=torch.float32, device=device)
     if count:
+        capacity = states.shape[1] - SYMBOLS if states.dim() > 1 else 0
         blocks, words = cdiv(len(t.tokens), BLOCK), t.rows.shape[1]
         groups = blocks * (BLOCK // 32)
         penalized = rows.seen is not None
         shared: tuple[Any, ...] = (
             logits, logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states, t.layers, t.masks,
             t.rows, t.flips, len(t.states), len(t.tokens), words, rows.numbers,
-            rows.numbers if rows.seen is None else rows.seen,
+            rows.numbers if rows.seen is None else rows.seen, t.controls, t.comb, t.frames, with_stacks(t), len(t.comb),
+            len(t.frames), capacity,
         )  # fmt: skip
         options = {
             **budgeted(left, steps),
@@ -97,11 +103,12 @@ def sample(
             "logs": logs,
             "shift": 0 if penalized else _SPARE_BITS[logits.dtype],
             "block": BLOCK,
+            "stacked": next_power_of_2(capacity) if capacity else 0,
         }
         launch(kernels.mass_kernel, (count, blocks), (*shared, *workspace[:5]), options, 8)
         arguments = (
-            *shared, *workspace, t.table, t.classes, t.bytes, t.tokens, rows.seeds, rows.draws, rows.forced, chosen,
-            reached, ours, models, blocks, max(groups, MOST_FLIPS),
+            *shared, *workspace, t.actions, t.pushes, t.table, t.classes, t.bytes, t.tokens, rows.seeds, rows.draws,
+            rows.forced, chosen, reached, ours, models, blocks, max(groups, MOST_FLIPS),
         )  # fmt: skip
         padded = {"padded": next_power_of_2(blocks), "groups": next_power_of_2(groups)}
         launch(kernels.draw_kernel, (count,), arguments, {**options, "walks": walks, **padded}, 8)

@@ -20,7 +20,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tokenfst.decoding.device.kernels.triton_kernels import columns_of, mask_at, walked
+from tokenfst.decoding.device.kernels.triton_kernels import columns_of, walked
+from tokenfst.decoding.device.kernels.triton_stack_kernels import mask_of_row, step_stack
 
 NO_KEY = tl.constexpr(-(2**31))
 LOWEST = tl.constexpr(-(2**31) + 1)
@@ -61,15 +62,18 @@ def _key(score, shift: tl.constexpr):
 @triton.jit(do_not_specialize=["left"])
 def mass_kernel(
     logits, stride, width, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words,
-    numbers, seen, tops, masses, model_tops, model_masses, keys,
+    numbers, seen, controls, comb, frames, num_controls, num_slots, num_frames, capacity, tops, masses, model_tops,
+    model_masses, keys,
     has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
     penalized: tl.constexpr, filtered: tl.constexpr, logs: tl.constexpr, shift: tl.constexpr, block: tl.constexpr,
+    stacked: tl.constexpr,
 ):  # fmt: skip
     """The greatest score of a block and its mass; with ``logs`` also of all its logits; with ``filtered`` the greatest
     key of each group."""
     row = tl.program_id(0)
-    base, flips_begin, flips_end = mask_at(
-        tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
+    base, flips_begin, flips_end = mask_of_row(
+        row, batch, each, left, states, layers, masks, num_states, controls, comb, frames, num_controls, num_slots,
+        num_frames, capacity, has_left, has_each, steps, stacked,
     )  # fmt: skip
     at = logits + row.to(tl.int64) * stride
     seen += row.to(tl.int64) * words
@@ -345,19 +349,21 @@ def _first_allowed(is_list, flips, num_flips, row_words, words, vocab_size, most
 @triton.jit(do_not_specialize=["left"])
 def draw_kernel(
     logits, stride, width, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words,
-    numbers, seen, tops, masses, model_tops, model_masses, keys, listed,
+    numbers, seen, controls, comb, frames, num_controls, num_slots, num_frames, capacity, tops, masses, model_tops,
+    model_masses, keys, listed, actions, pushes,
     table, classes, text, tokens, seeds, draws, forced, chosen, reached, log_probabilities, model_log_probabilities,
     blocks, list_size,
     has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
     penalized: tl.constexpr, filtered: tl.constexpr, logs: tl.constexpr, walks: tl.constexpr, shift: tl.constexpr,
-    padded: tl.constexpr, groups: tl.constexpr, block: tl.constexpr,
+    padded: tl.constexpr, groups: tl.constexpr, block: tl.constexpr, stacked: tl.constexpr,
 ):  # fmt: skip
-    """Draw the token of a row by the masses of its blocks; the state behind it."""
+    """Draw the token of a row by the masses of its blocks; the state behind it. ``stacked``: ``mask_of_row``'s
+    ``padded``."""
     row = tl.program_id(0)
-    state = tl.load(batch + row)
-    base, begin, end = mask_at(
-        state, row, each, left, states, layers, masks, num_states, has_left, has_each, steps
-    )
+    base, begin, end = mask_of_row(
+        row, batch, each, left, states, layers, masks, num_states, controls, comb, frames, num_controls, num_slots,
+        num_frames, capacity, has_left, has_each, steps, stacked,
+    )  # fmt: skip
     at = logits + row.to(tl.int64) * stride
     seen += row.to(tl.int64) * words
     numbers += row * 8
@@ -419,9 +425,15 @@ def draw_kernel(
         word = seen + token // 32
         tl.store(word, tl.load(word) | (tl.full((), 1, tl.int32) << (token % 32)))
     if walks:
-        places = row + tl.arange(0, 1)
-        taken = token + tl.zeros_like(places)
-        behind = walked(
-            tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size
-        )
-        tl.store(reached + places, behind)
+        if stacked > 0:
+            step_stack(
+                row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_controls,
+                vocab_size, num_slots, capacity, stacked,
+            )  # fmt: skip
+        else:
+            places = row + tl.arange(0, 1)
+            taken = token + tl.zeros_like(places)
+            behind = walked(
+                tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size
+            )
+            tl.store(reached + places, behind)

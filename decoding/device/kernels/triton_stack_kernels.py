@@ -1,9 +1,9 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Triton kernels of push-down automata; device_triton.py starts them, device_stack_torch.py says what they give.
+"""Triton kernels of push-down automata; ``triton`` starts them, ``plain_stacks`` specifies their results.
 
 A program takes one row of a batch and holds its stack in registers, spread over the lanes: it reads a symbol by a sum
 in which all others count 0, and writes one by a choice, so no load of a symbol waits for a store. What a row holds is
-compared with bounds before it indexes anything. Loops end by themselves, whatever a row holds: device_stack_tables.py
+compared with bounds before it indexes anything. Loops end by themselves, whatever a row holds: ``tables.stacks``
 refuses automata in which one byte may look into the stack any number of times.
 
 Cost: O(bytes of the token * depth / 32) a row. Rejected: a row in each lane, its stack in memory: lanes that disagree
@@ -15,7 +15,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tokenfst.decoding.device.kernels.triton_kernels import node_above, path_of, state_behind, text_of
+from tokenfst.decoding.device.kernels.triton_kernels import (
+    mask_at,
+    node_above,
+    path_of,
+    state_behind,
+    text_of,
+)
 
 FAR = tl.constexpr(2**31 - 1)
 
@@ -104,19 +110,32 @@ def _store(reached, row, number, depth, stack, place, capacity):
 
 
 @triton.jit
+def step_stack(
+    row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size,
+    num_slots, capacity, padded: tl.constexpr,
+):  # fmt: skip
+    """Write the row behind a token to ``reached``."""
+    begin = row.to(tl.int64) * (capacity + 2)
+    place = tl.arange(0, padded)
+    number, depth, stack = _walked(
+        tl.load(batch + begin), tl.load(batch + begin + 1),
+        tl.load(batch + begin + 2 + place, mask=place < capacity, other=0), token, place, states, table, classes, text,
+        tokens, actions, pushes, comb, num_states, vocab_size, num_slots, capacity,
+    )  # fmt: skip
+    _store(reached, row, number, depth, stack, place, capacity)
+
+
+@triton.jit
 def advance_stacks_kernel(
     batch, taken, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots,
     capacity, reached, padded: tl.constexpr,
 ):  # fmt: skip
     """The row behind a token. ``padded``: a power of 2, at least ``capacity``."""
-    begin = tl.program_id(0).to(tl.int64) * (capacity + 2)
-    place = tl.arange(0, padded)
-    number, depth, stack = _walked(
-        tl.load(batch + begin), tl.load(batch + begin + 1),
-        tl.load(batch + begin + 2 + place, mask=place < capacity, other=0), tl.load(taken + tl.program_id(0)), place,
-        states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots, capacity,
+    row = tl.program_id(0)
+    step_stack(
+        row, tl.load(taken + row), batch, reached, states, table, classes, text, tokens, actions, pushes, comb,
+        num_states, vocab_size, num_slots, capacity, padded,
     )  # fmt: skip
-    _store(reached, tl.program_id(0), number, depth, stack, place, capacity)
 
 
 @triton.jit
@@ -142,14 +161,12 @@ def advance_tree_of_stacks_kernel(
 
 
 @triton.jit
-def resting_kernel(
-    batch, controls, comb, frames, num_states, num_slots, num_frames, capacity, found, lengths,
-    has_left: tl.constexpr, padded: tl.constexpr,
+def _resting(
+    at, controls, comb, frames, num_states, num_slots, num_frames, capacity, has_left: tl.constexpr,
+    padded: tl.constexpr,
 ):  # fmt: skip
-    """The state whose mask a row has: ``plain_stacks.resting``; and with ``has_left``, the ``length`` of what
-    lies below what that looks at."""
-    row = tl.program_id(0)
-    at = batch + row.to(tl.int64) * (capacity + 2)
+    """The state whose mask the row at ``at`` has, and with ``has_left`` the ``length`` of what lies below what that
+    looks at: ``plain_stacks.resting``."""
     state = tl.load(at)
     depth = tl.load(at + 1)
     known = _is_known(state, depth, num_states, capacity)
@@ -163,7 +180,7 @@ def resting_kernel(
         answer = 2 * tl.load(at + 2 + below).to(tl.int64) + (below > 0).to(tl.int64)
         leaf = _find(tl.where(fits, ask, 0), answer, comb, num_slots)
         ask = -leaf
-    tl.store(found + row, tl.where(known, leaf, (state == 1).to(tl.int32)))
+    length = tl.full((), 0, tl.int32)
     if has_left:
         place = tl.arange(0, padded)
         lies = place < below
@@ -171,4 +188,48 @@ def resting_kernel(
         has_distance = lies & (frame >= 0) & (frame < num_frames)
         each = tl.load(frames + frame, mask=has_distance, other=FAR).to(tl.int64)
         total = tl.sum(tl.where(lies, each, 0), 0)
-        tl.store(lengths + row, tl.minimum(total, FAR).to(tl.int32))
+        length = tl.minimum(total, FAR).to(tl.int32)
+    return tl.where(known, leaf, (state == 1).to(tl.int32)), length
+
+
+@triton.jit
+def resting_kernel(
+    batch, controls, comb, frames, num_states, num_slots, num_frames, capacity, found, lengths,
+    has_left: tl.constexpr, padded: tl.constexpr,
+):  # fmt: skip
+    """``_resting`` of each row."""
+    row = tl.program_id(0)
+    at = batch + row.to(tl.int64) * (capacity + 2)
+    state, length = _resting(
+        at, controls, comb, frames, num_states, num_slots, num_frames, capacity, has_left, padded
+    )
+    tl.store(found + row, state)
+    if has_left:
+        tl.store(lengths + row, length)
+
+
+@triton.jit
+def mask_of_row(
+    row, batch, each, left, states, layers, masks, num_states, controls, comb, frames, num_controls, num_slots,
+    num_frames, capacity, has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, padded: tl.constexpr,
+):  # fmt: skip
+    """``mask_at`` of a row of a batch. ``padded``: 0 if rows are numbers of states; with stacks a power of 2, at least
+    ``capacity``."""
+    if padded > 0:
+        at = batch + row.to(tl.int64) * (capacity + 2)
+        state, length = _resting(
+            at, controls, comb, frames, num_controls, num_slots, num_frames, capacity, has_left, padded
+        )
+        if has_left:
+            if has_each:
+                left = tl.load(each + row)
+            left = tl.where(left < 0, -1, tl.maximum(left - length, 0))
+        base, begin, end = mask_at(
+            state, row, each, left, states, layers, masks, num_states, has_left, False, steps
+        )
+    else:
+        state = tl.load(batch + row)
+        base, begin, end = mask_at(
+            state, row, each, left, states, layers, masks, num_states, has_left, has_each, steps
+        )
+    return base, begin, end

@@ -196,6 +196,33 @@ def test_samplers_as_plain_torch() -> None:
     )
 
 
+STACKED = (
+    STACKS
+    + SAMPLED
+    + """
+def stacked(count, texts, depth):
+    made = stacks.automata()
+    ours, plain = (kind(made, depth=depth) for kind in (WithStacks, stacks.Plain))
+    states = ours.start_states([rng.randrange(len(made)) for _ in range(texts)])
+    for _ in range(4):  # some are dead, ended or without room by then
+        states = ours.step(torch.rand((texts, len(stacks.VOCABULARY))), states)[1]
+        sampled_worlds.check(rng, ours, plain, states, count)
+        garbage = torch.randint(-2, 5, states.shape, dtype=torch.int32)
+        sampled_worlds.check(rng, ours, plain, garbage, count)
+"""
+)
+
+
+def test_samplers_with_stacks_as_plain_torch() -> None:
+    """Masks of stacks, limits, draws and advances in the two launches of the sampled step, rows of garbage too."""
+    interpreted(STACKED.format(seed=5, words=0) + "sampled_worlds.small_blocks(64)\nstacked(1, 3, 3)\n")
+
+
+@pytest.mark.soak
+def test_samplers_with_stacks_in_many_worlds() -> None:
+    interpreted(STACKED.format(seed=6, words=0) + "sampled_worlds.small_blocks(64)\nstacked(4, 6, 9)\n")
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_samplers_in_many_worlds(seed: int) -> None:
@@ -216,7 +243,8 @@ def test_samplers_of_many_columns() -> None:
 )
 def test_kernels_compile_for_a_gpu(tmp_path: Path, target: str) -> None:
     """Types and shapes that the interpreter does not look at; no GPU takes part. The kernels that read rows of logits
-    do so in 16 bytes a lane, and nothing spills but where all of sampling is asked for at once."""
+    do so in 16 bytes a lane. Nothing spills but where all of sampling is asked for at once, or where the kernel that
+    draws a token also walks a stack."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.worlds.device_kernels", target],
         env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"},
@@ -229,6 +257,7 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path, target: str) -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(KERNELS)
     for kernel in found:
-        assert "filtered" in kernel["with"] or not kernel.get("spills", 0) + kernel.get("stack", 0), kernel
+        spilled = kernel.get("spills", 0) + kernel.get("stack", 0)
+        assert {"filtered", "stacked"} & {*kernel["with"]} or not spilled, kernel
         if kernel["kernel"] in ("mass_kernel", "greatest_kernel"):
             assert kernel["loads"].get("16", 0) >= 2, kernel

@@ -29,7 +29,7 @@ _LONGS = "chosen taken parents seeds draws forced masses model_masses"
 _FLOATS = "numbers tops model_tops log_probabilities model_log_probabilities scored weights finals costs"
 _NUMBERS = (
     "num_states num_rows vocab_size words left stride width count depth levels blocks num_slots num_frames capacity "
-    "list_size num_classes start absorbs"
+    "list_size num_classes start absorbs num_controls"
 )
 TYPES = {
     **dict.fromkeys(_INTS.split(), "*i32"),
@@ -46,7 +46,7 @@ TYPES = {
 DIVISIBLE = {"stride", "width", "words", "vocab_size"}
 MASKS = {"has_left": True, "has_each": True, "steps": 3, "most_flips": 512, "block": 4096}
 READ = MASKS | {"block": 8192}
-SAMPLED = READ | {"penalized": False, "filtered": False, "logs": False, "shift": 16}
+SAMPLED = READ | {"penalized": False, "filtered": False, "logs": False, "shift": 16, "stacked": 0}
 EVERYTHING = {"penalized": True, "filtered": True, "logs": True, "shift": 0}
 DRAWN = SAMPLED | {"walks": True, "padded": 16, "groups": 4096}
 SCORED = {"classes": "*i32"}
@@ -77,6 +77,8 @@ KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("advance_scores_kernel", SCORED, {"block": 32, "chain": 4}),
     ("draw_kernel", {}, DRAWN),
     ("draw_kernel", {"logits": "*fp32"}, DRAWN | EVERYTHING),
+    ("mass_kernel", {}, SAMPLED | {"stacked": 64}),
+    ("draw_kernel", {}, DRAWN | {"stacked": 64}),
 ]
 """Name, types of its own, and what it is compiled for."""
 WARPS = {
@@ -123,7 +125,9 @@ def compiled(target: str) -> Iterator[dict[str, Any]]:
         }
         source = ASTSource(kernel, signature, constexprs=constants, attrs=aligned)
         done = compile(source, target=made, options={"num_warps": WARPS.get(kernel_name, 4)})
-        flags = [name for name in ("filtered", "penalized", "logs", "has_left") if constants.get(name)]
+        flags = [
+            name for name in ("filtered", "penalized", "logs", "has_left", "stacked") if constants.get(name)
+        ]
         yield {"target": target, "kernel": kernel_name, "with": flags, **looked_at(done.asm)}
 
 
