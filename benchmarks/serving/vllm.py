@@ -11,6 +11,10 @@ own calls, which fill masks and take tokens, is measured inside of the engine an
 "tokenfst-cut-off" is tokenfst without a word about ``max_tokens``, which is what the others do: their texts may end
 anywhere, where ours are whole.
 
+With ``--spin 10`` each step of the model takes 10 ms of CPU time more, as a larger model's would, and ratios are those
+of the time of a step: texts of the backends end after different numbers of tokens, and a step takes as long for a few
+texts as for many.
+
 Requests are JSON Schemas of MaskBench that all backends take. They are given so many tokens that nearly all of them
 write to the end; the random model hardly ever closes a string by itself.
 """
@@ -50,7 +54,7 @@ sys.path.append(str(ROOT / "tests"))
 class Engine:
     """An engine whose backend can be changed between runs."""
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, spin: float) -> None:
         from vllm import LLM
         from vllm.plugins import load_general_plugins
 
@@ -66,7 +70,9 @@ class Engine:
         )
         self.core = self.llm.llm_engine.engine_core.engine_core
         self.number = 0
-        self.own = 0.0
+        self.own, self.steps = 0.0, 0
+        executor = self.core.model_executor
+        executor.execute_model = self.spun(executor.execute_model, spin)
         manager = self.core.structured_output_manager
         for name in ("grammar_bitmask", "accept_tokens"):
             setattr(manager, name, self.timed(getattr(manager, name)))
@@ -80,6 +86,18 @@ class Engine:
                 return function(*arguments)
             finally:
                 self.own += time.process_time() - begin
+
+        return call
+
+    def spun(self, function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
+        """The same, with its calls counted in ``steps``, each of which takes so many CPU seconds more."""
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.steps += 1
+            end = time.thread_time() + seconds
+            while time.thread_time() < end:
+                pass
+            return function(*arguments, **named)
 
         return call
 
@@ -135,7 +153,7 @@ class Engine:
 
     def run(self, schemas: Sequence[str | None]) -> tuple[int, float]:
         """How many tokens were written for these requests together, and the CPU seconds that they took."""
-        self.own, begin = 0.0, time.process_time()
+        self.own, self.steps, begin = 0.0, 0, time.process_time()
         tokens = sum(self.lengths(schemas))
         return tokens, time.process_time() - begin
 
@@ -190,10 +208,15 @@ def main(arguments: list[str] | None = None) -> int:
         "--width", type=int, default=64, help="of the model: 2048 and 4 layers take 10 ms and more"
     )
     parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument(
+        "--spin", type=float, default=0, metavar="MS", help="more CPU time for each step of the model"
+    )
     options = parser.parse_args(arguments)
     from support.engines.serving import tiny_model
 
-    engine = Engine(tiny_model(Path(tempfile.mkdtemp()), width=options.width, layers=options.layers))
+    engine = Engine(
+        tiny_model(Path(tempfile.mkdtemp()), width=options.width, layers=options.layers), options.spin / 1e3
+    )
     schemas = usable(engine, options.backends)
     print(
         f"{len(schemas)} schemas; load {os.getloadavg()[0]:.1f}; {options.rounds} rounds; {ROOM} tokens at most"
@@ -211,6 +234,7 @@ def main(arguments: list[str] | None = None) -> int:
         rates: dict[str, list[float]] = {backend: [] for backend in options.backends}
         lengths: dict[str, list[float]] = {backend: [] for backend in options.backends}
         own: dict[str, list[float]] = {backend: [] for backend in options.backends}
+        steps: dict[str, list[float]] = {backend: [] for backend in options.backends}
         for _ in range(options.rounds):
             for backend in options.backends:
                 engine.choose(backend)
@@ -218,21 +242,26 @@ def main(arguments: list[str] | None = None) -> int:
                 asked = [schemas[each % len(schemas)] for each in range(number)]
                 if backend != FREE:
                     engine.run(asked[:KEPT])  # compiles
-                tokens, seconds, calls = 0, 0.0, 0.0
+                tokens, seconds, calls, taken = 0, 0.0, 0.0, 0
                 for first in range(0, number, together):
                     batch: Sequence[str | None] = asked[first : first + together]
                     more, spent = engine.run([None] * together if backend == FREE else batch)
                     tokens, seconds, calls = tokens + more, seconds + spent, calls + engine.own
+                    taken += engine.steps
                 rates[backend].append(tokens / seconds)
                 lengths[backend].append(tokens / number)
                 own[backend].append(calls / tokens)
+                steps[backend].append(seconds / taken)
         for backend in options.backends:
             ratios = [
                 free / own for free, own in zip(rates[options.backends[0]], rates[backend], strict=True)
             ]
+            if options.spin:
+                pairs = zip(steps[backend], steps[options.backends[0]], strict=True)
+                ratios = [own / free for own, free in pairs]
             print(
                 f"{together:3} at once {backend:14} {median(rates[backend]):8.0f} tokens/s, "
-                f"{1e3 * together / median(rates[backend]):.1f} ms a step, "
+                f"{1e3 * median(steps[backend]):.2f} ms a step, "
                 f"{median(ratios):5.2f} x the time of {options.backends[0]} ({min(ratios):.2f}-{max(ratios):.2f}), "
                 f"{median(lengths[backend]):.0f} tokens each; the backend's own calls "
                 f"{median(own[backend]) * 1e6:.1f} us a token ({min(own[backend]) * 1e6:.1f})",

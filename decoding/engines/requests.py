@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+import tokenfst._native as _native
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.json_schema import json_object, json_schema
 from tokenfst.automata.languages.language import Language
@@ -26,7 +27,6 @@ from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.structural_tag import structural_tag
 from tokenfst.decoding.compiling.compile import compile
-from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
@@ -156,15 +156,22 @@ class RequestMatcher:
 
     If the matcher exceeds its budget, only this request fails: its mask allows all tokens but the end tokens, and the
     chosen token is then rejected, which engines treat as an error of the request.
+
+    ``row_source`` is what ``fill_step`` takes the request's mask from: a matcher of the native core; this object, if
+    the matcher is Python's; None after a failure.
     """
 
-    __slots__ = ("_ends", "failure", "matcher")
+    __slots__ = ("_ends", "_native", "failure", "matcher", "row_source")
 
     def __init__(self, matcher: AnyMatcher, ends: Sequence[int]) -> None:
         self.matcher, self._ends, self.failure = matcher, tuple(ends), ""
+        self._native = matcher if isinstance(matcher, _native.Matcher) else None
+        self.row_source: _native.Matcher | RequestMatcher | None = self._native or self
 
     def is_over(self) -> bool:
         """Whether the text has ended: by an end token, or by the last of its tokens."""
+        if self._native is not None:
+            return self._native.is_over()
         return self.matcher.is_terminated() or self.matcher.max_tokens_left == 0
 
     def accept(self, token: int) -> bool:
@@ -174,65 +181,52 @@ class RequestMatcher:
         try:
             return self.matcher.accept_token(token)
         except BudgetExceeded as error:
-            self.failure = str(error)
+            self._fail(error)
+            return False
+
+    def accept_until_over(self, tokens: Sequence[int]) -> bool:
+        """Accept tokens up to the end of the text and ignore those behind it; False as in ``accept``."""
+        if self.failure:
+            return False
+        if self._native is None:
+            return all(self.is_over() or self.accept(token) for token in tokens)
+        try:
+            return self._native.accept_until_over(tokens)
+        except BudgetExceeded as error:
+            self._fail(error)
             return False
 
     def fill(self, bitmask: Any, row: int) -> None:
         """Write the mask of the next token into a row. After the end of the text everything is allowed, since the token
         is discarded.
         """
-        matcher = self.matcher
-        if matcher.max_tokens_left == 0:
+        if self.failure or self.is_over():
             bitmask[row] = -1
             return
         try:
-            matcher.fill_next_token_bitmask(bitmask, row)
+            self.matcher.fill_next_token_bitmask(bitmask, row)
         except BudgetExceeded as error:
-            self.failure = str(error)
+            self._fail(error)
             bitmask[row] = -1
             for end in self._ends:
                 bitmask[row, end // 32] &= ~np.int32(np.uint32(1 << end % 32).view(np.int32))
 
+    def _fail(self, error: BudgetExceeded) -> None:
+        self.failure, self.row_source = str(error), None
 
-_FEW = 2
-"""Up to this number of rows, separate calls cost less than the lists for a combined call."""
 
+def fill_step(
+    bitmask: Any, served: Sequence[RequestMatcher | None], rows: Sequence[int] | None = None
+) -> None:
+    """Write the masks of an engine's step: that of each request into its row, or of request i into row i.
 
-def fill_rows(bitmask: Any, rows: Sequence[tuple[int, RequestMatcher]]) -> None:
-    """Write the masks of requests into rows of a bitmask; pairs of a row and a request.
-
-    A request that has no token left allows everything.
-
-    They are computed in one native call without the GIL; one or two rows each in a separate call.
+    In the row of a text that is over, of a request that has failed and of no request (None) everything is allowed. All
+    masks are computed in one native call, which gives up the GIL if it takes long.
     """
-    if len(rows) <= _FEW:
-        for row, served in rows:
-            served.fill(bitmask, row)
-        return
-    going = []
-    for row, served in rows:
-        if served.matcher.max_tokens_left == 0:
-            bitmask[row] = -1
-        else:
-            going.append((row, served))
-    fill_going(bitmask, going)
-
-
-def fill_going(bitmask: Any, rows: Sequence[tuple[int, RequestMatcher]]) -> None:
-    """The same for requests that have tokens left."""
-    if len(rows) <= _FEW:
-        for row, served in rows:
-            served.fill(bitmask, row)
-        return
-    places = [row for row, _ in rows]
-    matchers = [served.matcher for _, served in rows]
-    packed = places[-1] == len(places) - 1 and places == list(range(len(places)))
-    found = bitmask if packed else allocate_token_bitmask(len(places), 32 * bitmask.shape[1])
+    sources = [None if each is None else each.row_source for each in served]
     try:
-        fill_bitmasks(matchers, found)
+        _native.fill_step(sources, bitmask, rows)
     except BudgetExceeded:
-        for row, served in rows:
-            served.fill(bitmask, row)
-    else:
-        if not packed:
-            bitmask[places] = found
+        for place, each in enumerate(served):
+            if each is not None:
+                each.fill(bitmask, place if rows is None else rows[place])

@@ -34,7 +34,7 @@ from tokenfst.decoding.engines.requests import (
     Kind,
     Request,
     RequestMatcher,
-    fill_rows,
+    fill_step,
     kept_bytes,
 )
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
@@ -49,26 +49,29 @@ _ANY = "$$ANY$$"
 """What SGLang's requests say instead of a schema where any JSON will do."""
 
 
+class _NotBegun:
+    """What a template has instead of a text."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise MatcherError("this grammar is a template: begin() gives it a text")
+
+
+_NOT_BEGUN: Any = _NotBegun()
+
+
 class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
     """A request's constraint, and from ``begin`` on its matcher, in SGLang's words."""
 
     def __init__(self, requests: CompiledRequests, request: Request, ends: tuple[int, ...]) -> None:
         super().__init__()
         self._requests, self.request, self._ends = requests, request, ends
-        self._served: RequestMatcher | None = None
+        self.served: RequestMatcher = _NOT_BEGUN
 
     def begin(self, stops: Sequence[int], max_tokens: int | None) -> None:
         """Start a text that ``stops`` may end, too, complete within ``max_tokens``.
 
         Raises TokenBudgetError where none is so short, and for further stop tokens what compiling raises."""
-        self._served = self._requests.served(self.request, sorted({*self._ends, *stops}), max_tokens)
-
-    @property
-    def served(self) -> RequestMatcher:
-        """Where the request's text is."""
-        if self._served is None:
-            raise MatcherError("this grammar is a template: begin() gives it a text")
-        return self._served
+        self.served = self._requests.served(self.request, sorted({*self._ends, *stops}), max_tokens)
 
     @property
     def matcher(self) -> AnyMatcher:
@@ -85,13 +88,10 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def accept_token(self, token: int) -> None:
         """Advance. ValueError for a token that is not allowed; tokens after the end are not looked at."""
-        served = self.served
-        if served.is_over():
-            return
         self.current_token = token
-        if not served.accept(token):
+        if not self.served.accept_until_over((token,)):
             raise ValueError(
-                served.failure
+                self.served.failure
                 or f"token {token} is not allowed after {counted(self.matcher.num_tokens, 'token')} of {self.request}"
             )
 
@@ -109,13 +109,15 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """The mask of the next token."""
-        fill_rows(vocab_mask[idx : idx + 1].numpy(), [(0, self.served)])
+        fill_step(vocab_mask.numpy(), [self.served], [idx])
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[Any], vocab_mask: torch.Tensor) -> None:
         """The masks of a step, in one native call where all grammars are of this class."""
-        if all(type(entry.grammar) is TokenfstGrammar for entry in entries):
-            fill_rows(vocab_mask.numpy(), [(entry.row, entry.grammar.served) for entry in entries])
+        grammars = [entry.grammar for entry in entries]
+        if {*map(type, grammars)} == {TokenfstGrammar}:
+            served = [grammar.served for grammar in grammars]
+            fill_step(vocab_mask.numpy(), served, [entry.row for entry in entries])
         else:
             BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
 

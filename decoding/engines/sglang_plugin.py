@@ -5,7 +5,7 @@ What the registry does not have is a word about the request that a grammar is fo
 grammar which tokens may end it and how many it may take (``begin_request``), after the manager of grammars has
 given it to a request:
 
-    GrammarManager.process_req_with_grammar      a grammar that was known already
+    GrammarManager.process_req_with_grammar      a grammar that was known already; scores that cannot be had are refused
     GrammarManager.get_ready_grammar_requests    those whose compiling has ended
 
 A backend refuses to start where the hooks are not in place, with the version that it was written for.
@@ -52,6 +52,10 @@ def _make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any)
 
 
 def _after_one(queued: bool, manager: Any, request: Any) -> None:
+    if request.sampling_params.custom_params:
+        from tokenfst.decoding.engines.sglang_scores import refuse_scores
+
+        refuse_scores(request, manager.server_args)
     if not queued and request.grammar is not None:
         from tokenfst.decoding.engines.sglang_backend import begin_request
 

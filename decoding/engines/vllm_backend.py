@@ -29,8 +29,7 @@ from tokenfst.decoding.engines.requests import (
     CompiledRequests,
     Request,
     RequestMatcher,
-    fill_going,
-    fill_rows,
+    fill_step,
     kept_bytes,
 )
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
@@ -64,10 +63,10 @@ def _request(option: Any, text: str, whitespace: str = "flexible", additional: A
     return Request(kind, text, whitespace, additional)
 
 
-def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
-    """The cache of compiled requests for a model of ``width`` scores."""
+def vocabulary_of(tokenizer: Any, width: int) -> Callable[[Sequence[int]], Vocabulary]:
+    """A function that returns the vocabulary of a model of ``width`` scores with the given end tokens."""
 
-    def vocabulary_of(stops: Sequence[int]) -> Vocabulary:
+    def with_ends(stops: Sequence[int]) -> Vocabulary:
         ends = stops or tokenizer.eos_token_id
         if ends is None:
             raise VocabularyError(
@@ -75,7 +74,12 @@ def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
             )
         return from_huggingface(tokenizer, size=width, eos_token_id=ends)
 
-    return CompiledRequests(vocabulary_of, kept_bytes())
+    return with_ends
+
+
+def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
+    """A cache of compiled requests for a model of ``width`` scores."""
+    return CompiledRequests(vocabulary_of(tokenizer, width), kept_bytes())
 
 
 @dataclass
@@ -85,6 +89,7 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
     def __post_init__(self) -> None:
         self.requests = compiled_requests(self.tokenizer, self.vocab_size)
         self._rows: Any = None
+        self.num_drafts: int = self.vllm_config.num_speculative_tokens
 
     def compile_grammar(
         self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None
@@ -118,15 +123,12 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
             most = self.vllm_config.scheduler_config.max_num_seqs
             self._rows = allocate_token_bitmask(most, self.vocab_size)
         rows = self._rows[: len(names)]
-        masked = []
-        for row, name in enumerate(names):
-            request = requests[name]
-            served = request.structured_output_request.grammar.served
-            if served.failure or served.is_over() or not (begun is None or begun(request)):
-                rows[row] = -1
-            else:
-                masked.append((row, served))
-        fill_going(rows, masked)
+        grammars = [requests[name].structured_output_request.grammar for name in names]
+        if begun is None:
+            fill_step(rows, [grammar.served for grammar in grammars])
+        else:
+            texts = zip(names, grammars, strict=True)
+            fill_step(rows, [grammar.served if begun(requests[name]) else None for name, grammar in texts])
         return rows
 
     def destroy(self) -> None:
@@ -142,15 +144,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advance; False for a token that is not allowed. Tokens after the end are ignored."""
-        served = self.served
-        for token in tokens:
-            if served.failure:
-                return False
-            if served.is_over():
-                break
-            if not served.accept(token):
-                return False
-        return True
+        return self.served.accept_until_over(tokens)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The longest prefix of these tokens that would be accepted."""
@@ -167,7 +161,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """The mask of the next token."""
-        fill_rows(bitmask[batch_index : batch_index + 1].numpy(), [(0, self.served)])
+        fill_step(bitmask.numpy(), [self.served], [batch_index])
 
     def is_terminated(self) -> bool:
         """Whether the text has ended: by the end token, by the last of ``max_tokens``, or by a failure."""

@@ -1,7 +1,7 @@
 """The plugin that gives vLLM the structured outputs backend "tokenfst".
 
 vLLM has no registry of backends: their names are a ``Literal``, their classes an if-chain. It does load plugins
-(``vllm.general_plugins``), in every process, before anything else; this one changes six places, each only for engines
+(``vllm.general_plugins``), in every process, before anything else; this one changes seven places, each only for engines
 whose backend is "tokenfst":
 
     StructuredOutputsConfig.backend                      the name is one of those allowed
@@ -9,7 +9,8 @@ whose backend is "tokenfst":
                                                          refused is an HTTP 400 with the library's own message
     StructuredOutputManager.grammar_init                 makes the backend
     StructuredOutputManager._create_grammar              a request's own white space and number of tokens count
-    StructuredOutputManager.grammar_bitmask              masks of a whole batch in one native call, without the GIL
+    StructuredOutputManager.grammar_bitmask              masks of a whole batch in one native call
+    StructuredOutputManager.accept_tokens                the tokens of a request in one native call
     BeamSearchOnlineMixin.beam_search                    a constraint is refused, which vLLM's server would forget
 
 Whatever place is missing, the plugin raises with the versions that it was written for, and changes nothing.
@@ -50,7 +51,13 @@ def register() -> None:
         ),
         **{
             f"StructuredOutputManager.{name}": getattr(StructuredOutputManager, name, None)
-            for name in ("grammar_init", "_create_grammar", "grammar_bitmask", "_get_constraint_bounds")
+            for name in (
+                "grammar_init",
+                "_create_grammar",
+                "grammar_bitmask",
+                "accept_tokens",
+                "_get_constraint_bounds",
+            )
         },
     }
     missing = [name for name, found in places.items() if found is None]
@@ -139,7 +146,7 @@ def _validate(self: Any, model_config: Any, config: Any, tokenizer: Any) -> None
 
 def _wrap_manager(manager: Any) -> None:
     grammar_init, create_grammar = manager.grammar_init, manager._create_grammar
-    grammar_bitmask = manager.grammar_bitmask
+    grammar_bitmask, accept_tokens = manager.grammar_bitmask, manager.accept_tokens
     same_shape = list(inspect.signature(grammar_bitmask).parameters) == [
         "self",
         "requests",
@@ -168,14 +175,21 @@ def _wrap_manager(manager: Any) -> None:
     def bitmask(
         self: Any, requests: Any, structured_output_request_ids: Any, *drafts: Any, **named: Any
     ) -> Any:
-        if not (is_ours(self) and same_shape) or self.vllm_config.num_speculative_tokens:
+        if not (same_shape and is_ours(self)) or self.backend.num_drafts:
             return grammar_bitmask(self, requests, structured_output_request_ids, *drafts, **named)
         if not structured_output_request_ids:
             return None
         begun = None if self.reasoner_cls is None else partial(_has_begun, self)
         return self.backend.masks_of_step(requests, structured_output_request_ids, begun)
 
-    manager.grammar_init, manager._create_grammar, manager.grammar_bitmask = init, create, bitmask
+    def accept(self: Any, request: Any, new_token_ids: Any) -> Any:
+        if not is_ours(self) or self.reasoner_cls is not None:
+            return accept_tokens(self, request, new_token_ids)
+        asked = request.structured_output_request
+        return asked is None or asked.grammar.served.accept_until_over(new_token_ids)
+
+    manager.grammar_init, manager._create_grammar = init, create
+    manager.grammar_bitmask, manager.accept_tokens = bitmask, accept
 
 
 def _has_begun(manager: Any, request: Any) -> bool:

@@ -91,6 +91,7 @@ class Completion {
   // Whether a text is spelled in so many tokens, at the start of all text (`first`) or later: no later form spells less than a byte.
   bool spelled_within(std::string_view text, uint32_t left, bool first) const {
     if (text.empty() || (!first && text.size() <= left)) return true;
+    if (!first && text.size() > left * uint64_t{automaton_.vocabulary().trie().max_depth()}) return false;
     const size_t tokens = cut(text, first).size();
     return tokens > 0 && tokens <= left;
   }
@@ -117,10 +118,10 @@ class Completion {
   static void begin_piece(const Trie& trie, std::string_view text, size_t from, std::vector<Piece>& best) {
     uint32_t node = 0;
     for (size_t to = from; to < text.size(); ++to) {
-      uint32_t child = node + 1;
-      while (child < trie.node(node).end && trie.node(child).byte != static_cast<uint8_t>(text[to])) child = trie.node(child).end;
-      if (child >= trie.node(node).end) return;
-      node = child;
+      const std::span<const uint8_t> bytes = trie.child_bytes(node);
+      const auto child = std::ranges::lower_bound(bytes, static_cast<uint8_t>(text[to]));
+      if (child == bytes.end() || *child != static_cast<uint8_t>(text[to])) return;
+      node = trie.children(node)[static_cast<size_t>(child - bytes.begin())].node;
       const uint32_t rest = best[to + 1].least;
       if (trie.node(node).first == trie.node(node + 1).first || rest == kUnreachable || rest + 1 >= best[from].least) continue;
       best[from] = {rest + 1, trie.string_at(trie.node(node).first), to + 1 - from};
@@ -215,10 +216,13 @@ class Completion {
   }
 
   // Bytes that may lead to different places: one of each class, and those that known strings go on with. Letters last,
-  // and so first among equals.
-  std::vector<char> ways() const {
+  // and so first among equals. `plain` is filled with those where no known string has a say, which are the same everywhere.
+  const std::vector<char>& ways(std::vector<char>& plain, std::vector<char>& own) const {
     const Reading& at = exclusion_.reading();
-    const bool all = at.watch || (Exclusion::matches(at) && at.letters.phase != Unescaper::kPlain);
+    if (!at.watch && !Exclusion::matches(at)) return plain.empty() ? plain = ways_of(false) : plain;
+    return own = ways_of(at.watch || at.letters.phase != Unescaper::kPlain);
+  }
+  std::vector<char> ways_of(bool all) const {
     std::vector<bool> met(bytes_.num_classes());
     std::vector<char> found;
     for (int k = 255; k >= 0; --k) {
@@ -241,6 +245,7 @@ class Completion {
     };
     std::priority_queue<Next> queue;
     std::set<std::pair<Config, Reading>> seen;
+    std::vector<char> plain, own;
     Pace pace(bytes_.budget().seconds, "the search for a completion");
     queue.push({0, 0});
     for (size_t tried = 0; !queue.empty() && tried < kMostTried; ++tried) {
@@ -249,7 +254,7 @@ class Completion {
       queue.pop();
       way.go_to(place, read);
       const auto [before, length, from, last] = places[place];
-      for (const char next : ways()) {
+      for (const char next : ways(plain, own)) {
         const Config to = read(from, next);
         if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, exclusion_.reading())) {
           if (automaton_.accepting(to)) return text_to(places, place) + next;

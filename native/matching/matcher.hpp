@@ -119,6 +119,21 @@ class Matcher {
     trial.keep();
     return true;
   }
+  // Advances up to the end of the text and ignores the tokens behind it. False where one is not allowed; those before it stay accepted.
+  bool accept_until_over(const std::vector<uint32_t>& tokens) {
+    const InUse::Scope use(in_use_);
+    for (uint32_t token : tokens) {
+      if (is_over()) break;
+      check(token);
+      if (!push(token)) return false;
+    }
+    return true;
+  }
+  // Whether nothing follows: the end token was accepted, or the last token of the budget.
+  bool is_over() const {
+    const InUse::Scope use(in_use_);
+    return terminated_ || tokens_.size() == limit_;
+  }
   size_t validate_tokens(const std::vector<uint32_t>& tokens) {
     const InUse::Scope use(in_use_);
     for (uint32_t token : tokens) check(token);

@@ -15,15 +15,21 @@ namespace tokenfst {
 
 class BitmaskBuffer {
  public:
-  // Words of `words` per row, int32, rows contiguous. Raises MaskBufferError. Valid while the caller holds `object`.
-  BitmaskBuffer(nanobind::handle object, size_t words) {
+  // Rows of int32, each contiguous. Raises MaskBufferError. Valid while the caller holds `object`.
+  explicit BitmaskBuffer(nanobind::handle object) {
     if (PyObject_CheckBuffer(object.ptr())) from_buffer(object);
     else from_dlpack(object);
     const size_t ndim = shape_.size();
     if (ndim != 1 && ndim != 2) refuse("the bitmask must have shape (batch, words)");
-    if (shape_.back() != static_cast<int64_t>(words)) refuse("the bitmask must have " + std::to_string(words) + " words a row");
-    if (words > 1 && rows() > 0 && strides_.back() != 1) refuse("the rows of the bitmask must be contiguous");
+    if (words() > 1 && rows() > 0 && strides_.back() != 1) refuse("the rows of the bitmask must be contiguous");
   }
+  // The same, with so many words a row.
+  BitmaskBuffer(nanobind::handle object, size_t words) : BitmaskBuffer(object) { check_words(words); }
+
+  void check_words(size_t words) const {
+    if (this->words() != words) refuse("the bitmask must have " + std::to_string(words) + " words a row");
+  }
+  size_t words() const { return static_cast<size_t>(shape_.back()); }
 
   uint32_t* row(int64_t index) const {
     if (index < 0 || index >= rows()) refuse("row " + std::to_string(index) + " lies outside the bitmask");

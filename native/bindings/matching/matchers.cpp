@@ -57,9 +57,20 @@ class Rows {
     }
     rows_.resize(left);
   }
-  // The others are made, each by one thread. All are, also where one raises.
+  // The others are made, each by one thread. All are, also where one raises. This thread is alone at first: most masks take some
+  // microseconds, and waking a thread takes more.
   void make(size_t threads) {
-    share(threads, rows_.size(), 1, [&](size_t i) { rows_[i].first->fill(rows_[i].second); });
+    const auto make_one = [&](size_t i) { rows_[i].first->fill(rows_[i].second); };
+    std::exception_ptr failure;
+    const auto alone_until = Call::Clock::now() + std::chrono::microseconds(50);
+    size_t made = 0;
+    while (made < rows_.size() && (threads <= 1 || rows_.size() - made == 1 || Call::Clock::now() < alone_until)) {
+      try {
+        make_one(made++);
+      } catch (...) { failure = std::current_exception(); }
+    }
+    share(threads, rows_.size() - made, 1, [&](size_t i) { make_one(made + i); });
+    if (failure) std::rethrow_exception(failure);
   }
   bool empty() const { return rows_.empty(); }
 
@@ -124,6 +135,37 @@ void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t 
   rows.make(threads);
 }
 
+// The masks of an engine's step: that of matchers[i] in row rows[i], or in row i. Everything is allowed in the row of a text that is
+// over, whose next token the engine discards, and where there is no matcher. What is no native matcher fills its row by itself.
+void fill_step(nb::list matchers, nb::object bitmask, std::optional<std::vector<int64_t>> rows) {
+  const size_t count = matchers.size();
+  if (rows && rows->size() != count) throw nb::value_error("fill_step() takes a row for each matcher");
+  const BitmaskBuffer buffer(bitmask);
+  std::vector<Rows::Row> unknown;
+  std::vector<size_t> others;
+  for (size_t i = 0; i < count; ++i) {
+    const nb::handle each = matchers[i];
+    uint32_t* const row = buffer.row(rows ? (*rows)[i] : static_cast<int64_t>(i));
+    Matcher* matcher = nullptr;
+    if (!each.is_none() && !nb::try_cast<Matcher*>(each, matcher, false)) {
+      others.push_back(i);
+      continue;
+    }
+    if (!matcher || matcher->is_over()) {
+      std::memset(row, 0xff, buffer.words() * 4);
+      continue;
+    }
+    buffer.check_words(matcher->automaton()->masks().words());
+    if (!matcher->fill_known(row)) unknown.emplace_back(matcher, row);
+  }
+  if (!unknown.empty()) {
+    constexpr size_t kMostThreads = 64;  // as many as the machine has, at most
+    const QuickCall call;
+    Rows(std::move(unknown)).make(kMostThreads);
+  }
+  for (size_t i : others) matchers[i].attr("fill")(bitmask, rows ? (*rows)[i] : static_cast<int64_t>(i));
+}
+
 constexpr size_t kMuch = 1 << 16;  // bytes: matchers that hold more are copied, and looked through, while others go on
 std::string forced_bytes(Matcher& matcher) {
   const QuickCall call;
@@ -157,6 +199,12 @@ Raises TokenIdError outside the vocabulary and TerminatedError after the end tok
           "accept_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(token_ids(tokens)); },
           "token_ids"_a, nb::call_guard<LongCall>(),
           "Advance by several tokens, or by none: False, and nothing changes, where one of them is not allowed.")
+      .def(
+          "accept_until_over", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_until_over(token_ids(tokens)); },
+          "token_ids"_a, nb::call_guard<QuickCall>(),
+          R"(Advance by several tokens up to the end of the text, and ignore the tokens behind it.
+
+False where one is not allowed; the tokens before it stay accepted.)")
       .def(
           "validate_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.validate_tokens(token_ids(tokens)); },
           "token_ids"_a, nb::call_guard<LongCall>(),
@@ -201,6 +249,7 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
       .def_prop_ro("automaton", &Matcher::automaton, "What is walked, as the core holds it.")
       .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
+      .def("is_over", &Matcher::is_over, "Whether the end token was accepted, or the last token of `max_new_tokens`.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")
       .def(
           "distance",
@@ -231,6 +280,7 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
     return std::tuple(counts.number, counts.seconds, counts.longest);
   });
   m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
+  m.def("fill_step", &fill_step, "matchers"_a, "bitmask"_a, "rows"_a = nb::none());
 #ifdef TOKENFST_STRESS
   bind_stress(m);
 #endif

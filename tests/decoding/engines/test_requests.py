@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tokenfst import Vocabulary, allocate_token_bitmask
-from tokenfst.decoding.engines.requests import CompiledRequests, Request, RequestMatcher, fill_rows
+from tokenfst.decoding.engines.requests import CompiledRequests, Request, RequestMatcher, fill_step
 from tokenfst.decoding.masks.bitmask import unpack_bitmask
-from tokenfst.errors import BudgetExceeded
+from tokenfst.errors import BudgetExceeded, MaskBufferError
 
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"stop", b"end"]
 SIZE = len(TOKENS)
@@ -45,7 +48,7 @@ def test_masks_of_a_batch_go_on_where_one_request_fails():
     for rows in ((0, 1, 2), (4, 0, 2)):
         bad: Any = RequestMatcher(Exhausted(), [256, 257])  # type: ignore[arg-type]
         bitmask = allocate_token_bitmask(5, SIZE)
-        fill_rows(bitmask, [*zip(rows, [good[0], bad, good[1]], strict=True)])
+        fill_step(bitmask, [good[0], bad, good[1]], rows)
         assert allowed(bitmask[rows[0]]) == {*range(48, 58)}
         assert allowed(bitmask[rows[1]]) == {*range(256)}  # no end: the text is not to look whole
         assert allowed(bitmask[rows[2]]) == {*range(97, 123), 256, 257}
@@ -65,8 +68,81 @@ def test_a_request_ends_with_its_text_or_its_tokens():
     last = known.served(LETTERS, [], 1)
     assert last.accept(97) and last.is_over()
     bitmask = np.zeros((1, -(-SIZE // 32)), np.int32)
-    fill_rows(bitmask, [(0, last)])
+    fill_step(bitmask, [last])
     assert (bitmask == -1).all()
+
+
+def test_tokens_behind_the_end_are_ignored():
+    known = requests()
+    for served in (
+        known.served(LETTERS, [], 3),
+        RequestMatcher(ByPython(known.served(LETTERS, [], 3)), [257]),
+    ):  # type: ignore[arg-type]
+        assert served.accept_until_over([97, 98]) and not served.is_over()
+        assert not served.accept_until_over([48, 97]) and served.matcher.num_tokens == 2
+        assert served.accept_until_over([257, 48, 48]) and served.is_over()
+        assert served.accept_until_over([97]) and served.matcher.num_tokens == 3
+    assert not RequestMatcher(Exhausted(), [257]).accept_until_over([97])  # type: ignore[arg-type]
+
+
+class ByPython:
+    """A matcher whose calls go through Python."""
+
+    def __init__(self, served: RequestMatcher) -> None:
+        self._matcher = served.matcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._matcher, name)
+
+
+@given(
+    walks=st.lists(
+        st.tuples(st.sampled_from(["native", "python", "exhausted", "none"]), st.lists(st.integers(0, 3))),
+        max_size=24,
+    ),
+    limit=st.one_of(st.none(), st.integers(1, 4)),
+    seed=st.randoms(use_true_random=False),
+)
+def test_the_masks_of_a_step_are_those_of_each_request(walks, limit, seed):
+    known = requests()
+    step: list[RequestMatcher | None] = []
+    for kind, chosen in walks:
+        served = known.served(LETTERS, [], limit)
+        if kind == "python":
+            served = RequestMatcher(ByPython(served), [257])  # type: ignore[arg-type]
+        if kind == "exhausted":
+            served = RequestMatcher(Exhausted(), [257])  # type: ignore[arg-type]
+        else:
+            served.accept_until_over([(97, 98, 257, 48)[each] for each in chosen])
+        step.append(None if kind == "none" else served)
+    rows = [*range(len(step) + 2)]
+    seed.shuffle(rows)
+    rows = rows[: len(step)]
+    bitmask = np.zeros((len(step) + 2, -(-SIZE // 32)), np.int32)
+    fill_step(bitmask, step, rows)
+    for place in {*range(len(bitmask))} - {*rows}:
+        assert not bitmask[place].any()
+    for place, (kind, _), each in zip(rows, walks, step, strict=True):
+        expected = np.full((1, bitmask.shape[1]), -1, np.int32)
+        if kind == "exhausted":
+            assert allowed(bitmask[place]) == {*range(SIZE)} - {257} and each and each.failure
+            continue
+        if each is not None and not each.matcher.is_terminated() and each.matcher.max_tokens_left != 0:
+            each.matcher.fill_next_token_bitmask(expected, 0)
+        assert np.array_equal(bitmask[place], expected[0])
+
+
+def test_rows_of_a_step_must_fit():
+    known = requests()
+    for buffer, rows in (
+        (np.zeros((1, 3), np.int32), None),
+        (np.zeros((1, -(-SIZE // 32)), np.int32), [1]),
+        (np.zeros((1, -(-SIZE // 32)), np.float32), None),
+    ):
+        with pytest.raises(MaskBufferError):
+            fill_step(buffer, [known.served(LETTERS, [], None)], rows)
+    with pytest.raises(ValueError, match="a row for each"):
+        fill_step(np.zeros((2, -(-SIZE // 32)), np.int32), [None, None], [1])
 
 
 def test_what_was_compiled_is_kept_by_its_bytes():

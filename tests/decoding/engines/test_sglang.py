@@ -29,10 +29,11 @@ from sglang.srt.speculative.spec_utils import traverse_tree
 from support.engines.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, ServedRequests, check
 from support.engines.serving import server, tiny_model
 
-from tokenfst import allocate_token_bitmask
+from tokenfst import allocate_token_bitmask, compile
 from tokenfst.decoding.engines.requests import Request
 from tokenfst.decoding.engines.sglang_backend import TokenfstGrammar, TokenfstGrammarBackend, make_backend
 from tokenfst.errors import MatcherError, TokenBudgetError
+from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 
 ENVIRONMENT = {"SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 OPTIONS: dict[str, Any] = {
@@ -154,6 +155,59 @@ def test_an_engine_in_python(model, monkeypatch):
         ):
             with pytest.raises(ValueError, match=message):
                 engine.generate("x", {"max_new_tokens": 5, **asked})
+    finally:
+        engine.shutdown()
+
+
+def test_scores_are_added_to_the_logits(model, tokenizer, monkeypatch):
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    import sglang
+    from support.engines.sglang_scored import Scores
+
+    engine = sglang.Engine(model_path=str(model), enable_custom_logit_processor=True, **OPTIONS)
+    prompt = tokenizer("Say something.")["input_ids"]
+    width = len(tokenizer)
+    vocabulary = from_huggingface(tokenizer, size=width, eos_token_id=[1])
+
+    def ask(ids, number, scores=None, weight=1.0, **more):
+        options = {"tokenfst_scores": scores, "tokenfst_scores_weight": weight} if scores else None
+        params = {"temperature": 0.0, "max_new_tokens": number, "custom_params": options, **more}
+        processor = Scores.to_str() if scores else None
+        return engine.generate(
+            input_ids=ids,
+            sampling_params=params,
+            custom_logit_processor=processor,
+            return_logprob=not scores,
+            top_logprobs_num=0 if scores else width,
+        )
+
+    try:
+        for weight in (1.0, -0.5, 0.0):
+            written = ask(prompt, 6, "boosted", weight)["output_ids"]
+            walk = compile(Scores.weighted["boosted"], vocabulary).matcher()
+            for place, token in enumerate(written):
+                plain = ask([*prompt, *written[:place]], 1)["meta_info"]["output_top_logprobs"][0]
+                logprobs = np.full(width, -np.inf)
+                for logprob, other, _ in plain:
+                    logprobs[other] = logprob
+                total = logprobs + weight * walk.scores()
+                assert total[token] >= total.max() - 0.1, (weight, place)
+                assert walk.accept_token(token)
+        assert ask(prompt, 30, "few")["text"] in ("123-aax", "123-bbyy", "999")
+        assert ask(prompt, 30, "few", regex=PATTERN)["text"] in ("123-aax", "123-bbyy")
+        # No text is in both languages: that request fails, and the engine goes on.
+        try:
+            none = ask(prompt, 30, "few", regex="x+")
+        except ValueError:
+            pass
+        else:
+            assert none["meta_info"]["finish_reason"]["type"] == "abort", none
+        for scores, weight, message in (("other", 1.0, "'boosted', 'few'"), ("few", "much", "finite number")):
+            with pytest.raises(ValueError, match=message):
+                ask(prompt, 3, scores, weight)
+        assert ask(prompt, 3)["output_ids"]
     finally:
         engine.shutdown()
 
