@@ -9,6 +9,7 @@ it asks for. Written for SGLang 0.5.23 (docs/engines/sglang.md).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _TEXT = "_tokenfst_scored_text"
+_log = logging.getLogger(__name__)
 
 
 class SGLangScores(CustomLogitProcessor):  # type: ignore[misc]
@@ -34,7 +36,12 @@ class SGLangScores(CustomLogitProcessor):  # type: ignore[misc]
     def __call__(self, logits: torch.Tensor, custom_param_list: Any = None) -> torch.Tensor:
         """Add the scores to rows of logits; one dict of parameters for each row."""
         for row, params in enumerate(custom_param_list or ()):
-            asked = read_scores(params, self.weighted)
+            try:
+                asked = read_scores(params, self.weighted)
+            except TokenfstError as error:
+                # refuse_scores has ended this request, and SGLang still computes a token of it, which it discards.
+                _log.warning("scores of a request: %s", error)
+                continue
             if asked is None:
                 continue
             request = params["__req__"]
