@@ -120,6 +120,7 @@ TABLES = {
     "events": Table("events", ALONE, target=True),
     "vllm": Table("vllm", ALONE),
     "vllm-ratios": Table("vllm-ratios", ALONE),
+    "vllm-first": Table("vllm-first", ALONE),
     "vllm-steps": Table("vllm-steps", ALONE),
     "sglang": Table("sglang", ALONE),
     "sglang-ratios": Table("sglang-ratios", ALONE),
