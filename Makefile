@@ -148,7 +148,7 @@ test-explore: $(STAMP) ## the page of `tokenfst explore`, and the one without a 
 
 bench-gpu: $(STAMP) ## speed of the masking loop, on a GPU where there is one; registers, spills and loads of its kernels, where Triton is
 	$(BIN)/python benchmarks/run.py --only device $(ARGS)
-	! $(BIN)/python -c "import triton" 2>/dev/null || $(BIN)/python -m tests.support.worlds.device_kernels
+	! $(BIN)/python -c "import triton" 2>/dev/null || $(BIN)/python -m tests.support.worlds.devices.device_kernels
 
 clean: ## remove everything that is built
 	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.worlds.device_worlds import Row, ids, random_automata
+from support.worlds.devices.device_worlds import Row, ids, random_automata
 
 from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst import TokenAutomaton, Vocabulary, compile, json_schema, lark_grammar, regex, special_token

@@ -17,8 +17,8 @@ from tokenfst import Vocabulary
 
 torch = pytest.importorskip("torch")
 tokenfst = pytest.importorskip("tokenfst")
-elsewhere = pytest.importorskip("tests.support.worlds.elsewhere")
-worlds = pytest.importorskip("tests.support.worlds.sampled_options")
+elsewhere = pytest.importorskip("tests.support.worlds.devices.elsewhere")
+worlds = pytest.importorskip("tests.support.worlds.devices.sampled_options")
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 on_a_gpu = pytest.mark.skipif(

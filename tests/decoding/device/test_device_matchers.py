@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 import pytest
-from support.worlds.device_worlds import Row, ids, random_automata
+from support.worlds.devices.device_worlds import Row, ids, random_automata
 
 from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst import Vocabulary, compile, lark_grammar, regex

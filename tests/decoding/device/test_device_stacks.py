@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.device_worlds import Row, ids
+from support.worlds.devices.device_worlds import Row, ids
 
 from reference.grammars.random_grammars_wide import GrammarGenerator
 from tests.decoding.token_automata.test_pushdown_artifact import GRAMMARS, VOCABULARY

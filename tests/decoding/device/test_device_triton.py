@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.worlds.device_kernels import KERNELS
+from tests.support.worlds.devices.device_kernels import KERNELS
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
@@ -101,7 +101,7 @@ def test_as_the_native_kernels_on_a_real_vocabulary() -> None:
 
 TREES = """
 import numpy as np
-from tests.support.worlds import drafted_worlds, sampled_worlds
+from tests.support.worlds.devices import drafted_worlds, sampled_worlds
 from tests.decoding.device.test_device_verification import PATTERNS, VOCABULARY
 from tokenfst import compile, gbnf, regex
 
@@ -166,7 +166,7 @@ def test_stacks_of_any_rows() -> None:
 SAMPLED = """
 import numpy as np
 from tests.decoding.device.test_device_automaton import Plain
-from tests.support.worlds import sampled_worlds
+from tests.support.worlds.devices import sampled_worlds
 from tokenfst import Vocabulary
 sampled_worlds.numpys_exp2()
 rng = random.Random({seed})
@@ -246,7 +246,7 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path, target: str) -> None:
     do so in 16 bytes a lane. Nothing spills but where all of sampling is asked for at once, or where the kernel that
     draws a token also walks a stack."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.worlds.device_kernels", target],
+        [sys.executable, "-m", "tests.support.worlds.devices.device_kernels", target],
         env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"},
         cwd=TESTS.parent,
         capture_output=True,

@@ -13,7 +13,7 @@ from tokenfst import compile, gbnf, regex
 from tokenfst.errors import ArgumentValueError, ConstraintError, MaskBufferError, StateError
 
 torch = pytest.importorskip("torch")
-worlds = pytest.importorskip("tests.support.worlds.drafted_worlds")
+worlds = pytest.importorskip("tests.support.worlds.devices.drafted_worlds")
 tokenfst = pytest.importorskip("tokenfst")
 
 PATTERNS = ("[a-c]+", "(ab|ba){1,3}", "[0-9]{2}-[0-9]*")

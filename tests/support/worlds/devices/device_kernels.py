@@ -1,8 +1,8 @@
 """Every Triton kernel of the device compiled for GPUs that need not be there; run as a program it prints a line of JSON
 for each: what it loads at once, registers and spills.
 
-    python -m tests.support.worlds.device_kernels            # cuda:90, cuda:100 and hip:gfx942
-    python -m tests.support.worlds.device_kernels cuda:90
+    python -m tests.support.worlds.devices.device_kernels            # cuda:90, cuda:100 and hip:gfx942
+    python -m tests.support.worlds.devices.device_kernels cuda:90
 
 Compiled as they are launched for a vocabulary and logits whose widths are multiples of 16: pointers and those numbers
 divide by 16. ``loads``: how many global loads of so many bytes a lane there are in the assembly. What cannot be read

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tests.support.worlds.sampled_options import options, scores
+from tests.support.worlds.devices.sampled_options import options, scores
 from tokenfst.decoding.device.kernels import plain_sampling, triton_sampling
 from tokenfst.decoding.device.sampling import DeviceSampler
 
