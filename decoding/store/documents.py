@@ -24,8 +24,10 @@ from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.structural_tag import structural_tag
 from tokenfst.budget import Budget
-from tokenfst.decoding.store.keys import compiler
-from tokenfst.errors import ConstraintError
+from tokenfst.decoding.store.keys import NAME, Key, compiler
+from tokenfst.decoding.store.places import Place
+from tokenfst.decoding.store.signatures import Signatures
+from tokenfst.errors import ConstraintError, SignatureError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _FLAGS = {letter: getattr(re, letter.upper()) for letter in "imsxa"}
@@ -144,3 +146,32 @@ def _flags(letters: object) -> int:
     if not isinstance(letters, str) or not set(letters) <= set(_FLAGS):
         raise ConstraintError(f"'flags' are some of the letters {''.join(_FLAGS)}, not {letters!r}")
     return sum(_FLAGS[letter] for letter in set(letters))
+
+
+class DocumentKeys:
+    """The records of a store that map a document's digest to the key of its entry, so that no front end has to run."""
+
+    def __init__(self, place: Place, signatures: Signatures) -> None:
+        self._place, self._signatures = place, signatures
+
+    def get(self, name: str) -> str | None:
+        """The key of a document's entry; None if there is no record, or none that a trusted key has signed."""
+        data = self._place.read(name)
+        if data is None:
+            return None
+        found, *signature = data.decode("ascii", "replace").split() or [""]
+        try:
+            signed = (signature[0], signature[1]) if len(signature) == 2 else None
+            self._signatures.check(name, f"{name} {found}".encode(), signed)
+        except SignatureError:
+            return None
+        return found if NAME.fullmatch(found) else None
+
+    def put(self, name: str, key: Key) -> None:
+        """Record a document's key, unless this store requires signatures and cannot sign."""
+        parts = [key.name]
+        if self._signatures.can_sign:
+            parts += self._signatures.sign(f"{name} {key}".encode())
+        if self._signatures.can_sign or not self._signatures.are_wanted:
+            # A lost record costs one run of the front end.
+            self._place.replace(name, " ".join(parts).encode(), lasting=False)

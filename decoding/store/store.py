@@ -16,10 +16,9 @@ from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.compile import compile, over_symbols
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
-from tokenfst.decoding.store.documents import Document
+from tokenfst.decoding.store.documents import Document, DocumentKeys
 from tokenfst.decoding.store.keys import (
     ENTRIES,
-    NAME,
     Key,
     key_at,
     make_key,
@@ -39,7 +38,6 @@ from tokenfst.errors import (
     ArtifactVocabularyError,
     ConstraintError,
     NotInStoreError,
-    SignatureError,
     StoreError,
     StoreWarning,
     TransferError,
@@ -101,6 +99,7 @@ class Store:
         self._note_use = note_use
         self._cache = None if cache is None else Cache(cache, cache_bytes)
         self._takes_up = learned
+        self._document_keys = DocumentKeys(self._place, self._signatures)
         self._learned = LearnedFiles(self._place, self._parsed_at, self._create, learned_bytes)
         self._vocabularies = VocabularyFiles(
             self._place, self._cache, self._signatures, self._create, self._replace
@@ -294,7 +293,7 @@ class Store:
         read = Document.of(document)
         name = path_of_document(read.digest(vocabulary, {"expand": expand}))
         try:
-            known = self._known(name)
+            known = self._document_keys.get(name)
             if known is not None and (found := self._find(known, vocabulary, budget)) is not None:
                 self._note(name)
                 return found
@@ -303,7 +302,7 @@ class Store:
         constraint = read.constraint(vocabulary, budget)
         automaton = self.compile(constraint, vocabulary, budget, expand=expand)
         try:
-            self._remember(name, self.key(constraint, vocabulary, expand=expand))
+            self._document_keys.put(name, self.key(constraint, vocabulary, expand=expand))
         except StoreError as error:
             warnings.warn(f"{error}. The document is not remembered", StoreWarning, stacklevel=3)
         return automaton
@@ -323,7 +322,7 @@ class Store:
         """
         read = Document.of(document)
         name = path_of_document(read.digest(vocabulary, {"expand": expand}))
-        known = self._known(name)
+        known = self._document_keys.get(name)
         if known is not None and self._is_good(known):
             return known, False
         constraint = read.constraint(vocabulary, budget)
@@ -337,28 +336,8 @@ class Store:
                     path_of(key.name), self._packed(key, _expanded(automaton) if expand else automaton)
                 )
                 made = True
-        self._remember(name, key)
+        self._document_keys.put(name, key)
         return key.name, made
-
-    def _known(self, name: str) -> str | None:
-        """The key that a document led to."""
-        data = self._place.read(name)
-        if data is None:
-            return None
-        found, *signature = data.decode("ascii", "replace").split() or [""]
-        try:
-            signed = (signature[0], signature[1]) if len(signature) == 2 else None
-            self._signatures.check(name, f"{name} {found}".encode(), signed)
-        except SignatureError:  # then the front end runs
-            return None
-        return found if NAME.fullmatch(found) else None
-
-    def _remember(self, name: str, key: Key) -> None:
-        parts = [key.name]
-        if self._signatures.can_sign:
-            parts += self._signatures.sign(f"{name} {key}".encode())
-        if self._signatures.can_sign or not self._signatures.are_wanted:
-            self._place.replace(name, " ".join(parts).encode(), lasting=False)  # lost, it costs a front end
 
     def _is_good(self, name: str) -> bool:
         """Whether there is an entry that this store would take, as far as can be told without reading it where no

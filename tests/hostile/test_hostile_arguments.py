@@ -20,7 +20,7 @@ from tokenfst import Budget, Language, Vocabulary
 from tokenfst.arguments import checked, checked_but, whole
 from tokenfst.errors import ArgumentTypeError, ArgumentValueError
 
-PROGRAM = Path(__file__).parent.parent / "support" / "hostile_calls.py"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of processes as Linux has them")
@@ -28,7 +28,13 @@ def test_every_public_call_with_every_hostile_value() -> None:
     """Walks ``tokenfst.__all__`` and the methods of what is made there, in processes with limits on time and memory."""
     pytest.importorskip("torch")
     pytest.importorskip("pynini")
-    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.hostile_calls"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(done.stdout.split()[-6]) > 20_000, done.stdout
 

@@ -35,7 +35,8 @@ from tokenfst.arguments import checked, checked_but
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.doors import DOORS
-from tokenfst.tokenizers.vocabulary.tables import byte_strings, inverse, lengths, token_ids
+from tokenfst.tokenizers.vocabulary.tables import byte_strings, lengths, token_ids
+from tokenfst.tokenizers.vocabulary.token_index import TokenIndex
 
 if TYPE_CHECKING:
     import pynini
@@ -243,7 +244,7 @@ class Vocabulary:
     @checked
     def ids(self, data: bytes) -> tuple[int, ...]:
         """Every token whose bytes inside a text are ``data``, ascending; none for ``b""``."""
-        return self._index[0].get(data, ())
+        return self._index.inside.get(data, ())
 
     @checked
     def decode(self, ids: Iterable[int]) -> bytes:
@@ -318,42 +319,11 @@ class Vocabulary:
         For tests and examples; it is not the tokenizer's own segmentation. It does not backtrack, so it may fail
         although a sequence exists; then ``VocabularyError`` names the position. O(len(data) * longest token).
         """
-        result: list[int] = []
-        place = 0
-        inside, initial = self._index
-        index, longest = initial, self._longest[1]
-        while place < len(data):
-            for length in range(min(longest, len(data) - place), -1, -1):
-                found = index.get(data[place : place + length])
-                if found:
-                    break
-            else:
-                shown = data[place : place + 20]
-                raise VocabularyError(
-                    f"no token continues the text at byte {place}, which goes on with {shown!r}"
-                )
-            result.append(found[0])
-            place += length
-            index, longest = inside, self._longest[0]
-        return result
+        return self._index.encode_greedy(data)
 
     @cached_property
-    def _index(self) -> tuple[dict[bytes, tuple[int, ...]], dict[bytes, tuple[int, ...]]]:
-        """Token ids by their bytes: inside a text, and at its start (where b"" may be a key)."""
-        inside = inverse(self._tokens)
-        inside.pop(b"", None)
-        if self._initial is None:
-            return inside, inside
-        initial = inverse(self._initial)
-        absorbed = tuple(token for token in initial.pop(b"", ()) if token not in self._special)
-        if absorbed and not self._absorbs:
-            initial[b""] = absorbed
-        return inside, initial
-
-    @cached_property
-    def _longest(self) -> tuple[int, int]:
-        inside = max(map(len, self._tokens))
-        return inside, inside if self._initial is None else max(map(len, self._initial))
+    def _index(self) -> TokenIndex:
+        return TokenIndex(self._tokens, self._initial, self._special, self._absorbs)
 
     def _checked(self, token_id: int) -> int:
         token = operator.index(token_id)

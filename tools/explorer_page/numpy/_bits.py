@@ -9,8 +9,9 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
-from ._arrays import asarray, flat_only, mapped, ndarray, operation
+from ._arrays import asarray, flat_only, mapped, ndarray
 from ._making import stack
+from ._operators import operation
 from ._types import OF_NAME, OF_TYPE, bool_, dtype, memory, uint8
 
 minimum, maximum = operation(builtins.min), operation(builtins.max)
