@@ -1,15 +1,15 @@
-"""IP addresses and host names as languages; e-mail addresses and URIs are built on them.
+"""IP addresses and host names as languages; e-mail addresses and URIs use them.
 
-The idea: the forms of IPv6 are counted out (how many groups stand before ``::``, how many may follow), sharing
-one node for a group and one for the dotted tail. A host name is a list of labels intersected with a bound on
-its length: two counters, whose product is walked lazily.
+The forms of IPv6 are enumerated: how many groups precede ``::`` and how many may follow. They share one node for a
+group and one for the dotted tail. A host name is a list of labels intersected with a bound on its length: two counters,
+whose product is built lazily.
 
-A-labels: a label that begins with ``xn--`` is valid when the rest decodes (Punycode, RFC 3492) to a valid label of
-characters. Punycode inserts code points in ascending order at places counted from the left, so an automaton that
-reads it would have to hold the label decoded so far; there is no automaton of usable size. ``hostname`` is
-therefore *every host name without A-labels*: it holds no invalid word, and misses those. What is said not to be one is
-not even a name with any label behind ``xn--``: no valid word is in that complement. Rejected: letting any
-LDH label through that begins with ``xn--``, which would accept host names that do not exist.
+A-labels: a label that begins with ``xn--`` is valid if the rest decodes (Punycode, RFC 3492) to a valid label of
+characters. Punycode inserts code points in ascending order at positions counted from the left, so an automaton that
+reads it would have to store the decoded label; none of usable size exists. ``hostname`` is therefore *every host name
+without A-labels*: it has no invalid word, but lacks those. For complements, ``hostname_or_a_labels`` accepts any label
+after ``xn--``, so its complement has no valid host name. Rejected: accepting every label that begins with ``xn--``,
+which would accept host names that do not exist.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def ipv6_forms(dotted: Language, most: int) -> Language:
 
 @cache
 def label() -> Language:
-    """One LDH label of 1 to 63 characters (RFC 1123, section 2.1; RFC 1035) that is no A-label."""
+    """One LDH label (letters, digits, hyphens) of 1 to 63 characters (RFC 1123, section 2.1; RFC 1035) that is not an
+    A-label.
+    """
     return regex(_LABEL) - (regex("[Xx][Nn]--") + Language.any_bytes())
 
 
@@ -68,8 +70,9 @@ def hostname() -> Language:
 
 @cache
 def hostname_or_a_labels() -> Language:
-    """The same with labels that begin with ``xn--``, whether they decode or not: what surely is no host name is not in
-    it."""
+    """The same with all labels that begin with ``xn--``, whether they decode or not. A text outside of it is certainly
+    not a host name.
+    """
     return _names(regex(_LABEL))
 
 

@@ -28,8 +28,9 @@ def email() -> Language:
 
 
 def idn_email() -> Language:
-    """RFC 6531 ``Mailbox``: every character beyond ASCII counts as a letter, in domains too (labels are not
-    checked against IDNA: that is the sender's to look up)."""
+    """RFC 6531 ``Mailbox``: every character beyond ASCII counts as a letter, also in domains. Labels are not checked
+    against IDNA; that is the sender's task.
+    """
     return _mailbox(_NON_ASCII)
 
 

@@ -51,7 +51,7 @@ _ANY = Language.any_bytes()
 
 
 def ecma_regex() -> Language:
-    """Patterns that are valid by ECMA-262; the module's first lines say which are missing."""
+    """Patterns that are valid by ECMA-262, without those that the module's docstring lists as missing."""
     plain = _disjunction(_DEPTH)
     close = Language.literal(")") + regex(_QUANTIFIED)
     named = regex(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
@@ -101,7 +101,7 @@ def _one_of(codes: Iterable[int]) -> Expr:
 
 
 def _ascii_ranges() -> Iterator[Expr]:
-    """From a printable character that stands for itself to one not before it, or to any beyond ASCII."""
+    """Ranges from a printable character that needs no escape to one that is not before it, or to any beyond ASCII."""
     ends = [code for code in range(0x20, 0x7F) if chr(code) not in "\\]-"]
     yield concat(_one_of(ends), _HYPHEN, expression(_BEYOND_ASCII))
     for place, low in enumerate(ends):
@@ -109,7 +109,7 @@ def _ascii_ranges() -> Iterator[Expr]:
 
 
 def _wide_ranges() -> Iterator[Expr]:
-    """Beyond ASCII, where the first bytes of UTF-8 ascend, which makes the code points ascend."""
+    """Ranges beyond ASCII in which the first bytes of UTF-8 ascend; then the code points ascend."""
     rest = repeat(byte_range(0x80, 0xBF), 1, 3)
     characters = expression(f"{_BEYOND_ASCII}-{_BEYOND_ASCII}")
     ascending = [
@@ -120,7 +120,9 @@ def _wide_ranges() -> Iterator[Expr]:
 
 
 def _hexadecimal_ranges() -> Iterator[Expr]:
-    r"""``\uXXXX-\uYYYY``, where the first digits ascend. Surrogates are left out: two of them may be one."""
+    r"""Ranges ``\uXXXX-\uYYYY`` in which the first digits ascend. Surrogates are left out: two of them may form one
+    character.
+    """
     digits = "0123456789abcef"
     escape, rest = literal(b"\\u"), expression("[0-9A-Fa-f]{3}")
     for place, low in enumerate(digits[:-1], 1):
@@ -129,9 +131,9 @@ def _hexadecimal_ranges() -> Iterator[Expr]:
 
 
 def _same_name() -> Language:
-    r"""Texts with one opening ``(?<x>``, whose every ``k<`` goes on with ``x>``.
+    r"""Texts with one opening ``(?<x>``, in which every ``k<`` is followed by ``x>``.
 
-    It looks at characters and not at what they mean, so it also refuses some patterns with such text in escapes.
+    It looks at characters and not at their meaning, so it also refuses some patterns with such text in escapes.
     """
     single = ~(_ANY + regex(r"\(\?<[A-Za-z_$]") + _ANY)
     return Language.union_of(

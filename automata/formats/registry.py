@@ -1,19 +1,18 @@
 """The values of JSON Schema's ``format`` as languages of string contents, in UTF-8.
 
-``FORMATS`` lists every format of draft 2020-12 (validation, section 7.3), where it is defined, what decides doubtful
-cases, and what is missing. ``format_language(name)`` is the language; made when first asked for, once.
+``FORMATS`` lists every format of draft 2020-12 (validation, section 7.3): the document that defines it, the decision of
+doubtful cases, and the words that are missing. ``format_language(name)`` is the language, built on first use.
 
-Invariant: a language holds valid words only. ``Format.missing`` is empty where it holds all of them; where it
-is not, it says which are left out, so that a front end can refuse or report them. Such a language must not be negated;
-what ``outer_language`` lacks, if there is one, surely is no word. A format whose valid words no automaton of usable
-size can approximate is ``refused``, with the reason. A name that is not listed is no standard format: by the
-specification it asserts nothing.
+Invariant: a language has valid words only. ``Format.missing`` is empty if the language has all valid words; otherwise
+it describes the missing ones, so that a front end can refuse or report them. Such a language must not be negated;
+``outer_language``, if there is one, has all valid words, so a text outside of it is certainly invalid. A format is
+``refused``, with the reason, if no automaton of usable size approximates it. A name that is not listed is not a
+standard format, and the specification says that it asserts nothing.
 
-Cost: 0.3 to 2.5 ms to make a language and its first state (30 ms for ``regex``, 5 ms where letters beyond ASCII
-come in); states are made as they are walked. How many there are in all is in
-``tests/automata/formats/test_formats.py``.
+Cost: 0.3 to 2.5 ms for a language and its first state (30 ms for ``regex``, 5 ms with letters beyond ASCII); further
+states are built on demand. ``tests/automata/formats/test_formats.py`` has the total numbers.
 
-Rejected: names outside of the standard (``url``, ``int32``, ``byte``, ...). Schemas use them with any meaning, and
+Rejected: names outside of the standard (``url``, ``int32``, ``byte``, ...). Schemas give them different meanings, and
 the specification makes them annotations.
 """
 
@@ -56,15 +55,15 @@ class Format:
     reference: str
     """The document that defines it."""
     note: str
-    """What decides where readers of that document differ."""
+    """The decision where readers of that document differ."""
     build: Callable[[], Language] | None
-    """Makes its language; ``None`` if it is refused."""
+    """Builds its language; ``None`` if it is refused."""
     missing: str = ""
-    """Valid words that the language leaves out; empty if there are none."""
+    """A description of the valid words that the language lacks; empty if it lacks none."""
     refused: str = ""
     """Why there is no language; empty if there is one."""
     outer: Callable[[], Language] | None = None
-    """Where words are missing: makes a language that has all valid words and few others, for complements."""
+    """If words are missing: builds a language with all valid words and few others, for complements."""
 
 
 _A_LABELS = "names with A-labels (xn--...): whether one decodes to a valid label is beyond finite memory"
@@ -179,8 +178,9 @@ def format_language(name: str) -> Language | None:
 
 @cache
 def outer_language(name: str) -> Language | None:
-    """A language with all valid words of a format whose language leaves some out, and few others; ``None`` if the
-    format has none. The same object every time."""
+    """A language with all valid words of a format whose own language lacks some, and few others; ``None`` if there is
+    none. Returns the same object every time.
+    """
     known = find_format(name)
     if known is None or known.outer is None:
         return None

@@ -1,15 +1,15 @@
 """Dates, times and durations of RFC 3339 as languages.
 
-The idea: a calendar is finite, so it is spelled out: the three lengths of months, February 29 in Gregorian leap
-years, and leap seconds as a relation between the local time and the offset. That relation is kept small by
-intersecting one relation over hours with one over minutes, so it costs about 100 short alternatives to write
-and grows to its states (one for each local minute) only where a leap second is walked.
+A calendar is finite, so it is enumerated: the three lengths of months, February 29 in Gregorian leap years, and leap
+seconds as a relation between the local time and the offset. That relation is the intersection of a relation over hours
+and one over minutes. So it takes about 100 short alternatives to write, and its states (one for each local minute) are
+built only where a leap second is read.
 
-Leap seconds (RFC 3339, section 5.7): second 60 only in the last minute of a UTC day, so ``time`` takes
-``23:59:60Z`` and ``01:29:60+01:30``; ``date-time`` only at the end of June and December UTC, where they are
-announced. Whether that year had one is not asked: the list of them has no end.
+Leap seconds (RFC 3339, section 5.7): second 60 is allowed only in the last minute of a UTC day, so ``time`` accepts
+``23:59:60Z`` and ``01:29:60+01:30``; ``date-time`` accepts it only at the end of June and December UTC, where leap
+seconds are announced. Whether the year had one is not checked: new ones are added to the list.
 
-Rejected: a leap second in any minute (not a time), and in none (refuses instants that exist).
+Rejected: a leap second in any minute (not a valid time), and no leap seconds (instants that exist would be refused).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _leap_next_day() -> Language:
     return same_hour & (same_tens & next_ones | next_tens & carry) | next_hour & on_the_hour
 
 
-# Relations between a time ``HH:MM:60`` and its offset ``hh:mm``: the pairs that are possible at one place.
+# Relations between a time ``HH:MM:60`` and its offset ``hh:mm``: the possible pairs of digits.
 
 
 def _leap_hours(sign: str, pairs: Iterable[tuple[int, int]]) -> Language:
@@ -101,7 +101,7 @@ def _leap_ones(sign: str, pairs: Iterable[tuple[int, int]]) -> Language:
 def _related(
     before: str, digits: int, pairs: Iterable[tuple[int, int]], between: str, after: str
 ) -> Language:
-    """Two numbers of this number of digits, which are one of the pairs, at their positions."""
+    """The possible pairs of two numbers with this many digits, at their positions."""
     middle = _part(between)
     parts = [concat(_number(left, digits), middle, _number(right, digits)) for left, right in pairs]
     return Language(concat(_part(before), union(*parts), _part(after)))

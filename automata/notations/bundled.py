@@ -31,7 +31,7 @@ def bundled_grammar(name: str) -> Grammar:
     """
     names = bundled_grammars()
     if name not in names:
-        raise ConstraintError(f"there is no bundled grammar {name!r}; there are {', '.join(names)}")
+        raise ConstraintError(f"unknown bundled grammar {name!r}; expected one of {', '.join(names)}")
     grammar = lark_grammar(_FOLDER.joinpath(f"{name}.lark").read_text("utf-8"))
     return Grammar(
         grammar.rules,

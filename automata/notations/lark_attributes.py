@@ -1,10 +1,11 @@
-"""What llguidance writes in square brackets behind a rule's name: ``word[capture, suffix="\\n"]: /.*/``.
+"""The attributes that llguidance writes in square brackets after a rule's name: ``word[capture, suffix="\\n"]: /.*/``.
 
-``capture`` names what ``captures`` tells, ``temperature`` says what ``matcher.temperature`` tells. The others are of a
-terminal. ``lazy`` and ``suffix`` read it as soon as it can end: no word begins with another one. ``suffix`` is a part
-of the text and not of the capture; ``stop_capture`` names it. ``stop`` ends it at the same place, and is no part of the
-text: llguidance takes it back when it was written. ``max_tokens`` bounds how many tokens have bytes of it, and
-``max_chars``, which is xgrammar's, how many characters the terminal has, a suffix not counted.
+``capture``: the name under which ``captures`` reports the text of the rule. ``temperature``: the value that
+``matcher.temperature`` reports inside of it. The others are allowed for terminals only. ``lazy`` and ``suffix`` end the
+terminal as early as possible: no word is a proper prefix of another word. A ``suffix`` is a part of the text but not of
+the capture; ``stop_capture`` captures it under a name. ``stop`` ends the terminal at the same place, but is not a part
+of the text: llguidance removes it after it was generated. ``max_tokens``: the greatest number of tokens that have bytes
+of the terminal. ``max_chars`` (from xgrammar): the greatest number of characters, without the suffix.
 """
 
 from __future__ import annotations
@@ -49,10 +50,13 @@ _Fail = Callable[..., NoReturn]
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """``capture``: the name to capture the rule under. ``lazy``: no word of it begins with another one. ``suffix``:
-    what ends it; ``stop_capture``: the name to capture that under. ``stop``: what would end it, and is left out;
-    ``max_tokens``: how many tokens have bytes of it at most; ``max_chars``: how many characters its terminal has at
-    most; ``temperature``: that of tokens that are read by it."""
+    """The attributes of one rule.
+
+    ``capture``: the name of its capture. ``lazy``: no word is a proper prefix of another word. ``suffix``: the text
+    that ends it; ``stop_capture``: the name of the suffix's capture. ``stop``: a text that would end it, and is left
+    out. ``max_tokens``: the greatest number of tokens that have bytes of it. ``max_chars``: the greatest number of
+    characters of its terminal. ``temperature``: the temperature of the tokens in it.
+    """
 
     capture: str | None = None
     lazy: bool = False
@@ -65,12 +69,12 @@ class Attributes:
 
     @property
     def end(self) -> Token | None:
-        """What ends a word, whether it is a part of the text or not."""
+        """The suffix or stop that ends a word; None if there is neither."""
         return self.suffix if self.suffix is not None else self.stop
 
     @property
     def ends_early(self) -> bool:
-        """Whether words end as soon as they can."""
+        """Whether a word ends at the first place where it can."""
         return self.lazy or self.end is not None
 
     @property
@@ -80,30 +84,30 @@ class Attributes:
 
 
 def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int], fail: _Fail) -> Attributes:
-    """The attributes of a rule; ``fail`` raises for a place."""
+    """The attributes of a rule. ``fail`` raises the error for a position."""
     given: dict[str, Token | None] = {}
     for attribute in tree.children if tree is not None else ():
         name, *value = attribute.children
         at = place(name)
         if str(name) not in _KNOWN:
             fail(
-                f"there is no rule attribute {str(name)!r}; there are {', '.join(_KNOWN)}",
+                f"unknown rule attribute {str(name)!r}; expected one of {', '.join(_KNOWN)}",
                 at,
                 PatternSyntaxError,
             )
         if str(name) in given:
-            fail(f"the attribute {str(name)!r} stands twice", at, PatternSyntaxError)
+            fail(f"the attribute {str(name)!r} is given twice", at, PatternSyntaxError)
         given[str(name)] = value[0] if value else None
         if not _fits(str(name), given[str(name)]):
             fail(f"{str(name)!r} takes {_KNOWN[str(name)]}", at, PatternSyntaxError)
         if str(name) == "suffix" and str(value[0]).rstrip("i") == '""':
-            fail("an empty suffix ends nothing: write lazy, or leave it out", at, PatternSyntaxError)
+            fail("the suffix is empty: write lazy instead, or remove it", at, PatternSyntaxError)
     if "stop" in given and "suffix" in given:
-        message = "'stop' and 'suffix' both end the rule: write the one whose text is left out, or the other"
+        message = "'stop' and 'suffix' are given together: use 'stop' to leave the ending out, or 'suffix' to keep it"
         fail(message, place(rule), PatternSyntaxError)
     if "stop_capture" in given and "suffix" not in given:
         message = (
-            "'stop_capture' names a suffix, and there is none"
+            "'stop_capture' needs a 'suffix': add one, or remove 'stop_capture'"
             if "stop" not in given
             else "'stop_capture' names what 'stop' leaves out of the text: write suffix=... for a text that has it"
         )
@@ -113,7 +117,9 @@ def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int]
         _name(given["capture"], rule) if "capture" in given else None,
         "lazy" in given,
         given.get("suffix"),
-        None if stop is None or stop == '""' else stop,  # only the end of the text stops it: that is no bound
+        None
+        if stop is None or stop == '""'
+        else stop,  # an empty stop means the end of the text, which bounds nothing
         _name(given["stop_capture"], rule) if "stop_capture" in given else None,
         int(given["max_tokens"] or 0) if "max_tokens" in given else None,
         float(given["temperature"] or 0) if "temperature" in given else None,
@@ -122,7 +128,7 @@ def read_attributes(rule: Token, tree: Any | None, place: Callable[[Token], int]
 
 
 def _fits(name: str, value: Token | None) -> bool:
-    """Whether an attribute takes such a value."""
+    """Whether a value is valid for an attribute."""
     kind = None if value is None else value.type
     if name == "lazy":
         return value is None
@@ -144,8 +150,9 @@ def _name(value: Token | None, rule: Token) -> str:
 def with_attributes(
     attributes: Attributes, words: Expr, end: Expr | None, read: Reading | None, budget: Budget | None
 ) -> tuple[Expr, Reading | None]:
-    """The words of a terminal under its attributes, as an object of its own, and how they are read. ``end``: the words
-    of its suffix or stop; ``read``: how those of the terminal are read."""
+    """The words of a terminal with its attributes, as a new object, and the reading of their captures. ``end``: the
+    words of its suffix or stop; ``read``: the reading of the terminal's own words.
+    """
     if (most := attributes.max_chars) is not None:
         character = character_set(((0, MAX_CODE_POINT),), True)
         words = intersect(words, repeat(character, 0, most, f"max_chars={most}"))

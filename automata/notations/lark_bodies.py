@@ -1,7 +1,7 @@
-"""The bodies of a grammar's terminals, folded into patterns, and their expressions.
+"""The bodies of a grammar's terminals: each is folded into regular expressions, which become one expression.
 
-What a pattern means is in ``lark_terminals``. Here are the places: which definition a name stands for, in which order
-terminals that name each other are written out, and where in the text an error is.
+``lark_terminals`` defines what the regular expressions mean. This module does what depends on the source text: it finds
+the definition of a name, orders terminals that use each other, and gives errors their position.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TerminalBodies:
-    """``patterns`` and ``words`` of the definitions that were asked for; ``named``: those that a terminal names;
-    ``read``: how expressions with named groups read their words."""
+    """The terminals of one grammar.
+
+    ``patterns`` and ``words``: caches by definition. ``named``: the definitions that a terminal uses. ``read``: the
+    readings of expressions that have named groups.
+    """
 
     def __init__(self, source: Source, budget: Budget | None) -> None:
         self.source, self.budget = source, budget
@@ -51,14 +54,14 @@ class TerminalBodies:
         return self.words[id(definition)]
 
     def leaf(self, tokens: list[Token], file: File) -> Expr:
-        """The words of a string, a regular expression or, given two strings, a range."""
+        """The words of a string, a regular expression, or a range (two strings)."""
         if len(tokens) == 1 and tokens[0].endswith('"'):
             return literal(self.spelled(tokens[0], file).encode())
         body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
         return self.compiled(body.patterns, file.position(tokens[0]))
 
     def first_of_leaf(self, tokens: list[Token], file: File) -> Ranges:
-        """What the words of what is spelled out in a rule begin with, or more."""
+        """The first characters of the words of a string, regular expression or range in a rule; possibly a superset."""
         if len(tokens) == 1 and tokens[0].endswith('"'):
             code = ord(self.spelled(tokens[0], file)[0])
             return ((code, code),)
@@ -66,12 +69,12 @@ class TerminalBodies:
         return self.first_of(body.patterns)
 
     def first_of(self, alternatives: list[str]) -> Ranges:
-        """What the words of a terminal begin with, or more."""
+        """The first characters of the words of a terminal; possibly a superset."""
         pattern = terminals.parse_pattern(terminals.joined(alternatives), self.parsed, self.budget)
         return ((0, MAX_CODE_POINT),) if pattern.reserved else leftmost.Places(pattern, folded=True).first
 
     def compiled(self, alternatives: list[str], position: int) -> Expr:
-        """The expression of alternatives; errors stand at ``position``."""
+        """The expression of alternatives; errors are reported at ``position``."""
         try:
             found = terminals.expression_of(alternatives, self.parsed, self.budget)
             read = None
@@ -86,7 +89,7 @@ class TerminalBodies:
         return found
 
     def pattern(self, wanted: Definition) -> terminals.Body:
-        """The alternatives of a terminal as patterns; the terminals it names come first."""
+        """The alternatives of a terminal as patterns; the terminals that it uses are folded first."""
         stack, entered = [wanted], {id(wanted)}
         while stack:
             definition = stack[-1]
@@ -101,7 +104,8 @@ class TerminalBodies:
                     if id(needed) not in self.patterns:
                         if id(needed) in entered:
                             self.source.fail(
-                                f"the terminal {str(token)!r} names itself", file.position(token)
+                                f"the terminal {str(token)!r} is defined by itself; only rules may be recursive",
+                                file.position(token),
                             )
                         missing.append(needed)
             if missing:
@@ -113,7 +117,7 @@ class TerminalBodies:
         return self.patterns[id(wanted)]
 
     def pattern_of(self, bodies: list[tuple[Tree[Any], File]]) -> terminals.Body:
-        """The alternatives of bodies, what a later one adds in front, as lark has it."""
+        """The alternatives of several bodies; as in lark, those of a later body come first."""
         found: list[terminals.Body] = []
         for tree, file in reversed(bodies):
             for token in terminals_in(tree):
@@ -136,15 +140,17 @@ class TerminalBodies:
         if kind == "negated":
             return terminals.not_in(self.terminal_value(children[1], file))
         if kind == "parameterized":
-            self.source.fail("terminals have no parameters", file.position(children[1]))
+            self.source.fail("a terminal cannot have parameters; use a rule", file.position(children[1]))
         if kind == "range":
             return self.range(children, file)
         if kind == "special":
             self.source.fail(
-                "special tokens stand in rules only, not in terminals", file.position(children[0])
+                "a special token is allowed in rules only, not in terminals", file.position(children[0])
             )
         if kind == "alias":
-            self.source.fail("a terminal has no aliases", file.position(children[0]))
+            self.source.fail(
+                "an alias (->) is allowed in rules only, not in terminals", file.position(children[0])
+            )
         if kind == "alternative":
             parts = [self.terminal_value(each, file) for each in children]
             if len(parts) > 1 and any(part.bare for part in parts):
@@ -160,19 +166,19 @@ class TerminalBodies:
         return body.repeated(low, high, written)
 
     def bare(self, children: list[Any], parts: list[terminals.Body], file: File) -> NoReturn:
-        """Refuses a sequence with a regular expression that lark writes into it without brackets."""
+        """Refuse a sequence with a regular expression that lark inserts without brackets."""
         tokens = [
             each for each, part in zip(children, parts, strict=True) if isinstance(each, Token) and part.bare
         ]
         self.source.fail(
-            "lark writes this regular expression beside others without brackets, so that its alternatives reach over "
+            "lark joins this regular expression to others without brackets, so that its alternatives extend over "
             "them; write (?:...) around it",
             file.position(tokens[0]) if tokens else 0,
             UnsupportedPatternError,
         )
 
     def terminal_value(self, part: terminals.Body | Token, file: File) -> terminals.Body:
-        """What was made of a node, or what a token stands for."""
+        """The alternatives of a node that was folded already, or of a token."""
         if not isinstance(part, Token):
             return part
         if part.type == "TERMINAL":
@@ -181,14 +187,15 @@ class TerminalBodies:
             return terminals.EMPTY_BODY
         if part.type == "CONDITION":
             self.source.fail(
-                "a condition stands in rules with a parameter, not in terminals", file.position(part)
+                "a condition (%if) is allowed in rules with a parameter only, not in terminals",
+                file.position(part),
             )
         if part.type == "REGEX":
             return self.object(part, file)
         if part.type in ("SPECIAL", "JSON", "GRAMMAR", "LARK"):
-            self.source.fail(f"{str(part)!r} stands in rules only, not in terminals", file.position(part))
+            self.source.fail(f"{str(part)!r} is allowed in rules only, not in terminals", file.position(part))
         if part.type == "RULE":
-            message = f"{str(part)!r} is a rule, and terminals are made of terminals only"
+            message = f"{str(part)!r} is a rule; a terminal can use only terminals"
             self.source.fail(message, file.position(part))
         if part.type == "REGEXP":
             return self.regular(part, file)
@@ -199,7 +206,7 @@ class TerminalBodies:
         )
 
     def object(self, token: Token, file: File) -> terminals.Body:
-        """What the object behind a %regex says."""
+        """The pattern of the JSON object after ``%regex``."""
         try:
             pattern = lark_objects.pattern_of(file.schemas[token.start_pos])
         except ConstraintError as error:
@@ -210,10 +217,15 @@ class TerminalBodies:
         """A range of characters."""
         for end in ends:
             if end.endswith("i"):
-                self.source.fail("a range has no flags; write /[a-z]/i for it", file.position(end))
+                self.source.fail(
+                    "a range cannot have flags; write a character class instead, as in /[a-z]/i",
+                    file.position(end),
+                )
         first, last = (self.spelled(each, file) for each in ends)
         if len(first) != 1 or len(last) != 1 or last < first:
-            self.source.fail("a range goes from one character up to another", file.position(ends[0]))
+            self.source.fail(
+                "a range needs two single characters, the first not after the second", file.position(ends[0])
+            )
         if ends[0] == '"^"' or ends[1] == '"]"':
             self.source.fail(
                 f"lark reads the range {ends[0]}..{ends[1]} as another class; write \\x{ord(first):02x} or "
@@ -225,23 +237,30 @@ class TerminalBodies:
         return terminals.Body([f"[{re.escape(first)}-{re.escape(last)}]"], 1, 1, size, size)
 
     def spelled(self, token: Token, file: File) -> str:
-        """What a string spells."""
+        """The text of a string literal."""
         word = terminals.unescape(token[1 : token.rindex('"')])
         if isinstance(word, int):
-            self.source.fail("this escape is incomplete or no character", file.position(token) + 1 + word)
+            self.source.fail(
+                "this escape is incomplete, or is not the number of a character",
+                file.position(token) + 1 + word,
+            )
         if _SURROGATE.search(word):
-            self.source.fail("this holds a surrogate, which no UTF-8 text holds", file.position(token))
+            self.source.fail(
+                "this string contains a surrogate, which UTF-8 cannot encode", file.position(token)
+            )
         if not word:
-            self.source.fail("an empty string names no token and ends no range", file.position(token))
+            self.source.fail(
+                "an empty string cannot be a terminal or the end of a range", file.position(token)
+            )
         return word
 
     def regular(self, token: Token, file: File) -> terminals.Body:
-        """A regular expression, checked where it stands."""
+        """A regular expression; errors are reported at its position."""
         end = token.rindex("/")
         body, flags = str(token[1:end]), str(token[end + 1 :])
         position = file.position(token)
         if "\n" in body and "x" not in flags:
-            self.source.fail("a regular expression goes over a line break only under the flag x", position)
+            self.source.fail("a regular expression may contain a line break only with the flag x", position)
         pattern = terminals.with_flags(body, flags)
         try:
             self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget(), reserved=NAMES)
@@ -259,7 +278,7 @@ class TerminalBodies:
         return self.source.fail(message, position, UnsupportedPatternError)
 
     def bounds(self, kind: str, tokens: list[Token], file: File) -> tuple[int, int | None]:
-        """How often something may stand."""
+        """The least and greatest number of repetitions."""
         if kind == "quantified":
             return {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(tokens[0])]
         texts = list(map(str, tokens))
@@ -272,6 +291,7 @@ class TerminalBodies:
             return low, None
         if not 0 <= low <= high < 2**31 - 1:
             self.source.fail(
-                f"a repetition of {texts[0]} to {texts[-1]} is empty or too large", file.position(tokens[0])
+                f"the repetition {texts[0]}..{texts[-1]} is not valid: its bounds are in the wrong order or too large",
+                file.position(tokens[0]),
             )
         return low, high

@@ -1,18 +1,18 @@
-"""What a Lark grammar ignores: where a piece of it ends, and what may stand behind it.
+"""What a Lark grammar ignores: where a piece of ignored text ends, and what may follow it.
 
-The idea: lark matches what it ignores with ``re.match``, which takes as much as it prefers of the text that really
-stands there. So a comment ``/#[^\\n]*/`` never ends before its line does, and no terminal can begin inside of it. A run
-of pieces is read here by one automaton: which piece is being read, and for each piece that has ended, whether it would
-have gone on (``leftmost``): a run in which one would have gone on is none. Where a run ends, what still could go on
-says which characters must not follow.
+Lark matches ignored text with ``re.match``, which prefers the longest match in most patterns. So a comment
+``/#[^\\n]*/`` never ends before its line does, and no terminal can begin inside of it. Here one automaton reads a run,
+a sequence of ignored pieces. Its state says which piece is being read and, for each piece that has ended, whether a
+longer match was still possible (``leftmost``). A run is rejected if one of its pieces had a longer match. At the end of
+a run, the longer matches that are still possible say which characters must not follow.
 
-Three sets of runs come of it: those that any terminal may follow (``between``), those that a terminal may follow only
-if it begins with certain characters, and those that only the end of the text may follow. Mostly all runs are of the
-first kind, and then they are the repetitions of the pieces, as they were written. A terminal that itself reads what is
-ignored (a blank where blanks are ignored) is no exception where a run before it may as well stand behind it.
+This gives three sets of runs: those that every terminal may follow (``between``), those that a terminal may follow only
+if it begins with certain characters, and those that only the end of the text may follow. In most grammars all runs are
+of the first kind; then they are plain repetitions of the pieces. A terminal that itself accepts ignored text (a blank
+where blanks are ignored) is no exception if the run before it may also come after it.
 
-Refused: pieces that look around, and terminals that begin with a character of which the first alone does not tell
-whether a piece goes on with it.
+Not supported: pieces with look-around, and terminals whose first character does not decide whether a piece continues
+with it.
 """
 
 from __future__ import annotations
@@ -35,19 +35,24 @@ from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
 
 _Waiting = frozenset[tuple[int, int]]
-"""States of pieces that have ended and might have gone on."""
+"""States of pieces that have ended although a longer match was still possible."""
 _State = frozenset[tuple[tuple[int, int] | None, _Waiting]]
-"""The ways to read a run: the piece and its state, or none between two pieces; and what is waited for."""
+"""All ways to read a run: for each the piece with its state (None between two pieces), and the longer matches that are
+still possible.
+"""
 Terminals = Mapping[str, tuple[Expr, Ranges]]
-"""By a key: the words of a terminal, and what they begin with."""
+"""By key: the words of a terminal, and the characters that they begin with."""
 _YES, _NO, _OPEN = 0, 1, 2
 _NAME = "what is ignored"
 
 
 @dataclass(frozen=True)
 class Runs:
-    """What may be ignored ``between`` terminals and at the ``end``; ``before`` a terminal, more than between (see
-    ``led``). ``plain``: between terminals and at the end stand all runs."""
+    """The ignored text of a grammar.
+
+    ``between``: after a terminal. ``end``: at the end of the text. ``before``: by terminal, what may come before it
+    beyond ``between`` (see ``led``). ``plain``: all runs are allowed between terminals and at the end.
+    """
 
     between: Expr
     end: Expr
@@ -56,8 +61,9 @@ class Runs:
     free: frozenset[str] = frozenset()
 
     def led(self, terminal: Expr, key: str, words: Expr, first: Ranges) -> Expr:
-        """The terminal ``key``, with what else may stand before it; ``words``: its expression without calls, where
-        parts of it have to be told apart; ``first``: the characters that these begin with."""
+        """The terminal ``key`` together with the additional runs that may come before it. ``words``: its expression
+        without calls; ``first``: the characters that the words begin with.
+        """
         if key in self.free:
             return terminal
         met = [(ranges, run) for ranges, run in self.before if _meet(ranges, first)]
@@ -74,7 +80,7 @@ class Runs:
 
 
 def runs_of(pieces: Sequence[Leftmost], terminals: Terminals, budget: Budget) -> Runs:
-    """What may be ignored, given the terminals of the grammar and what they begin with.
+    """The ignored text, for the grammar's terminals and their first characters.
 
     Raises UnsupportedPatternError, and BudgetExceeded("states", "bytes" or "seconds").
     """
@@ -149,8 +155,9 @@ class _Reader:
         if strict & doubtful:
             low = self.characters([min(strict & doubtful)])[0][0]
             raise UnsupportedPatternError(
-                f"a terminal begins with {chr(low)!r}, and so does what %ignore may go on with: which of the two it is "
-                "does not show there; let the ignored text end before it, or put it into the rules",
+                f"a terminal begins with {chr(low)!r}, and ignored text (%ignore) may continue with it: the two "
+                "cannot be distinguished there; change the %ignore pattern so that it ends before this character, or "
+                "put it into the rules",
                 "",
                 0,
             )
@@ -175,7 +182,7 @@ class _Reader:
         allowed: Mapping[int, npt.NDArray[np.bool_]],
         table: npt.NDArray[Any],
     ) -> set[str]:
-        """Terminals for which it does not matter that a run may not stand before them, as it may stand behind."""
+        """Terminals before which a forbidden run does not matter, because it may also come after them."""
         free = set(narrow)
         everywhere = ends
         while free:
@@ -206,12 +213,13 @@ class _Reader:
         return bool(Language(large, _NAME, self.budget).includes(Language(small, _NAME, self.budget)))
 
     def more(self, between: Expr, table: npt.NDArray[Any], states: npt.NDArray[np.bool_]) -> Expr:
-        """The runs that end in some states. Behind what stands between terminals they have to be runs of these again,
-        as there is nothing to tell the two apart."""
+        """The runs that end in some states. What follows a run in ``between`` must again be a run of these, since the
+        text does not show where one ends and the next begins.
+        """
         made = self.expr(table, states)
         if not self.holds(made, concat(between, made)):
             raise UnsupportedPatternError(
-                "what is ignored cannot be told from what follows it; make one pattern of what %ignore names",
+                "the end of ignored text (%ignore) cannot be decided; write one pattern instead of several",
                 "",
                 0,
             )
@@ -223,7 +231,7 @@ class _Reader:
         )
 
     def step(self, state: _State, k: int) -> _State:
-        """A run, one character of class ``k`` later."""
+        """The state of a run after a character of class ``k``."""
         found: set[tuple[tuple[int, int] | None, _Waiting]] = set()
         for piece, waiting in state:
             left = self.waited(waiting, k)
@@ -241,7 +249,7 @@ class _Reader:
         return frozenset(found)
 
     def waited(self, waiting: _Waiting, k: int) -> _Waiting | None:
-        """What is still waited for behind a character; None if a piece that had ended goes on after all."""
+        """The longer matches that are still possible after a character; None if a piece that had ended continues."""
         following = [(number, self.steps[number][at][k]) for number, at in waiting]
         if any(self.pieces[number].accepting[at] for number, at in following):
             return None

@@ -1,11 +1,11 @@
 """Rules with a parameter, as llguidance writes them: ``perm::_ : "a" perm::set_bit(0) %if bit_clear(0) | ...``.
 
-The idea: a parameter is a number of 64 bits, so a rule with one stands for a rule for each number. Those that the start
-rule can reach are written out, each with the alternatives whose condition holds. ``resolved`` does that to one body: it
-leaves out the other alternatives and puts numbers for parameters. What is left is a body without parameters.
+A parameter is a number of 64 bits, so a rule with a parameter stands for one rule for each number. Only those that the
+start rule can reach are written out, each with the alternatives whose condition holds. ``resolved`` does this for one
+body: it removes the other alternatives and replaces parameters by numbers. The result has no parameters.
 
-The functions are those of llguidance's documentation: p is the parameter, ``[x:y]`` its bits from x to y - 1, ``_`` all
-of them.
+The functions are those of llguidance's documentation: p is the parameter, ``[x:y]`` are its bits from x to y - 1, ``_``
+is all of them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _VALUES: dict[str, tuple[str, Callable[..., int]]] = {
     "incr": ("b", lambda p, bits: p if _full(p, bits) else p + (1 << bits[0])),
     "decr": ("b", lambda p, bits: p if _part(p, bits) == 0 else p - (1 << bits[0])),
 }
-"""By name: the kinds of operands, and what it is of the parameter and them."""
+"""By name: the kinds of operands, and the function of the parameter and the operands."""
 
 _CONDITIONS: dict[str, tuple[str, Callable[..., bool]]] = {
     "true": ("", lambda p: True),
@@ -100,7 +100,7 @@ _KINDS = {
 
 
 class _Fault(Exception):
-    """``message``: what is wrong at ``position`` of an operand's text."""
+    """An error: ``message``, at ``position`` of an operand's text."""
 
     def __init__(self, message: str, position: int) -> None:
         self.message, self.position = message, position
@@ -108,8 +108,9 @@ class _Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """What stands at ``position``: ``of`` a parameter. ``fits``: the kinds that it can be; ``constant``: it is the same
-    of all parameters."""
+    """An operand at ``position``. ``of``: its value as a function of the parameter. ``fits``: the kinds that it can be.
+    ``constant``: the value is the same for all parameters.
+    """
 
     position: int
     fits: str
@@ -120,9 +121,11 @@ class _Operand:
 def resolved(
     tree: Any, value: int | None, place: Callable[[Token], int], fail: Callable[..., NoReturn]
 ) -> Any:
-    """The body of a rule whose parameter is ``value`` (None: it has none): without the alternatives whose condition
-    does not hold, with numbers in the place of parameters. Where no alternative is left stands a node ``never``.
-    ``fail`` raises for a place."""
+    """The body of a rule whose parameter has the value ``value`` (None: the rule has no parameter).
+
+    Alternatives whose condition does not hold are removed, and parameters are replaced by numbers. A body without
+    alternatives becomes a node ``never``. ``fail`` raises the error for a position.
+    """
 
     def compute(token: Token, wanted: str) -> Any:
         opening = len("::") if wanted == "p" else len("%if")
@@ -132,7 +135,7 @@ def resolved(
             fail(error.message, place(token) + opening + error.position)
         if value is None and not operand.constant:
             fail(
-                "this depends on the parameter of a rule that has none: write name::_ before the colon",
+                "this uses a parameter, but the rule has none: write name::_ before the colon",
                 place(token),
             )
         return operand.of(value or 0)
@@ -153,7 +156,7 @@ def resolved(
 
 @lru_cache(maxsize=1024)
 def _read(text: str, wanted: str) -> _Operand:
-    """What a text says of a parameter; an operand of the kind that is wanted."""
+    """Parse the text of a parameter's function; ``wanted`` is the kind of operand that is required."""
     if wanted == "p" and text.strip() == "_":
         return _Operand(0, "p", False, lambda p: p)
     try:
@@ -177,7 +180,7 @@ def _node(kind: str, children: list[Any]) -> _Operand:
     known = _VALUES.get(name) or _CONDITIONS.get(name)
     if known is None:
         raise _Fault(
-            f"there is no function {name!r}; there are {', '.join([*_VALUES, *_CONDITIONS])}",
+            f"unknown function {name!r}; expected one of {', '.join([*_VALUES, *_CONDITIONS])}",
             operands[0].position,
         )
     kinds, function = known
@@ -190,16 +193,16 @@ def _node(kind: str, children: list[Any]) -> _Operand:
 
 
 def _leaf(token: Token) -> _Operand:
-    """A name, bits or a number by itself."""
+    """An operand that is a single name, range of bits, or number."""
     text, at = str(token), token.start_pos
     if token.type == "NAME":
         return _Operand(at, "c" if text == "true" else "", text == "true", lambda p: True)
     if token.type == "BITS":
         low, high = (0, BITS) if text == "_" else map(int, text.strip("[]").split(":"))
         if not 0 <= low < high <= BITS:
-            raise _Fault(f"{text} are no bits of a parameter: write {_KINDS['b']}", at)
+            raise _Fault(f"{text} is not a range of bits: write {_KINDS['b']}", at)
         return _Operand(at, "b", True, lambda p: (low, high))
     number = int(text, 0)
     if number >= 1 << BITS:
-        raise _Fault(f"a parameter has {BITS} bits, and {text} has more", at)
+        raise _Fault(f"{text} is too large: a parameter has {BITS} bits", at)
     return _Operand(at, "kvp" if number < BITS else "vp", True, lambda p: number)

@@ -155,8 +155,9 @@ _TOKENS = {
 _SCHEMA = re.compile(
     r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|lark|llguidance|grammar_options))(?![\w])|(?P<brace>[{}])'
 )
-"""What a %json may stand in without being one; what behind which stands JSON, or a grammar; and what such a grammar
-ends with."""
+"""Finds the end of the JSON value or grammar after ``%json``, ``%lark`` and ``%regex``: what may contain these words
+without using them, what introduces a value, and the braces that end an inner grammar.
+"""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NO_BREAK = re.compile(r"[^\n]")
 _UNFINISHED = {
@@ -167,10 +168,13 @@ _UNFINISHED = {
 
 @dataclass
 class File:
-    """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
-    stands behind each %json, by its place. ``ignored``: what %ignore names; ``ignored_once``: at most one of it at each
-    place; ``ignored_first``: at the beginning of the text, too. ``declared``: what %declare names in an imported text.
-    ``importer`` and ``given``: who imports this text, and under which names it has these definitions."""
+    """A text and its names. Errors in an imported text are reported at the import (``at``).
+
+    ``schemas``: the values after each %json, by position. ``ignored``: what %ignore names; ``ignored_once``: at most
+    one piece at each place; ``ignored_first``: also at the beginning of the text. ``declared``: the names in %declare
+    of an imported text. ``importer`` and ``given``: the text that imports this one, and the names under which it has
+    these definitions.
+    """
 
     text: str
     at: int | None = None
@@ -185,14 +189,15 @@ class File:
     given: dict[str, str] = field(default_factory=dict)
 
     def position(self, token: Token) -> int:
-        """Where a token stands in the text that was given: in an imported file, where it was imported."""
+        """The position of a token in the main text; for a token of an imported file, the position of the import."""
         return token.start_pos if self.at is None else self.at
 
 
 @dataclass
 class Definition:
-    """A rule or terminal: the ``bodies`` that are its alternatives, each with the file whose names it uses;
-    ``attributes``: what stands in brackets behind its name; ``parameterized``: it has a parameter, ``name::_``."""
+    """A rule or terminal. ``bodies``: its alternatives, each with the file whose names it uses. ``attributes``: the
+    part in brackets after its name. ``parameterized``: it has a parameter (``name::_``).
+    """
 
     name: str
     bodies: list[tuple[Tree[Any], File]]
@@ -204,14 +209,14 @@ class Definition:
 
 
 class Source:
-    """A main text, read, with what it imports. ``main`` is its scope."""
+    """The main text with the texts that it imports, parsed. ``main``: its scope."""
 
     def __init__(self, text: str, *, ignored_first: bool = True) -> None:
         self.text = text
         self.main = self.load(File(text, ignored_first=ignored_first), "")
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
-        """Raise the error for a place in the main text."""
+        """Raise the error for a position in the main text."""
         raise fault(message, self.text, position, kind)
 
     def load(self, file: File, library: str) -> File:
@@ -239,8 +244,9 @@ class Source:
         return file
 
     def take_schemas(self, file: File) -> str:
-        """The text with blanks for the JSON value behind each %json, which no regular notation could find the end of;
-        the values go to ``file.schemas``."""
+        """The text with blanks in place of the JSON value after each %json, since no regular expression could find its
+        end. The values are put into ``file.schemas``.
+        """
         pieces: list[str] = []
         copied = place = 0
         while match := _SCHEMA.search(file.text, place):
@@ -252,7 +258,7 @@ class Source:
                 end = self.end_of_grammar(file, begin)
                 blanks = _NO_BREAK.sub(
                     " ", file.text[: begin + 1]
-                )  # so that places in it are places in the text
+                )  # so that positions in it are positions in the text
                 file.schemas[match.start()] = blanks + file.text[begin + 1 : end - 1]
                 pieces += (file.text[copied:place], " " * (end - place))
                 copied = place = end
@@ -261,7 +267,7 @@ class Source:
                 value, end = json.JSONDecoder().raw_decode(file.text, begin)
             except json.JSONDecodeError as error:
                 what = "a JSON Schema" if match["json"] == "%json" else "a JSON object"
-                self.fail(f"behind {match['json']} stands {what}: {error.msg}", error.pos)
+                self.fail(f"{match['json']} must be followed by {what}: {error.msg}", error.pos)
             except RecursionError:
                 self.fail("this JSON Schema is nested too deeply", begin)
             file.schemas[match.start()] = value
@@ -270,26 +276,26 @@ class Source:
         return "".join([*pieces, file.text[copied:]])
 
     def end_of_grammar(self, file: File, begin: int) -> int:
-        """Where the grammar in braces ends that a %lark has."""
+        """The end of the grammar in braces that follows %lark."""
         depth, place = 1, begin + 1
         while depth > 0:
             match = _SCHEMA.search(file.text, place) if file.text[begin : begin + 1] == "{" else None
             if match is None:
-                self.fail("behind %lark stands a grammar in braces, and here none ends", begin)
+                self.fail("%lark needs a grammar in braces: the closing brace is missing", begin)
             place = match.end()
             if match["brace"] is not None:
                 depth += 1 if match["brace"] == "{" else -1
         return place
 
     def take_options(self, token: Token, file: File) -> None:
-        """Take options: ``skip_repetition``, ``allow_initial_skip``, and those that change no text."""
+        """Read options: ``skip_repetition``, ``allow_initial_skip``, and those that do not change the texts."""
         given, position, name = file.schemas[token.start_pos], file.position(token), str(token)
         if not isinstance(given, dict):
-            self.fail(f"behind {name} stands an object of options", position)
+            self.fail(f"{name} needs a JSON object of options", position)
         for option, value in given.items():
             if option == "skip_repetition":
                 if value not in ("once", "repeat"):
-                    self.fail(f"{name}: skip_repetition is 'once' or 'repeat', not {value!r}", position)
+                    self.fail(f"{name}: skip_repetition must be 'once' or 'repeat', not {value!r}", position)
                 file.ignored_once = value == "once"
             elif option == "allow_initial_skip" and isinstance(value, bool):
                 file.ignored_first = value
@@ -298,14 +304,14 @@ class Source:
                 self.fail(message, position, UnsupportedPatternError)
 
     def define(self, statement: Any, file: File, library: str) -> None:
-        """Take a definition of a rule or a terminal."""
+        """Add the definition of a rule or a terminal."""
         token, params, body = _unpack(statement)
         attributes = self.attributes(statement, file)
         if token in file.scope:
             line = self.text.count("\n", 0, file.scope[token].position) + 1
             self.fail(f"{str(token)!r} is defined twice, first in line {line}", file.position(token))
         if doubled := [name for k, name in enumerate(params) if name in params[:k]]:
-            self.fail(f"the parameter {str(doubled[0])!r} is named twice", file.position(doubled[0]))
+            self.fail(f"the parameter {str(doubled[0])!r} is listed twice", file.position(doubled[0]))
         name = f"{library}.{token}" if library else str(token)
         names = [str(name) for name in params]
         file.scope[str(token)] = Definition(
@@ -319,19 +325,21 @@ class Source:
         )
 
     def parameter(self, statement: Any, file: File) -> bool:
-        """Whether a rule has a parameter, which stands as ``::_`` behind its name."""
+        """Whether a rule has a parameter: ``::_`` after its name."""
         found = [part.children[0] for part in statement.children if kind_of_or_none(part) == "parameter"]
         if found and str(found[0])[len("::") :].strip() != "_":
-            self.fail("behind the name of a rule that is defined stands ::_", file.position(found[0]))
+            self.fail(
+                "the definition of a rule with a parameter has ::_ after its name", file.position(found[0])
+            )
         return bool(found)
 
     def attributes(self, statement: Any, file: File) -> Attributes:
-        """What stands in brackets behind a rule's name."""
+        """The attributes in brackets after a rule's name."""
         trees = [part for part in statement.children if kind_of_or_none(part) == "attributes"]
         return read_attributes(statement.children[0], trees[0] if trees else None, file.position, self.fail)
 
     def redefine(self, kind: str, statement: Any, file: File) -> None:
-        """Take an ``%extend`` or ``%override``."""
+        """Apply an ``%extend`` or ``%override``."""
         token, params, body = _unpack(statement)
         definition = self.look_up(token, file)
         names = [str(name) for name in params]
@@ -341,11 +349,11 @@ class Source:
             definition = Definition(definition.name, [], names, place, own, attributes, parameter)
             file.scope[str(token)] = definition
         elif definition.params != names or definition.parameterized != self.parameter(statement, file):
-            self.fail(f"{str(token)!r} has other parameters", file.position(token))
+            self.fail(f"{str(token)!r} is defined with different parameters", file.position(token))
         definition.bodies.append((body, file))
 
     def load_import(self, statement: Any, file: File, importing: str) -> None:
-        """Take an ``%import``."""
+        """Apply an ``%import``."""
         token, path, *rest = statement.children
         position = file.position(token)
         names = [str(name) for name in path.children if not hasattr(name, "children")]
@@ -358,9 +366,9 @@ class Source:
             imported = {last: wanted[0] if wanted else last}
         library = ".".join(names)
         if not names:
-            self.fail("this imports nothing: write %import library.NAME", position)
+            self.fail("%import names a library only: write %import library.NAME", position)
         if relative or len(names) > 1 or not self.ships(library):
-            message = f"only the grammars that lark ships can be imported, and {library!r} is none of them"
+            message = f"unknown library {library!r}: only the grammars that lark ships can be imported"
             self.fail(message, position, UnsupportedPatternError)
         imports = file.libraries.get(library)
         if imports is None:
@@ -371,11 +379,11 @@ class Source:
         for name, alias in imported.items():
             definition = imports.scope.get(name)
             if definition is None:
-                self.fail(f"the grammar {library!r} has no {name!r}", position)
+                self.fail(f"the grammar {library!r} does not define {name!r}", position)
             if alias in file.scope:
                 self.fail(f"{alias!r} is defined twice", position)
             if is_terminal(alias) != is_terminal(name):
-                self.fail(f"{name!r} and {alias!r} are not both rules or both terminals", position)
+                self.fail(f"{name!r} and {alias!r} must both be rules or both be terminals", position)
             if name in imports.given:
                 self.fail(
                     f"{name!r} is imported twice, as {imports.given[name]!r} and as {alias!r}", position
@@ -386,14 +394,14 @@ class Source:
             file.scope[alias] = definition
 
     def ships(self, library: str) -> bool:
-        """Whether lark brings a library of this name."""
+        """Whether lark has a library of this name."""
         return (
             re.fullmatch(r"[a-z_]+", library) is not None
             and importlib.resources.files("lark").joinpath("grammars", f"{library}.lark").is_file()
         )
 
     def look_up(self, token: Token, file: File, *, in_terminal: bool = False) -> Definition:
-        """What a name means in a rule of a file, or in a terminal."""
+        """The definition of a name that a rule of a file uses, or a terminal."""
         name, scope = str(token), file
         while not in_terminal and scope.importer is not None and name in scope.given:
             name, scope = scope.given[name], scope.importer
@@ -405,7 +413,7 @@ class Source:
                     f"{str(token)!r} is made by a program's own lexer (%declare), and no grammar says where"
                 )
                 self.fail(message, file.position(token), UnsupportedPatternError)
-            self.fail(f"there is no {what} {str(token)!r}", file.position(token))
+            self.fail(f"the {what} {str(token)!r} is not defined", file.position(token))
         return definition
 
 
@@ -417,12 +425,12 @@ def _unpack(statement: Any) -> tuple[Token, list[Token], Tree[Any]]:
 
 
 def kind_of(tree: Any) -> str:
-    """What a node of the tree is."""
+    """The kind of a node of the tree."""
     return str(tree.data)
 
 
 def kind_of_or_none(part: Any) -> str | None:
-    """What a node of the tree is; None of a token."""
+    """The kind of a node of the tree; None for a token."""
     return None if isinstance(part, Token) else kind_of(part)
 
 
@@ -438,5 +446,5 @@ def terminals_in(tree: Any) -> Iterator[Token]:
 
 
 def is_terminal(name: str) -> bool:
-    """Whether a name is a terminal's: terminals are written in capitals."""
+    """Whether a name is that of a terminal: those are in capitals."""
     return name.lstrip("_")[:1].isupper()

@@ -91,7 +91,7 @@ def lark_grammar(
     MissingDependencyError without lark.
     """
     if not isinstance(text, str):
-        raise ConstraintError(f"a grammar is a str, not {type(text).__name__}; decode it first")
+        raise ConstraintError(f"a grammar must be a str, not {type(text).__name__}; decode it first")
     given = dict(grammars or {})
     for name, constraint in given.items():
         if not isinstance(constraint, Constraint):
@@ -125,9 +125,9 @@ class _Builder(TerminalBodies):
         main = self.source.main
         first = main.scope.get(start)
         if first is None or start[:1].isupper():
-            self.source.fail(f"there is no rule {start!r} to start with", 0)
+            self.source.fail(f"the start rule {start!r} is not defined", 0)
         if first.params or first.parameterized:
-            self.source.fail(f"{start!r} is to start with: write it without parameters", first.position)
+            self.source.fail(f"the start rule {start!r} must not have parameters", first.position)
         if main.ignored:
             self.ignore = call(_IGNORED)
             self.rules[_IGNORED] = (
@@ -176,14 +176,13 @@ class _Builder(TerminalBodies):
         return made
 
     def marked(self) -> NamedParts:
-        """What of the grammar is captured."""
+        """The named parts of the grammar, which are captured."""
         parts = self.schemas.marked
         temperatures = self.temperatures | parts.temperatures
         return NamedParts(self.captured | parts.rules, [*self.read, *parts.leaves], temperatures)
 
     def with_ignored_ends(self, start: str) -> str:
-        """The rule for whole texts: what is ignored may stand at their beginning as well, and some of it at their end
-        only."""
+        """The rule of whole texts: ignored text may also come at the beginning, and some of it only at the end."""
         end = EPSILON if self.runs is None else self.runs.end
         first = self.ignore if self.source.main.ignored_first else EPSILON
         if not any(start in called(body) for body in self.rules.values()):
@@ -194,7 +193,7 @@ class _Builder(TerminalBodies):
         return _START
 
     def ignored_runs(self, main: File) -> Runs | None:
-        """What lark ignores; None where that is all repetitions of what %ignore names."""
+        """The ignored text; None if it is any repetition of what %ignore names."""
         budget = self.budget or Budget()
         pieces: list[leftmost.Leftmost] = []
         written: list[Expr] = []
@@ -213,7 +212,7 @@ class _Builder(TerminalBodies):
             except PatternError as error:
                 self.source.fail(error.message, position, type(error))
             if piece is None:
-                message = "look-around in what is ignored, or a repetition of what may be empty: leave it out"
+                message = "%ignore must not have look-around or repeat what may be empty: rewrite the pattern"
                 self.source.fail(message, position, UnsupportedPatternError)
             pieces.append(piece)
             written.append(terminals.expression_of(body.patterns, self.parsed, self.budget))
@@ -229,8 +228,9 @@ class _Builder(TerminalBodies):
         )
 
     def ended(self, terminal: Expr, key: str, words: Callable[[], Expr], first: Callable[[], Ranges]) -> Expr:
-        """A terminal in a rule, with what is ignored behind it, and before it where it is not always ignored behind.
-        ``words``: its expression without calls; ``first``: what they begin with."""
+        """A terminal in a rule, with the ignored text after it, and with that before it which is not always allowed
+        after a terminal. ``words``: its expression without calls; ``first``: the first characters of the words.
+        """
         if self.ignore is EPSILON:
             return terminal
         if key not in self.ending:
@@ -248,8 +248,9 @@ class _Builder(TerminalBodies):
         bound: dict[str, _Value] | None = None,
         parameter: int | None = None,
     ) -> Expr:
-        """A call of a definition (under ``name`` of a template with its arguments, of a rule with its parameter), which
-        is translated in its turn."""
+        """A call of a definition. It is translated under the name of a template with its arguments, or of a rule with
+        its parameter.
+        """
         name = name or definition.name
         if name not in self.calls:
             self.calls[name] = call(name)
@@ -285,7 +286,7 @@ class _Builder(TerminalBodies):
                 self.captured[name] = definition.attributes.capture
 
     def part(self, kind: str, children: list[Any], file: File, bound: dict[str, _Value]) -> _Value:
-        """One node of a rule's body. ``children``: what was made of nodes below, and tokens."""
+        """One node of a rule's body. ``children``: the results of the nodes below, and tokens."""
         if kind == "expansions":
             return union(*[expr for expr, _ in children]), ""
         if kind == "never":
@@ -320,7 +321,7 @@ class _Builder(TerminalBodies):
         return repeat(body, low, high, shown), ""
 
     def value(self, part: _Value | Token, file: File, bound: dict[str, _Value]) -> _Value:
-        """What was made of a node, or what a token stands for."""
+        """The result of a node, or the meaning of a token."""
         if not isinstance(part, Token):
             return part
         if part == '""':
@@ -360,7 +361,7 @@ class _Builder(TerminalBodies):
         return self.ended(value, key, lambda: value, lambda: _JSON), key
 
     def given(self, token: Token, file: File) -> Constraint:
-        """The constraint that a %json or %lark holds, or that was given beside the text as @name."""
+        """The constraint of a %json, of a %lark, or of an @name."""
         if token.type == "JSON":
             from tokenfst.automata.json_schema.json_schema import json_schema
 
@@ -376,19 +377,19 @@ class _Builder(TerminalBodies):
         return found
 
     def substrings(self, token: Token, file: File) -> _Value:
-        """The words of the object behind a %regex."""
+        """The words of the object after %regex."""
         value = self.compiled(self.object(token, file).patterns, file.position(token))
         key = f"%regex at {token.start_pos}"
         return self.ended(value, key, lambda: value, lambda: ((0, MAX_CODE_POINT),)), key
 
     def subgrammar(self, token: Token, file: File) -> _Value:
-        """The texts of a constraint that was given beside the text, or of a grammar inside of it."""
+        """The texts of an @name or of an inner grammar."""
         value = self.schemas.expr(self.given(token, file))
         key = str(token) if token.type == "GRAMMAR" else f"%lark at {token.start_pos}"
         return self.ended(value, key, lambda: value, lambda: ((0, MAX_CODE_POINT),)), key
 
     def terminal_rule(self, definition: Definition) -> Expr:
-        """A rule that is one terminal, with attributes that only such a rule can have."""
+        """A rule that consists of one terminal, with the attributes that only such a rule can have."""
         attributes, (tree, file) = definition.attributes, definition.bodies[0]
         tokens = list(tree.scan_values(lambda value: isinstance(value, Token)))
         if len(definition.bodies) == 1 and [token.type for token in tokens] in (
@@ -413,7 +414,7 @@ class _Builder(TerminalBodies):
         return self.ended(found, key, lambda: found, lambda: ((0, MAX_CODE_POINT),))
 
     def terminal_words(self, definition: Definition) -> Expr:
-        """The words of a rule that is one terminal."""
+        """The words of a rule that consists of one terminal."""
         for tree, _ in definition.bodies:
             if any(
                 token.type in ("RULE", "JSON", "GRAMMAR", "LARK", "SPECIAL")
@@ -427,7 +428,7 @@ class _Builder(TerminalBodies):
         return self.compiled(self.pattern_of(definition.bodies).patterns, definition.position)
 
     def regular_value(self, token: Token, file: File, definition: Definition) -> Expr:
-        """The texts of a %json or @name that is all of a rule, as an expression of its own."""
+        """The texts of a %json or @name that is the whole body of a rule, as a new expression."""
         if definition.attributes.ends_early:
             message = f"lazy, suffix and stop are for terminals, and {definition.name!r} is none"
             self.source.fail(message, definition.position, UnsupportedPatternError)
@@ -446,7 +447,7 @@ class _Builder(TerminalBodies):
         return found.expr
 
     def anonymous(self, tokens: list[Token], file: File) -> _Value:
-        """A terminal that is spelled out in a rule."""
+        """A terminal that is written in a rule."""
         key = "..".join(tokens)
         if key not in self.leaves:
             leaf = self.leaf(tokens, file)
@@ -474,7 +475,7 @@ class _Builder(TerminalBodies):
         return self.reference(definition, name, bound, parameter), name
 
     def ignored_part(self, tree: Tree[Any], file: File) -> Expr:
-        """What one %ignore names, or spells out."""
+        """The expression of one %ignore."""
         alternatives: list[Any] = tree.children
         parts = alternatives[0].children
         if len(alternatives) == 1 and len(parts) == 1 and getattr(parts[0], "type", "") == "TERMINAL":

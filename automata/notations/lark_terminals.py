@@ -1,15 +1,14 @@
 r"""Terminals of a Lark grammar as languages.
 
-The idea: as in lark, a terminal is one regular expression, its parts and the terminals it names written into
-it, so that look-around inside of a terminal sees all of the terminal. ``regex`` gives it its meaning,
-named groups included.
+As in lark, a terminal is one regular expression, with its parts and the terminals that it uses inserted, so that
+look-around inside of a terminal sees all of it. ``regex`` translates it, named groups included.
 
-A lexer asks ``re.match`` and not ``re.fullmatch``: a word of a terminal is a text that ``re.match`` takes all of. So
-``/".*?"/`` ends at the first quotation mark, and ``/a|ab/`` is never "ab" (``leftmost``). Of alternatives that are
-written in Lark's notation, lark tries the longer ones first, and so does ``in_order``.
+A lexer calls ``re.match``, not ``re.fullmatch``: a word of a terminal is a text that ``re.match`` consumes completely.
+So ``/".*?"/`` ends at the first quotation mark, and ``/a|ab/`` never matches "ab" (``leftmost``). Of alternatives in
+Lark's notation, lark tries those with longer words first; ``in_order`` does the same.
 
-With look-around, what can be told is whether each word is its own match, or whether ending always comes first; then a
-word of which a shorter beginning matches too is not a word. What is neither is refused.
+With look-around, only two cases are decided: each word is its own match, or the shortest match always comes first; then
+a word with a shorter match is not a word. Other cases are refused.
 """
 
 from __future__ import annotations
@@ -44,17 +43,17 @@ from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
 
 MAX_PATTERN = 1_000_000
-"""Characters of a terminal with the terminals it names written out."""
+"""The greatest number of characters of a terminal, with the terminals that it uses inserted."""
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]))")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", '"': '"', "\\": "\\"}
 _OPAQUE = re.compile(r"\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]")
-"""Escapes and classes of characters."""
+"""Escapes and character classes."""
 _GROUP = re.compile(r"\([^()]*\)")
 
 
 def unescape(spelled: str) -> str | int:
-    """The text that the inside of a lark string stands for, or where in it an escape is malformed."""
+    """The text of a lark string literal, or the position of a malformed escape in it."""
     broken: list[int] = []
 
     def one(match: re.Match[str]) -> str:
@@ -74,12 +73,12 @@ def unescape(spelled: str) -> str | int:
 
 
 def grouped(alternatives: list[str]) -> str:
-    """Alternatives as one pattern that can stand inside of another."""
+    """Alternatives as one pattern that can be used inside of another."""
     return f"(?:{'|'.join(alternatives)})"
 
 
 def with_flags(pattern: str, flags: str) -> str:
-    """A pattern under flags; a comment at the end of a verbose one does not swallow the bracket."""
+    """A pattern with flags. A comment at the end of a verbose pattern does not hide the closing bracket."""
     if not flags:
         return pattern
     return f"(?{''.join(sorted(set(flags)))}:{pattern}{chr(10) if 'x' in flags else ''})"
@@ -87,10 +86,12 @@ def with_flags(pattern: str, flags: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Alternatives as patterns, those that are tried first in front; how many characters their words have at least
-    and at most, and how long lark's pattern for all of them is: what it puts alternatives in order by.
-    ``written``: how long it is as a part of others. ``bare``: lark writes no brackets around them, wherever it writes
-    them."""
+    """Alternatives as patterns, in the order in which they are tried.
+
+    Further: the least and greatest number of characters of their words, and the length of lark's pattern for all of
+    them, by which lark orders alternatives. ``written``: their length as a part of another pattern. ``bare``: lark
+    never puts brackets around them.
+    """
 
     patterns: list[str]
     low: int
@@ -110,7 +111,7 @@ EMPTY_BODY = Body([""], 0, 0, 0, 0)
 
 
 def in_order(parts: Sequence[Body]) -> Body:
-    """Alternatives as lark orders them: those with the longest words first."""
+    """Alternatives in lark's order: those with the longest words first."""
     if len(parts) == 1:
         return parts[0]
     ordered = sorted(parts, key=lambda each: (-each.high, -each.low, -each.size))
@@ -130,14 +131,14 @@ def one_after_the_other(parts: Sequence[Body]) -> Body:
 
 
 def in_all(parts: Sequence[Body]) -> Body:
-    """What is in all of them."""
+    """The texts that match all parts."""
     text = f"(?P<ALL_OF>{'|'.join(grouped(each.patterns) for each in parts)})"
     size = sum(each.written for each in parts)
     return Body([text], max(each.low for each in parts), min(each.high for each in parts), size, size)
 
 
 def not_in(part: Body) -> Body:
-    """The texts that are not in it."""
+    """The texts that do not match."""
     return Body([f"(?P<NONE_OF>{grouped(part.patterns)})"], 0, MAXREPEAT, part.written, part.written)
 
 
@@ -157,7 +158,9 @@ def joined(alternatives: list[str]) -> str:
 def expression_of(
     alternatives: list[str], parsed: MutableMapping[str, Pattern], budget: Budget | None
 ) -> Expr:
-    """The expression of a terminal's alternatives, of which some are ``parsed`` already. Raises as ``regex`` does."""
+    """The expression of a terminal's alternatives, some of which are ``parsed`` already. Raises the errors of
+    ``regex``.
+    """
     whole = parse_pattern(joined(alternatives), parsed, budget)
     if leftmost.is_orderly(whole):
         return _meaning(whole, budget)
@@ -179,14 +182,14 @@ def expression_of(
 
 
 def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
-    """What is not read by ``leftmost``."""
+    """An alternative that ``leftmost`` does not support."""
     if pattern.reserved:
         return _shortest(pattern) if _is_lazy(pattern) else _meaning(pattern, budget)
     if leftmost.is_shortest(pattern, budget or Budget()):
         return _shortest(pattern)
     raise UnsupportedPatternError(
-        "a shorter match may hide a longer one here, and beside look-around or a repetition of what may be empty it "
-        "cannot be told where; write longer alternatives first, or as terminals of their own",
+        "a shorter match may hide a longer one here; with look-around or a repetition of what may be empty this "
+        "cannot be decided; write longer alternatives first, or as separate terminals",
         pattern.text,
         0,
     )
@@ -197,7 +200,7 @@ def _meaning(pattern: Pattern, budget: Budget | None) -> Expr:
 
 
 def parse_pattern(text: str, parsed: MutableMapping[str, Pattern], budget: Budget | None) -> Pattern:
-    """A pattern as ``re`` parses it, which is ``parsed`` then."""
+    """A pattern as ``re`` parses it; the result is put into ``parsed``."""
     try:
         if text not in parsed:
             parsed[text] = Pattern(text, 0, budget or Budget(), reserved=NAMES)
@@ -220,7 +223,7 @@ def _is_lazy(pattern: Pattern) -> bool:
 
 
 def _shortest(pattern: Pattern) -> Expr:
-    """The words that begin with no other."""
+    """The words that have no shorter word as a prefix."""
     whole = expression(pattern)
     return intersect(whole, complement(concat(whole, ANY_BYTE, UNIVERSE)))
 

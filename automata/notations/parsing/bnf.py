@@ -1,10 +1,10 @@
-"""Grammars of the form ``name ::= alternatives``: what GBNF and EBNF share.
+"""Grammars of the form ``name ::= alternatives``: the common part of GBNF and EBNF.
 
-The idea: the two notations differ in their strings, escapes, character classes and wildcards, which are
-tokens; a ``Dialect`` says how each reads. The rest is one lark grammar and one fold into expressions. A rule
-goes on until the next ``name ::=``, so line breaks mean nothing.
+The two notations differ in their strings, escapes, character classes and wildcards, which are tokens; a ``Dialect``
+defines how each is read. The rest is one lark grammar and one fold into expressions. A rule extends to the next ``name
+::=``, so line breaks have no meaning.
 
-Characters are code points, and a class is their UTF-8 (convention 1). Linear in the text.
+Characters are code points, and a class is the set of their UTF-8 encodings. Linear in the text.
 """
 
 from __future__ import annotations
@@ -90,11 +90,13 @@ _NEVER = "(?!a)a"
 
 @dataclass(frozen=True)
 class Dialect:
-    """One notation: its ``name``, how names and strings are spelled (patterns), what each escape letter
-    stands for, in ``class_escapes`` in character classes alone, whether ``.`` is any character, and whether ``#x41`` is
-    refused for being read differently elsewhere. ``macros``: whether there are functions; ``tokens``: how tokens are
-    spelled (a pattern); ``hex_digits``: how many follow ``\\x``; ``any_class``: whether ``[^]`` is any character;
-    ``options``: whether rules have options in brackets."""
+    """One notation.
+
+    ``name``; the patterns of names and strings; the meaning of each escape letter (``class_escapes``: in character
+    classes only); whether ``.`` is any character; whether ``#x41`` is refused because other readers give it another
+    meaning. ``macros``: whether there are functions. ``tokens``: the pattern of tokens. ``hex_digits``: how many follow
+    ``\\x``. ``any_class``: whether ``[^]`` is any character. ``options``: whether rules have options in brackets.
+    """
 
     name: str
     names: str
@@ -119,7 +121,7 @@ class Dialect:
 def parsed(dialect: Dialect, text: str) -> list[Any]:
     """The trees of a text's rules: a head, perhaps options, and alternatives. Raises PatternSyntaxError."""
     if not isinstance(text, str):
-        raise ConstraintError(f"a grammar is a str, not {type(text).__name__}; decode it first")
+        raise ConstraintError(f"a grammar must be a str, not {type(text).__name__}; decode it first")
     unfinished = {
         '"': "this string does not end",
         "'": "this string does not end"
@@ -150,7 +152,9 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
         if between:
             if not dialect.options:
                 reader.fail(
-                    "rules have no options in this notation", between[0].start_pos, UnsupportedPatternError
+                    "this notation has no options of rules: remove the brackets",
+                    between[0].start_pos,
+                    UnsupportedPatternError,
                 )
             options = read_options(str(head), between[0], reader.fail)
             rules[str(head)] = options.applied(rules[str(head)], str(head), reader.fail)
@@ -160,9 +164,9 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
                 temperatures[str(head)] = options.temperature
     for name, position in reader.references.items():
         if name not in rules:
-            reader.fail(f"there is no rule {name!r}", position)
+            reader.fail(f"the rule {name!r} is not defined", position)
     if start not in rules:
-        reader.fail(f"there is no rule {start!r} to start with", 0)
+        reader.fail(f"the start rule {start!r} is not defined", 0)
     source = f"{dialect.name}({text[:60]!r}{'...' if len(text) > 60 else ''})"
     made = refuse_empty(
         Grammar(
@@ -182,7 +186,7 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
 
 
 class Reader:
-    """Builds expressions; ``references`` are the rules called, with the first place of each."""
+    """Builds expressions. ``references``: the rules that are called, with the first position of each."""
 
     def __init__(self, dialect: Dialect, text: str, budget: Budget | None) -> None:
         self.dialect, self.text = dialect, text
@@ -190,20 +194,20 @@ class Reader:
         self.references: dict[str, int] = {}
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
-        """Raise the error for a place in the text."""
+        """Raise the error for a position in the text."""
         raise fault(message, self.text, position, kind)
 
     def reference(self, token: Token) -> Expr:
-        """The words of a rule."""
+        """A call of a rule."""
         self.references.setdefault(str(token), token.start_pos)
         return call(str(token))
 
     def spelled(self, token: Token) -> str:
-        """What a string spells."""
+        """The text of a string literal."""
         return "".join(chr(code) for code, _, _ in self.characters(token[1:-1], token.start_pos + 1))
 
     def build(self, kind: str, children: list[Any]) -> Any:
-        """What a node of the tree stands for, of what its parts do."""
+        """The result of a node, given the results of its children."""
         if kind == "alternatives":
             return union(*children)
         if kind == "sequence":
@@ -219,7 +223,7 @@ class Reader:
         return self.leaf(kind, children[0])
 
     def leaf(self, kind: str, token: Token) -> Expr:
-        """What a token of the text stands for."""
+        """The expression of a token of the text."""
         if kind == "reference":
             return self.reference(token)
         if kind == "string":
@@ -232,11 +236,11 @@ class Reader:
             if not self.dialect.wildcard:
                 self.fail("'.' has no meaning here; write a character class", token.start_pos)
             return character_set(((0, MAX_CODE_POINT),), True)
-        message = "look-ahead makes a rule depend on what follows it; leave it out"
+        message = "look-ahead is not supported: remove it"
         return self.fail(message, token.start_pos, UnsupportedPatternError)
 
     def token(self, token: Token) -> Expr:
-        """A token of the vocabulary, by its name or id; behind a ``!`` any other."""
+        """A token of the vocabulary, by name or id; after ``!`` any other token."""
         name = token.lstrip("!")
         if name.startswith("<["):
             return token_class([int(name[2:-2])], excluded=token.startswith("!"))
@@ -245,7 +249,7 @@ class Reader:
         return union(TEXT_TOKEN, tokens(TokenName.others([name])))
 
     def repeated(self, body: Expr, quantifiers: list[Token]) -> Expr:
-        """The words of a body so often."""
+        """A body with its quantifiers."""
         for token in quantifiers:
             low, high = self.bounds(token)
             counted = (high or low) > 8
@@ -253,7 +257,7 @@ class Reader:
         return body
 
     def bounds(self, token: Token) -> tuple[int, int | None]:
-        """How often a quantifier repeats, at least and at most."""
+        """The least and greatest number of repetitions of a quantifier."""
         bounds = re.findall(r"[0-9]+", token.replace("-1", ""))
         if token in ("*", "+", "?"):
             low, high = {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(token)]
@@ -265,12 +269,16 @@ class Reader:
         if max(low, high or 0) >= 2**31 - 1:
             self.fail("the bound of this repetition is too large", token.start_pos)
         if high is not None and high < low:
-            self.fail(f"a repetition of {low} to {high} is empty", token.start_pos)
+            self.fail(
+                f"the repetition {{{low},{high}}} is not valid: its bounds are in the wrong order",
+                token.start_pos,
+            )
         return low, high
 
     def characters(self, spelled: str, position: int, more: str = "") -> list[tuple[int, bool, int]]:
-        """The code points of a spelled text, whether each was escaped, and where it stands. ``more``: what may be
-        escaped here as well."""
+        """The code points of a literal: for each whether it was escaped, and its position. ``more``: further characters
+        that may be escaped here.
+        """
         found: list[tuple[int, bool, int]] = []
         for match in _CHARACTERS[self.dialect.hex_digits].finditer(spelled):
             at = position + match.start()
@@ -285,14 +293,14 @@ class Reader:
             else:
                 self.fail(f"the escape \\{match['c']} is unknown or incomplete", at)
             if 0xD800 <= code <= 0xDFFF:
-                self.fail(f"U+{code:04X} is a surrogate, which no UTF-8 text holds", at)
+                self.fail(f"U+{code:04X} is a surrogate, which UTF-8 cannot encode", at)
             if code > MAX_CODE_POINT:
-                self.fail(f"there is no code point {code:#x}", at)
+                self.fail(f"{code:#x} is not a code point: the greatest is 0x10ffff", at)
             found.append((code, match["p"] is None, at))
         return found
 
     def character_class(self, token: str, position: int) -> Expr:
-        """The characters of a class."""
+        """The characters of a character class."""
         negated, pairs = self.ranges(token, position)
         if negated and not pairs:
             return character_set(((0, MAX_CODE_POINT),), True)
@@ -300,7 +308,7 @@ class Reader:
         return character_set(negate(ranges) if negated else ranges, True)
 
     def ranges(self, token: str, position: int) -> tuple[bool, list[tuple[int, int]]]:
-        """Whether a class is negated, and the ranges of code points in it, in its order."""
+        """Whether a class is negated, and its ranges of code points, in the order of the text."""
         if self.dialect.refuse_hex and (found := re.search(r"#x[0-9a-fA-F]+", token)):
             message = rf"{found[0]} is five characters here and one in W3C notation; write it as \x, \u or \U"
             self.fail(message, position + found.start(), UnsupportedPatternError)
@@ -308,7 +316,7 @@ class Reader:
         begin = 2 if negated else 1
         codes = self.characters(token[begin:-1], position + begin, self.dialect.class_escapes)
         if not codes and not (negated and self.dialect.any_class):
-            self.fail("a character class needs a character", position)
+            self.fail("the character class is empty", position)
         pairs: list[tuple[int, int]] = []
         k = 0
         while k < len(codes):
@@ -316,7 +324,7 @@ class Reader:
             if k + 2 < len(codes) and codes[k + 1][:2] == (ord("-"), False):
                 high = codes[k + 2][0]
                 if high < low:
-                    self.fail("the range begins after its end", at)
+                    self.fail("the range is in the wrong order: its first character comes after its last", at)
                 pairs.append((low, high))
                 k += 3
             else:

@@ -1,8 +1,10 @@
-"""What xgrammar writes in square brackets behind a rule's name: ``word[lazy, max_chars=20, capture="name"] ::= ...``.
+"""The options that xgrammar writes in square brackets after a rule's name: ``word[lazy, max_chars=20, capture="name"]
+::= ...``.
 
-``lazy``: the rule ends as soon as it can, so no word begins with another one; ``max_chars``: it has at most so many
-characters; ``max_tokens``: at most so many tokens have bytes of it. These are for rules that call no other, whose words
-are a regular language. ``capture`` names what ``captures`` tells, ``temperature`` what ``matcher.temperature`` does.
+``lazy``: the rule ends as early as possible, so no word is a proper prefix of another word. ``max_chars``: the greatest
+number of characters. ``max_tokens``: the greatest number of tokens that have bytes of it. These three are for rules
+that call no other rule, whose words are a regular language. ``capture``: the name under which ``captures`` reports the
+text. ``temperature``: the value that ``matcher.temperature`` reports.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?"
 
 @dataclass(frozen=True, slots=True)
 class RuleOptions:
-    """The options of a rule; its name in front of ``at``, where they stand."""
+    """The options of a rule. ``at``: their position, which follows the rule's name."""
 
     at: int
     lazy: bool = False
@@ -51,7 +53,7 @@ class RuleOptions:
     temperature: float | None = None
 
     def applied(self, body: Expr, head: str, fail: Callable[..., NoReturn]) -> Expr:
-        """The words of the rule under its options."""
+        """The words of the rule with its options."""
         if not self.lazy and self.max_chars is None and self.max_tokens is None:
             return body
         if called(body):
@@ -69,19 +71,19 @@ class RuleOptions:
 
 
 def read_options(head: str, token: Token, fail: Callable[..., NoReturn]) -> RuleOptions:
-    """What stands in the brackets behind ``head``. ``fail`` raises for a place."""
+    """Parse the brackets after ``head``. ``fail`` raises the error for a position."""
     text, place = str(token)[1:-1], 0
     given: dict[str, str | None] = {}
     while place < len(text):
         at = token.start_pos + 1 + place
         match = _OPTION.match(text, place)
         if match is None:
-            fail("options of a rule are name or name=value, with a comma between two", at)
+            fail("options of a rule must be NAME or NAME=VALUE, separated by commas", at)
         name, value = match[1], match[2]
         if name not in _KNOWN:
-            fail(f"there is no option {name!r}; there are {', '.join(_KNOWN)}", at, UnsupportedPatternError)
+            fail(f"unknown option {name!r}; expected one of {', '.join(_KNOWN)}", at, UnsupportedPatternError)
         if name in given:
-            fail(f"the option {name!r} stands twice", at)
+            fail(f"the option {name!r} is given twice", at)
         fits = {
             "lazy": value is None,
             "max_chars": value is not None and re.fullmatch("[0-9]{1,9}", value) is not None,

@@ -1,12 +1,12 @@
-"""Reading grammars and formulas written as text: what the front ends share.
+"""Lexing, parsing, errors and folds for grammars and formulas: the common code of the front ends.
 
-The idea: lark parses every notation (LALR, so in linear time and without recursion), this module turns its
-errors into ours, with the place, and folds its trees without recursion: a text may nest deeper than
-Python's stack. Rejected: lark's own transformers, which recurse.
+Lark parses every notation (LALR: linear time, no recursion). This module turns lark's errors into ours, with the
+position, and folds its trees without recursion, since a text may nest deeper than Python's stack. Rejected: lark's own
+transformers, which recurse.
 
-The text is cut into tokens by a lexer of our own, of the kind that lark lets its users bring: one regular expression
-goes over all of it, and a token knows its type and place. lark's takes as long as the parser itself: it counts lines
-and columns that only an error needs, and matches anew for each token.
+A lexer of our own divides the text into tokens: one regular expression is applied to all of it, and a token has a type
+and a position. Lark's own lexer takes as long as the parser: it counts lines and columns, which only an error needs,
+and starts a new match for each token.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _T = TypeVar("_T")
 
 
 class Token(str):
-    """A piece of a text, what it is and where it begins. The parser wants to be told lines and columns as well, and
-    is not told any: ``line_and_column`` finds them where an error has to show them."""
+    """A piece of a text with its type and position. Lark's parser also expects lines and columns; they are left empty,
+    and ``line_and_column`` computes them for errors.
+    """
 
     __slots__ = ("start_pos", "type")
     type: str
@@ -42,10 +43,10 @@ def parse(
     unfinished: Mapping[str, str],
     what: str = "grammar",
 ) -> Tree[Any]:
-    """The tree of ``text`` in a notation given as a lark grammar.
+    """The tree of ``text`` in a notation that is given as a lark grammar.
 
-    ``tokens`` says in words what the notation's tokens are; ``unfinished``, by its first characters, what
-    stands at a place where no token does; ``what`` is read. Raises PatternSyntaxError.
+    ``tokens``: descriptions of the notation's tokens. ``unfinished``: by first characters, the description of what
+    begins at a position where no token matches. ``what``: the name of what is parsed. Raises PatternSyntaxError.
     """
     parser = _parser(notation)
     from lark.exceptions import UnexpectedInput, UnexpectedToken
@@ -71,14 +72,14 @@ def parse(
 def fault(
     message: str, text: str, position: int, kind: type[PatternError] = PatternSyntaxError
 ) -> PatternError:
-    """The error for a place in a grammar: line and column (from 1), message, and a caret."""
+    """The error for a position in a grammar: line and column (from 1), message, and a caret."""
     position = min(position, len(text))
     line, column = line_and_column(text, position)
     return kind(f"line {line}, column {column}: {message}", text, position)
 
 
 class _NoToken(Exception):
-    """At ``position`` stands nothing that is a token."""
+    """No token matches at ``position``."""
 
     def __init__(self, position: int) -> None:
         self.position = position
@@ -96,7 +97,7 @@ def _parser(notation: str) -> Lark:
 
     class OnePattern(Lexer):
         def __init__(self, conf: LexerConf) -> None:
-            # Which of two terminals that match at the same place is meant: as lark's own lexer has it.
+            # The order decides between two terminals that match at the same position, as in lark's own lexer.
             order = sorted(
                 conf.terminals,
                 key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
@@ -120,7 +121,7 @@ def _parser(notation: str) -> Lark:
 
 
 def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T]) -> _T:
-    """``build(kind, children)`` for every node, bottom up; tokens stand as they are among the children."""
+    """``build(kind, children)`` for every node, from the leaves up; tokens are passed on among the children."""
     above: list[tuple[str, Iterator[Any], list[Any]]] = []
     kind, items = str(tree.data), iter(tree.children)
     built: list[Any] = []

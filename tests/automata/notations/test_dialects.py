@@ -85,7 +85,7 @@ def test_rules_with_captures() -> None:
         ("word", "ab"),
         ("o", "!"),
     ]
-    with pytest.raises(UnsupportedPatternError, match="no options in this notation"):
+    with pytest.raises(UnsupportedPatternError, match="this notation has no options"):
         gbnf('root[capture] ::= "a"')
 
 
@@ -109,30 +109,30 @@ def test_dispatch_by_its_definition() -> None:
     ("text", "error", "match"),
     [
         ('root ::= a\na[temperature=-1] ::= "x"', PatternSyntaxError, "not negative"),
-        ('root ::= a\na[lazy, lazy] ::= "x"', PatternSyntaxError, "stands twice"),
+        ('root ::= a\na[lazy, lazy] ::= "x"', PatternSyntaxError, "given twice"),
         ('root ::= a\na[lazy=1] ::= "x"', PatternSyntaxError, "takes no value"),
         ('root ::= a\na[max_chars=x] ::= "x"', PatternSyntaxError, "a number of characters"),
         ('root ::= a\na[capture=x] ::= "x"', PatternSyntaxError, "in quotation marks"),
-        ('root ::= a\na[;] ::= "x"', PatternSyntaxError, "name=value"),
+        ('root ::= a\na[;] ::= "x"', PatternSyntaxError, "NAME=VALUE"),
         ('root ::= a\na[lazy] ::= "x" b\nb ::= "y"', UnsupportedPatternError, "call no other"),
-        ("root ::= Substring(5)", PatternSyntaxError, "takes strings"),
-        ('root ::= Regex("a", flags="m")', PatternSyntaxError, "no flag 'm'; it has i, s and u"),
-        ('root ::= Regex("a", flags=true)', PatternSyntaxError, "flags are a string"),
+        ("root ::= Substring(5)", PatternSyntaxError, "needs strings"),
+        ('root ::= Regex("a", flags="m")', PatternSyntaxError, "unknown flag 'm'; expected i, s or u"),
+        ('root ::= Regex("a", flags=true)', PatternSyntaxError, "flags must be a string"),
         ('root ::= Regex("a)|(b")', PatternSyntaxError, "closes nothing"),
         ('root ::= Regex("a", json_string=5)', PatternSyntaxError, "true or false"),
         ('root ::= TagDispatch(("t", a), stop_eos=true)\na ::= "x"', PatternSyntaxError, "older notation"),
         ('root ::= TagDispatch(("t", a), stop_str=("x"))\na ::= "x"', PatternSyntaxError, "write what ends"),
         ('root ::= TagDispatch(("t", a), other=true)\na ::= "x"', PatternSyntaxError, "loop_after_dispatch, excl"),
-        ('root ::= TagDispatch(("t", a), ("tu", a))\na ::= "x"', PatternSyntaxError, "'t' is one too"),
-        ('root ::= TagDispatch(("tx", a), excludes=("t",))\na ::= "x"', PatternSyntaxError, "'t' is excluded"),
-        ('root ::= TagDispatch(("", a))\na ::= "x"', PatternSyntaxError, "empty tag"),
-        ('root ::= TagDispatch(("t", b))\na ::= "x"', PatternSyntaxError, "no rule 'b'"),
-        ('root ::= TagDispatch("t")', PatternSyntaxError, "takes pairs"),
+        ('root ::= TagDispatch(("t", a), ("tu", a))\na ::= "x"', PatternSyntaxError, "contains the tag 't'"),
+        ('root ::= TagDispatch(("tx", a), excludes=("t",))\na ::= "x"', PatternSyntaxError, "the excluded text 't'"),
+        ('root ::= TagDispatch(("", a))\na ::= "x"', PatternSyntaxError, "a tag must not be empty"),
+        ('root ::= TagDispatch(("t", b))\na ::= "x"', PatternSyntaxError, "the rule 'b' is not defined"),
+        ('root ::= TagDispatch("t")', PatternSyntaxError, "needs pairs"),
         ("root ::= Token()", PatternSyntaxError, "at least one token id"),
-        ('root ::= Token("a")', PatternSyntaxError, "takes token ids"),
+        ('root ::= Token("a")', PatternSyntaxError, "needs token ids"),
         ("root ::= Regex(5)", PatternSyntaxError, "one pattern"),
         ('root ::= Regex("(a")', PatternSyntaxError, "line 1"),
-        ('root ::= TokenTagDispatch((5, a), excludes=(5,))\na ::= "x"', PatternSyntaxError, "stands twice, or is excl"),
+        ('root ::= TokenTagDispatch((5, a), excludes=(5,))\na ::= "x"', PatternSyntaxError, "is a trigger twice"),
         (r"root ::= [\d]", PatternSyntaxError, "escape"),
         ('root ::= "a"{,3}', PatternSyntaxError, "{m,n}"),
     ],
@@ -203,7 +203,7 @@ def test_gbnf() -> None:
     names = gbnf('check-mate ::= dataType rule_123 UPPER-CASE\ndataType ::= "a"{2,}\nrule_123 ::= [^\\n]\n'
                  'UPPER-CASE ::= [a\\-z]{0,2}', start="check-mate")  # fmt: skip
     assert names.accepts("aa!-z") and not names.accepts("a!-") and not names.accepts("aa\n")
-    with pytest.raises(PatternSyntaxError, match="no rule 'root'"):
+    with pytest.raises(PatternSyntaxError, match="the start rule 'root' is not defined"):
         gbnf('start ::= "a"')
 
 
@@ -234,16 +234,16 @@ def test_lark_as_llguidance_writes_it() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "match"),
     [
-        ("start[color=5]: /a/", PatternSyntaxError, "there are capture, lazy, suffix, stop, stop_capture"),
+        ("start[color=5]: /a/", PatternSyntaxError, "expected one of capture, lazy, suffix, stop, stop_capture"),
         ("start[capture, capture]: /a/", PatternSyntaxError, "twice"),
         ("start[capture=5]: /a/", PatternSyntaxError, "quotation marks"),
         ("start[lazy=5]: /a/", PatternSyntaxError, "no value"),
-        ('start[stop_capture="x"]: /a/', PatternSyntaxError, "there is none"),
-        ('start[suffix=""]: /a/', PatternSyntaxError, "empty suffix"),
+        ('start[stop_capture="x"]: /a/', PatternSyntaxError, "needs a 'suffix'"),
+        ('start[suffix=""]: /a/', PatternSyntaxError, "the suffix is empty"),
         ("start[lazy]: a\na: /x/", UnsupportedPatternError, "capital"),
         ("start: @other", PatternSyntaxError, "nothing is given"),
         ('%llguidance {"lazy": true}\nstart: "a"', UnsupportedPatternError, "the option 'lazy'"),
-        ('start: "a"{3,2}', PatternSyntaxError, "empty or too large"),
+        ('start: "a"{3,2}', PatternSyntaxError, "in the wrong order or too large"),
     ],
 )  # fmt: skip
 def test_what_llguidance_has_beyond(text: str, error: type[PatternError], match: str) -> None:

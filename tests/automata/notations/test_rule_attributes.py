@@ -297,7 +297,7 @@ def test_temperature_in_ebnf() -> None:
         ('start[temperature="hot"]: /a/', PatternSyntaxError, "not negative"),
         ("start[temperature=0.1, temperature=0.2]: /a/", PatternSyntaxError, "twice"),
         ("start[stop]: /a/", PatternSyntaxError, "a string, a regular expression or a terminal"),
-        ('start[stop="a", suffix="b"]: /a/', PatternSyntaxError, "both end the rule"),
+        ('start[stop="a", suffix="b"]: /a/', PatternSyntaxError, "are given together"),
         ('start[stop="a", stop_capture="x"]: /a/', PatternSyntaxError, "write suffix"),
         ('start[stop="a"]: b\nb: "x"', UnsupportedPatternError, "capitalize"),
         ("start[max_tokens=3]: <tool>", UnsupportedPatternError, "names other things"),
@@ -320,7 +320,7 @@ def test_grammars_inside_of_grammars() -> None:
     with pytest.raises(PatternSyntaxError, match="line 2, column") as caught:
         lark_grammar('start: "x" %lark {\n  start: other }')
     assert "other" in str(caught.value)
-    with pytest.raises(PatternSyntaxError, match="here none ends"):
+    with pytest.raises(PatternSyntaxError, match="the closing brace is missing"):
         lark_grammar('start: %lark { start: "}"')
 
 
