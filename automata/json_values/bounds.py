@@ -81,18 +81,18 @@ _ONE, _TEN = End(Fraction(1), True), End(Fraction(10), False)
 
 
 def exact(value: Number) -> Fraction:
-    """The number that is meant, exactly; for a float its shortest decimal form, so that 0.1 is 1/10.
+    """The exact value of a number; for a float, that of its shortest decimal form, so that 0.1 is 1/10.
 
-    ``ConstraintError`` for booleans, infinities, NaN, numbers without a finite decimal form, and those with more
+    Raises ``ConstraintError`` for booleans, infinities, NaN, numbers without a finite decimal form, and those with more
     than ``MAX_DIGITS`` digits before or after the point.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-        raise ConstraintError(f"{value!r} is no number")
+        raise ConstraintError(f"{value!r} is not a number")
     if isinstance(value, float):
         value = Decimal(repr(value))
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise ConstraintError(f"{value} is no JSON number")
+            raise ConstraintError(f"{value} is not a JSON number: it must be finite")
         size = value.adjusted() if value else 0
         if not -MAX_DIGITS <= size < MAX_DIGITS or len(value.as_tuple().digits) > 4 * MAX_DIGITS:
             raise _too_long(f"{value:.6e}")
@@ -111,7 +111,7 @@ def _too_long(value: str) -> ConstraintError:
 
 
 def valuation(number: int, prime: int) -> int:
-    """How often a prime divides a number other than 0."""
+    """The exponent of a prime in the factorization of a number other than 0."""
     exponent = 0
     while number % prime == 0:
         number //= prime
@@ -137,7 +137,7 @@ def written(value: Fraction) -> tuple[str, str]:
 
 
 def show(value: Fraction) -> str:
-    """A decimal number for people; long ones rounded."""
+    """A decimal number for messages; long ones are rounded."""
     if abs(value) < 10**20 and decimal_places(value) <= 20:
         whole, decimals = written(abs(value))
         return "-" * (value < 0) + whole + ("." + decimals if decimals else "")
@@ -264,12 +264,12 @@ class _Form:
         return part
 
     def _significant(self, digits: str) -> int:
-        """How many of the digits there are without the zeros that a fraction ends in."""
+        """The number of digits without the trailing zeros of a fraction."""
         return self.whole + len(digits[self.whole :].rstrip("0"))
 
 
 def _decimals(places: int | None) -> tuple[Expr, ...]:
-    """What may follow after 0, 1, 2, ... decimals; as after the last one, so after any more."""
+    """What may follow after 0, 1, 2, ... decimals; the last entry is also that for more decimals."""
     if places is None:
         return (repeat(_DIGIT),)
     return _chain(max(places, 2 * SCIENTIFIC_PLACES))[-places - 1 :]
@@ -277,7 +277,7 @@ def _decimals(places: int | None) -> tuple[Expr, ...]:
 
 @lru_cache(maxsize=4)
 def _chain(length: int) -> tuple[Expr, ...]:
-    """What may follow where so many decimals are left, and fewer, down to none: nothing but zeros."""
+    """For each number of remaining decimals, from ``length`` down to 0: what may follow. After the last only zeros."""
     parts = [_ZEROS]
     for _ in range(length):
         parts.append(optional(concat(_DIGIT, parts[-1])))
@@ -382,7 +382,7 @@ def _powers(
 
 
 def scientific_spellings(values: Sequence[Fraction]) -> Expr:
-    """What ``scientific`` is for intervals, for single numbers >= 0 (of 0, nothing)."""
+    """``scientific`` for single numbers >= 0 instead of intervals (nothing for 0)."""
     mantissas: dict[int, list[Fraction]] = {}
     for value in values:
         if value:
@@ -418,8 +418,9 @@ def _exponent(value: Fraction) -> int:
 
 @lru_cache(maxsize=128)
 def _exponents(low: int | None, high: int | None, plain: bool) -> Expr:
-    """``e`` and a whole number between two, with a sign or without, after any number of zeros; ``plain``: as JSON
-    writers write it."""
+    """``e`` and an integer between two, with an optional sign, after any number of zeros; ``plain``: as JSON writers
+    write it.
+    """
 
     def amounts(least: int, most: int | None) -> Expr:
         end = None if most is None else End(Fraction(most), True)

@@ -39,7 +39,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _POSITIONS = 64
-"""What a product of two terms counts for in ``Budget.positions``: about 10 µs."""
+"""The price of a product of two terms in ``Budget.positions``: about 10 µs."""
 _ANY = Fraction(0)
 
 
@@ -64,7 +64,7 @@ class Multiples:
 
     @property
     def is_dense(self) -> bool:
-        """Whether every interval that is more than a point holds infinitely many members."""
+        """Whether every interval with more than one point has infinitely many members."""
         return bool(self.terms) and self.terms[0][0] == 0
 
     def count(self, low: Fraction, high: Fraction) -> int:
@@ -73,7 +73,7 @@ class Multiples:
 
     @property
     def modulus(self) -> Fraction | None:
-        """The m whose multiples these are, if it is so simple."""
+        """The m whose multiples these are; None if the set is not of that form."""
         return self.terms[0][0] if len(self.terms) == 1 and self.terms[0][0] != 0 else None
 
     def meet(self, other: Multiples, budget: Budget) -> Multiples:
@@ -190,7 +190,7 @@ Array = npt.NDArray[Any]
 _DIGITS = np.arange(10)
 _POINT, _FIRST_DIGIT, _CLASSES = 1, 2, 12
 _LISTED = 1 << 22
-"""Up to so large a unit all remainders are classified at once; beyond, those that digits lead to."""
+"""Up to this unit all remainders are classified at once; beyond it, only those that digits lead to."""
 
 
 class _Scale(NamedTuple):
@@ -210,14 +210,15 @@ def split(modulus: Fraction) -> _Scale:
 
 
 def decimal_power(modulus: Fraction) -> int | None:
-    """The n for which a modulus is 10^-n, if there is one."""
+    """The n for which a modulus is 10^-n; None if there is none."""
     scale = split(modulus)
     return scale.places - scale.power if scale.unit == 1 else None
 
 
 class _Remainders:
-    """The automaton of one modulus. ``hits`` of an array of remainders r are codes that stand for states: r and r'
-    have one code exactly if the same digits complete them."""
+    """The automaton of one modulus. ``hits`` maps an array of remainders to codes of states: two remainders have the
+    same code exactly if the same digits complete them.
+    """
 
     def __init__(self, modulus: Fraction, fraction: bool, budget: Budget, label: str) -> None:
         self.unit, self.places, self.power = split(modulus)
@@ -236,7 +237,7 @@ class _Remainders:
             raise BudgetExceeded(resource, getattr(self.budget, resource), self.label)
 
     def needed(self, remainders: Array) -> Array:
-        """What the digits of a full fraction have to be, modulo the unit."""
+        """The value modulo the unit that the digits of a full fraction must have."""
         return -remainders * self.shift % self.unit
 
     def hits(self, remainders: Array) -> Array:
@@ -255,8 +256,7 @@ class _Remainders:
         return np.where(open_, needed + (self.stable - self.places) * self.unit, codes)
 
     def classes(self) -> tuple[Array, Callable[[Array], Array]]:
-        """A remainder of each class of remainders, in the order of the codes, and the map from remainders to the
-        numbers of their classes."""
+        """One remainder of each class, in the order of the codes, and the map from remainders to class numbers."""
         if self.unit <= _LISTED:
             _, first, numbers = np.unique(
                 self.hits(np.arange(self.unit)), return_index=True, return_inverse=True

@@ -1,5 +1,5 @@
-"""The whole tag put together: a language, or a grammar that becomes a program in one walk where JSON Schema made all of
-its rules. A tag adds one expression that calls them: free text and marks, none of which is empty.
+"""Combines the parts of a tag: a language, or a grammar that becomes a program in one traversal if JSON Schema made all
+its rules. A tag adds one expression that calls them: free text and markers, none of which is empty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _START = "start"
 
 
 class Makers(NamedTuple):
-    """The classes of what comes out, or functions with the same parameters."""
+    """The classes of the result, or functions with the same parameters."""
 
     language: Callable[..., Language] = Language
     grammar: Callable[..., Grammar] = Grammar
@@ -30,7 +30,7 @@ PLAIN = Makers()
 
 
 class Parts(Assembly):
-    """Puts parts together, and keeps which rules may have the empty word."""
+    """Combines the parts, and records which rules may have the empty word."""
 
     def __init__(self, budget: Budget | None = None, makers: Makers = PLAIN) -> None:
         super().__init__(budget)

@@ -1,11 +1,11 @@
-"""From formats to expressions: each format's words, followed by what closes it.
+"""From formats to expressions: the words of each format, followed by the text that closes it.
 
-Contents are put together by ``assembling``: the whole is a language where all of them are. Free text is
-``free_text``'s, tokens are ``token_text``'s, JSON Schemas in other styles are ``xml_styles``'.
+``assembling`` combines the contents: the result is a language if all of them are. ``free_text`` makes free text,
+``token_text`` makes runs of tokens, ``xml_writing`` writes JSON Schemas in other styles.
 
-With free text u that stays open, U_t free text up to a trigger t, T_t what may follow it, and S the union of all U_t
-T_t, ``triggered_tags`` is S* u; with ``stop_after_first`` it is u | S, with ``at_least_one`` S₁ S* u where S₁ is the
-union of all t T_t. Inside of a tag, its ends are marks too, and u goes up to the first of them.
+Let u be free text that stays open, U_t free text up to a trigger t, T_t what may follow t, and S the union of all U_t
+T_t. ``triggered_tags`` is S* u; with ``stop_after_first`` it is u | S, with ``at_least_one`` S₁ S* u, where S₁ is the
+union of all t T_t. Inside of a tag, its ends are markers too, and u extends to the first of them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Builder:
         self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
         self.parts = Parts(budget, makers)
         self._leaves: dict[Hashable, Constraint] = {}
-        """By the ids of their schemas or formats."""
+        """A cache by the ids of schemas or formats."""
 
     def build(self, format: Format) -> Expr:
         """The words of the whole tag."""
@@ -87,7 +87,7 @@ class Builder:
         return self.parts.finish(expr, source)
 
     def expr(self, format: Format, closing: Closing) -> Expr:
-        """A format's words, each followed by what closes it."""
+        """The words of a format, each followed by the text that closes it."""
         if isinstance(format, AnyText):
             return self._any_text(format, closing)
         if isinstance(format, Triggered):
@@ -106,7 +106,7 @@ class Builder:
         return concat(self._limited(format), closing.expr)
 
     def _limited(self, format: Format) -> Expr:
-        """The words of a format that says itself where it ends."""
+        """The words of a format that defines its own end."""
         if isinstance(format, ConstString):
             return self.marks.expr(format.value, f"{format.pointer}/value")
         if isinstance(format, (JsonSchema, GrammarText, Pattern)):
@@ -123,7 +123,7 @@ class Builder:
         return token_expr(self.marks.token(format.token))
 
     def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
-        """The constraint of a format that has a language of its own; made once."""
+        """The constraint of a format that is a language by itself; built once."""
         key: Hashable = id(format)
         if isinstance(format, JsonSchema):
             how = format.style, format.any_order, format.max_whitespace, format.excludes
@@ -138,7 +138,7 @@ class Builder:
             return self.schemas.constraint(format)
         if isinstance(format, Pattern):
             place, pattern = f"{format.pointer}/pattern", format.pattern
-            _placed(place, lambda: ecma_pattern(pattern, self.budget))  # its brackets are its own
+            _placed(place, lambda: ecma_pattern(pattern, self.budget))  # it brings its own brackets
             return _placed(place, lambda: ecma_pattern(f"^(?:{pattern})$", self.budget))
         grammar = format.grammar
         if isinstance(grammar, Constraint):
@@ -151,13 +151,13 @@ class Builder:
         return self.marks.expr(mark, pointer)
 
     def _tagged(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
-        """A content and one of its ends."""
+        """A content followed by one of its ends."""
         pointer = f"{content.pointer.removesuffix('/content')}/end"
         if needs_end(content) and not any(ends):
             raise StructuralTagError(
                 pointer,
-                "nothing ends this content, which goes on until something does: give an end that is not empty, or say "
-                "in 'excludes' what the content does not hold",
+                "this content has no end: give a tag end that is not empty, or list "
+                "in 'excludes' the texts that it must not contain",
             )
         inner = self.expr(content, read_closing(ends, self.marks, pointer))
         sentinels = self.schemas.sentinels
@@ -212,8 +212,9 @@ class Builder:
     def _pieces(
         self, format: Triggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr, FreeText]:
-        """Triggers and what follows them, at once and behind free text, and the free text itself. ``behind``: what
-        follows a rule's beginning, if it is not what the rule says."""
+        """Triggers with what follows them, at the beginning and after free text, and the free text itself. ``behind``:
+        what follows a rule's beginning, if that is not the rule's own content.
+        """
         variants: list[list[Spelled]] = []
         spellings: list[bytes] = []
         for trigger, place in zip(format.triggers, format.places, strict=True):
@@ -233,13 +234,13 @@ class Builder:
         return at_once, later, text
 
     def _check_reached(self, text: FreeText, trigger: str, place: str, ways: list[Spelled]) -> None:
-        """StructuralTagError if no way to read a trigger is ever a first mark."""
+        """Raise StructuralTagError if no reading of a trigger can be the first marker."""
         blockers = [blocker for blocker in map(text.blocker, ways) if blocker is not None]
         if len(blockers) == len(ways):
             raise StructuralTagError(
                 place,
                 f"the trigger {trigger!r} can never fire: {shown(blockers[0])!r}, which ends free text or is excluded "
-                "from it, stands inside. Leave one of the two out",
+                "from it, is a part of it. Remove one of the two",
             )
 
     def _behind(self, format: Triggered, number: int, behind: Callable[[Rule], Expr]) -> Expr:
@@ -255,14 +256,14 @@ class Builder:
             if crossed is not None:
                 raise StructuralTagError(
                     format.places[number],
-                    f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's whole "
+                    f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's full "
                     'name, or choose special_tokens="text"',
                 )
             found.append(concat(self.marks.expr(rule.begin, pointer), behind(rule)))
         return union(*found)
 
     def _rule(self, format: Triggered | TokenTriggered, rule: Rule, closing: Closing) -> Expr:
-        """What follows the beginning of a rule; with what closes the whole, if that ends there."""
+        """What follows the beginning of a rule; if that ends the whole, with the text that closes the whole."""
         closing = closing if format.stop_after_first else closing.elsewhere
         if rule.ends is None:
             return self.expr(rule.content, closing)
@@ -275,7 +276,7 @@ class Builder:
     def _token_pieces(
         self, format: TokenTriggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr, Expr]:
-        """The same as ``_pieces``."""
+        """As ``_pieces``, over tokens."""
         triggers = [self.marks.token(each) for each in format.triggers]
         excluded = {self.marks.token(each) for each in format.excludes}
         for token, reference in zip(triggers, format.triggers, strict=True):
@@ -283,7 +284,7 @@ class Builder:
                 why = "excluded" if token in excluded else "an end of the tag around it"
                 raise StructuralTagError(
                     reference.pointer,
-                    f"the token {reference.token!r} can never fire: it is {why}. Leave one of the two out",
+                    f"the token {reference.token!r} can never fire: it is {why}. Remove one of the two",
                 )
         text = self.token_text.between({*triggers, *excluded, *closing.tokens})
         behind = behind or (lambda rule: self._rule(format, rule, closing))
@@ -291,7 +292,7 @@ class Builder:
         return at_once, concat(text, at_once), text
 
     def separated(self, format: Separated) -> tuple[Expr, Expr]:
-        """A tag, and what stands between two; EMPTY where there is at most one."""
+        """A tag, and the separator between two tags; EMPTY if there is at most one."""
         tag = union(*map(self._limited, format.tags))
         if format.stop_after_first:
             return tag, EMPTY
@@ -300,12 +301,12 @@ class Builder:
     # --- end tokens -----------------------------------------------------------------------------------
 
     def stopped(self, tag: Tag) -> Expr:
-        """A tag's beginning and content, where an end token may end it; EMPTY where none may."""
+        """A tag's beginning and content, if an end token may end it; otherwise EMPTY."""
         last = self._stopped(tag.content, tag.ends)
         return last if last is EMPTY else concat(self._mark(tag.begin, f"{tag.pointer}/begin"), last)
 
     def stopped_behind_triggers(self, format: Triggered | TokenTriggered) -> Expr:
-        """Tags in free text, the last of which ends with an end token; EMPTY where none may."""
+        """Tags in free text, the last of which ends with an end token; EMPTY if that is not allowed."""
 
         def behind(rule: Rule) -> Expr:
             if rule.ends is None:
@@ -324,7 +325,7 @@ class Builder:
     def _tags(
         self, format: Triggered | TokenTriggered, behind: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr]:
-        """Triggers and what follows them, at once and behind free text."""
+        """Triggers with what follows them, at the beginning and after free text."""
         if isinstance(format, Triggered):
             return self._pieces(format, OPEN, behind)[:2]
         return self._token_pieces(format, OPEN, behind)[:2]
@@ -338,7 +339,7 @@ class Builder:
 
 
 def _closed(text: FreeText, closing: Closing) -> Expr:
-    """Free text, and what closes it."""
+    """Free text, followed by the text that closes it."""
     if not closing.here:
         return text.open()
     ways = [text.until(mark, closes=True) for mark in closing.marks]
@@ -348,15 +349,16 @@ def _closed(text: FreeText, closing: Closing) -> Expr:
 
 
 def _looped(format: Triggered | TokenTriggered, at_once: Expr, later: Expr, text: Expr) -> Expr:
-    """Tags and free text in turn. ``text``: free text with what closes it; with ``stop_after_first``, tags have that
-    too."""
+    """Tags and free text in turn. ``text``: free text with the text that closes it; with ``stop_after_first``, tags are
+    closed too.
+    """
     if format.at_least_one:
         return at_once if format.stop_after_first else concat(at_once, repeat(later), text)
     return union(text, later) if format.stop_after_first else concat(repeat(later), text)
 
 
 def _placed(pointer: str, make: Callable[[], Constraint]) -> Constraint:
-    """What ``make`` gives; its errors say where in the document they are."""
+    """The result of ``make``; its errors get the position in the document."""
     try:
         return make()
     except PatternError as error:

@@ -1,7 +1,7 @@
-"""``Closing``: the strings that end a content, which are the ends of the enclosing tag.
+"""``Closing``: the strings that end a content. They are the ends of the enclosing tag.
 
 A content and the text after it are built together, since the first end that appears in free text closes it. A
-``Closing`` is passed down to the position where a content ends: there free text extends to the first end. Free text at
+``Closing`` is passed down to the position where a content ends; there free text extends to the first end. Free text at
 other positions of the same content only must not contain an end.
 """
 
@@ -17,9 +17,12 @@ from tokenfst.automata.structural_tags.special_tokens import Marks, Spelled, spe
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """``marks``: the ends as sequences. ``tokens``: those that are one token. ``avoided``: texts that free text must
-    not hold because of them. ``other``: ends that are no marks of free text, the empty one among them. ``here``:
-    whether the content ends here, so that an end follows. ``stops``: whether an end token is one of the ends."""
+    """The ends of a content.
+
+    ``marks``: the ends as sequences. ``tokens``: the ends that are one token. ``avoided``: texts that free text must
+    not contain because of them. ``other``: ends that are not markers of free text, including the empty end. ``here``:
+    the content ends here, so an end follows. ``stops``: an end token is one of the ends.
+    """
 
     marks: tuple[Spelled, ...] = ()
     tokens: frozenset[TokenName | bytes] = frozenset()
@@ -38,7 +41,7 @@ class Closing:
 
     @property
     def elsewhere(self) -> Closing:
-        """The same for a part of the content that is not its end."""
+        """The same ends, for a part of the content that is not its last part."""
         return replace(self, here=False)
 
 

@@ -1,9 +1,9 @@
 """Tags that end with an end token of the vocabulary, which also ends the whole text.
 
-An end token is allowed where a text is complete; it is not a letter of a language. So a tag that may end with one has
-words of two kinds: those with another end after the content, after which more may follow, and those that consist of the
-beginning and the content, after which nothing may. The second kind is collected here, where such a tag is the last part
-of the whole; everything that the format requires after it must be able to be empty.
+An end token is allowed where a text is complete; it is not a letter of a language. So the words of such a tag are of
+two kinds: those with another end after the content, which may be followed by more text, and those that consist of the
+beginning and the content only, which nothing may follow. This module collects the second kind. It exists only if the
+tag can be the last part of the whole: everything that the format requires after it must allow the empty text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""JSON in whose strings, as they are written, some texts do not stand: ``excludes`` of ``json_schema``.
+"""``excludes`` of ``json_schema``: JSON whose strings, as they are written, do not contain certain texts.
 
-The idea: strings are leaves of what JSON Schema writes, names among them, so each is intersected where it is written. A
-name that the schema does not list may then come twice: nothing remembers what is intersected.
+Strings, names included, are leaves of the expression that JSON Schema writes, so each is intersected where it is
+written. A name that the schema does not list may then occur twice: intersected strings are not compared with each
+other.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tokenfst.automata.languages.emptiness import has_word
 
 
 class Excluding(OwnMembers):
-    """Writes JSON without these texts in its strings."""
+    """Writes JSON whose strings do not contain these texts."""
 
     def __init__(
         self, meaning: Meaning, layout: Layout, *, fractions: bool, any_order: bool, excludes: Sequence[bytes]
@@ -42,7 +43,7 @@ class Excluding(OwnMembers):
         self._held = concat(quote, held(excludes), quote)
 
     def kept(self, text: Expr) -> Expr:
-        """Of JSON strings those in which nothing excluded stands."""
+        """The JSON strings that contain no excluded text."""
         return with_word(intersect(text, complement(self._held)), self.work) if text is not EMPTY else EMPTY
 
     def scalars(self, shape: Shape, where: str) -> Expr:
@@ -67,7 +68,7 @@ class Excluding(OwnMembers):
 
 
 class _Members(Members):
-    """The members of an object; those that are not listed have names in which nothing excluded stands."""
+    """The members of an object; names that are not listed contain no excluded text."""
 
     writer: Excluding
 
@@ -76,10 +77,10 @@ class _Members(Members):
 
 
 def held(excludes: Sequence[bytes]) -> Expr:
-    """All in which something excluded stands."""
+    """All texts that contain an excluded text."""
     return concat(UNIVERSE, union(*map(literal, excludes)), UNIVERSE)
 
 
 def with_word(text: Expr, work: Work) -> Expr:
-    """An expression that has a word, or EMPTY."""
+    """The expression itself if it has a word; otherwise EMPTY."""
     return text if has_word(text, work.left()) else EMPTY

@@ -31,8 +31,9 @@ from tokenfst.budget import Budget
 
 
 class FreeText:
-    """Free text with these marks and exclusions. ``limit``: all texts that are short enough, where there is a bound.
-    ``others``: special tokens that stand in it, none of which is in a mark."""
+    """Free text with these markers and exclusions. ``limit``: all texts that are short enough, if there is a bound.
+    ``others``: special tokens that it may contain, none of which is in a marker.
+    """
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class FreeText:
         return None
 
     def _runs(self) -> Expr:
-        """Runs of text, each with a special token behind it."""
+        """Runs of text, each followed by a special token."""
         return repeat(concat(text_without(b"", self._plain, self.excludes, self._budget), self.others))
 
     def _limited(self, text: Expr, end: Expr) -> Expr:
@@ -99,6 +100,6 @@ def _divided(mark: Spelled) -> tuple[bytes, Spelled]:
 
 
 def _is_begun(short: Spelled, long: Spelled) -> bool:
-    """Whether one is not empty, and ``long`` begins with it and goes on."""
+    """Whether ``short`` is not empty and a proper prefix of ``long``."""
     one, other = symbols(short), symbols(long)
     return 0 < len(one) < len(other) and other[: len(one)] == one

@@ -1,4 +1,4 @@
-"""The contents of ``json_schema``: JSON texts, or parameters in the style of a model (``xml_styles``).
+"""The contents of ``json_schema``: JSON texts, or parameters in the style of a model (``xml_writing``).
 
 Errors of a schema keep their class; their JSON pointers are those of the whole document.
 """
@@ -22,7 +22,7 @@ _SPACE = r"[ \t\n\r]"
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """How schemas are written, as far as the document does not say. ``sentinels``: those that a reader wants."""
+    """How schemas are written where the document does not say it. ``sentinels``: those for a parser, if any."""
 
     whitespace: str = "flexible"
     additional_properties: Literal["schema", "forbid"] = "forbid"
@@ -61,5 +61,5 @@ class Schemas:
 
 
 def _below(place: str, pointer: str) -> str:
-    """A pointer in a schema as one in the document."""
+    """A pointer in a schema as a pointer in the document."""
     return place + pointer[1:] if pointer.startswith("#") else pointer

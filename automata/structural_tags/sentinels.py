@@ -1,17 +1,17 @@
 """Sentinels: byte strings that cannot occur in UTF-8, inserted into the texts of a tag where a parser needs to know
 which part begins.
 
-The same builder makes the texts of the same formats, once without and once with sentinels. A text is parsed by the
-automaton with sentinels (``_native.SignedText``), which takes a sentinel wherever one is possible: so the parsed
-structure is that of the tag, and no other parser exists.
+The same builder makes the texts of the same formats, once without and once with sentinels. The automaton with sentinels
+(``_native.SignedText``) parses a text: it reads a sentinel wherever one is possible. So the parsed structure is that of
+the tag, and there is no separate parser.
 
-A sentinel follows the beginning and the end of each tag; in parameters in a style, it follows the name of an element,
-and the element. At these positions the text could not continue otherwise, unless a tag's beginning is a prefix of
-another's.
+A sentinel follows the beginning and the end of each tag. In parameters in a model's style, a sentinel also follows the
+name of an element and the whole element. At these positions the text could not continue otherwise, unless a tag's
+beginning is a prefix of another's.
 
-Invariant (native/exclusion/signed_text.hpp): the bytes of a sentinel are 0xF8 or more, the last 0xFC or more, the
-others less. If two sentinels are possible at one position, the least is taken: a value that is not a string before a
-string.
+Invariant (native/exclusion/signed_text.hpp): the bytes of a sentinel are 0xF8 or more; the last is 0xFC or more, the
+others are less. If two sentinels are possible at one position, the least is read: that of a value that is not a string,
+before that of a string.
 """
 
 from __future__ import annotations
@@ -74,26 +74,27 @@ class Sentinels:
         self._known: dict[Hashable, Expr] = {}
         self.closed, self.begun = literal(_CLOSED), literal(_BEGUN)
         self.kinds: dict[int, Kinds] = {}
-        """By the ids of schemas."""
+        """The value types of parameters, by the ids of schemas."""
         self._noted: Kinds = {}
 
     def within(self, schema: object) -> Sentinels:
-        """The same sentinels, for the parameters of one schema, whose kinds are noted."""
+        """The same sentinels; from now on ``begins`` records value types for one schema."""
         self._noted = self.kinds.setdefault(id(schema), {})
         return self
 
     def begins(self, name: str, after: tuple[str, ...], ways: list[ElementEnd]) -> Expr:
-        """The sentinel in front of an element's value. ``name``: as it is written; ``ways``: how elements of the name
-        end."""
+        """The sentinel before an element's value. ``name``: the name as it is written; ``ways``: the possible ends of
+        elements with this name.
+        """
         self._noted.setdefault((name, squeezed("".join(after))), set()).update(ways)
         return self.begun
 
     def opened(self, pointer: str) -> Expr:
-        """The sentinel of a tag's beginning."""
+        """The sentinel after a tag's beginning."""
         return self._new(_OPENED, TagBegin(pointer))
 
     def ended(self, end: ElementEnd) -> Expr:
-        """The sentinel of an element's end."""
+        """The sentinel after an element."""
         return self._new(_STRING if end.kind == "string" else _VALUE, end)
 
     def _new(self, lead: int, meaning: Sentinel) -> Expr:
@@ -111,7 +112,7 @@ def squeezed(text: str) -> str:
 
 
 def _digits(number: int) -> bytes:
-    """A number in digits of two bits, the last of which ends a sentinel."""
+    """A number in digits of two bits; the last digit is marked, so it ends the sentinel."""
     found = [0xFC | number & 3]
     while number := number >> 2:
         found.append(0xF8 | number & 3)

@@ -29,7 +29,7 @@ from tokenfst.plurals import counted
 
 Reading = Literal["token", "text", "both"]
 Spelled = tuple[bytes | TokenName, ...]
-"""Bytes and special tokens in turn, no byte string empty and no two beside each other."""
+"""Bytes and special tokens in turn; no byte string is empty, and no two are adjacent."""
 
 _MOST_VARIANTS = 64
 
@@ -49,7 +49,7 @@ class TokenTable(Protocol):
 
 
 class Marks:
-    """Reads strings and references to tokens, by a vocabulary if there is one."""
+    """Parses strings and references to tokens, with a vocabulary if there is one."""
 
     def __init__(self, vocabulary: TokenTable | None, reading: Reading) -> None:
         self.vocabulary, self.reading = vocabulary, reading

@@ -46,7 +46,7 @@ def structural_tag(
     reaches; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas in it; BudgetExceeded.
     """
     if special_tokens not in ("token", "text", "both"):
-        raise ConstraintError(f"special_tokens={special_tokens!r} is none of 'token', 'text' and 'both'")
+        raise ConstraintError(f"special_tokens must be 'token', 'text' or 'both', not {special_tokens!r}")
     reading: Reading = special_tokens
     format = read_document(spec)
     marks = Marks(vocabulary, reading)

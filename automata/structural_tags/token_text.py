@@ -1,9 +1,9 @@
-"""Runs of tokens: any tokens but some, with or without special ones.
+"""Runs of tokens: any tokens except for some, with or without special tokens.
 
-``any_tokens`` and ``exclude_token`` say "any token", special tokens among them. What stands between the tags of
-``token_triggered_tags`` is free text: tokens of text, and special tokens only if control tokens are allowed in it. In
-other free text these are all that no mark and no excluded string names.
-End tokens are never part of a text.
+``any_tokens`` and ``exclude_token`` mean "any token", special tokens included. Between the tags of
+``token_triggered_tags`` there is free text: text tokens, and special tokens only if control tokens are allowed there.
+In other free text, the allowed special tokens are those that no marker and no excluded string names. End tokens are
+never part of a text.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tokenfst.automata.structural_tags.special_tokens import Marks
 
 
 class TokenText:
-    """Makes the expressions. ``control_tokens``: whether free text holds special tokens."""
+    """Makes the expressions. ``control_tokens``: whether free text may contain special tokens."""
 
     def __init__(self, marks: Marks, *, control_tokens: bool) -> None:
         self.marks, self.control_tokens = marks, control_tokens
 
     def any_tokens(self, format: AnyTokens, closing: Closing) -> Expr:
-        """Any tokens, and what closes them."""
+        """Any tokens, followed by the text that closes them."""
         excluded = {self.marks.token(each) for each in format.excludes} | closing.tokens
         return concat(repeat(one_of_others(excluded), format.low, format.high), closing.expr)
 
@@ -52,7 +52,7 @@ class TokenText:
 
 
 def one_of_others(excluded: Collection[TokenName | bytes]) -> Expr:
-    """One token, of text or special, that is none of these."""
+    """One token, text or special, that is none of these."""
     texts = [token for token in excluded if isinstance(token, bytes)]
     return union(_text_token(texts), special_but(token for token in excluded if isinstance(token, TokenName)))
 
@@ -63,7 +63,7 @@ def special_but(excluded: Iterable[TokenName]) -> Expr:
 
 
 def _text_token(excluded: list[bytes]) -> Expr:
-    """One token of text that is none of these."""
+    """One text token that is none of these."""
     if not excluded:
         return TEXT_TOKEN
     return one_token(intersect(repeat(ANY_BYTE, 1), complement(words(Lexicon(sorted(excluded))))))

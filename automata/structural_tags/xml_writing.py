@@ -1,12 +1,12 @@
 """Parameters of a call in a model's own style, from a JSON Schema of an object.
 
-The idea: what a schema means is JSON Schema's business (``json_schema/reading``); only its texts are others. Members
-are chosen by what writes objects in JSON: listed ones at most once, required ones exactly once, in the schema's order
-or in any. An ``Elements`` writes each as an element, its value by its type: strings bare, up to the first stop of the
-style, other values in JSON, or as elements inside of it.
+``json_schema/reading`` defines what a schema means; only the texts differ. Members are chosen as for objects in JSON:
+listed ones at most once, required ones exactly once, in the schema's order or in any order. ``Elements`` writes each
+member as an element. The type of a value decides its form: a string is bare and extends to the first stop of the style;
+other values are JSON, or elements inside of the element.
 
-Invariant: an element says of what type its value is where the style has a place for it, and its value is of that type.
-Names that the schema does not list may come twice: nothing remembers them.
+Invariant: if the style has a place for a type, an element names the type of its value, and its value has that type.
+Names that the schema does not list may occur twice, since they are not compared.
 """
 
 from __future__ import annotations
@@ -64,11 +64,12 @@ def styled(
     budget: Budget | None = None,
     sentinels: Sentinels | None = None,
 ) -> Constraint:
-    """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
-    strings. ``sentinels``: those that a reader of elements wants.
+    """The texts of an object's members in a style; ``None``: of values in JSON. Strings contain nothing of
+    ``excludes``. ``sentinels``: those for a parser of elements.
 
-    Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write; EmptyLanguageError
-    also for a schema without objects."""
+    Raises the errors of ``json_schema``; UnsupportedSchemaError for names that the style cannot write;
+    EmptyLanguageError also for a schema without objects.
+    """
     work = Work(budget)
     known = Source(schema, None, None, work, Forms(work).check)
     meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
@@ -83,7 +84,7 @@ def styled(
     made: Constraint
     if rules.bodies:
         bodies = {START: rules.start, **rules.bodies}
-        # There may be no parameter at all.
+        # The object may have no parameters at all.
         made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
     else:
         made = Language(rules.start, source, budget)
@@ -96,7 +97,7 @@ def styled(
 
 
 class Elements(OwnMembers):
-    """Writes elements; values inside of them by ``json``, whose rules it shares, unless the style nests."""
+    """Writes elements. ``json`` writes their values and shares its rules, unless the style nests elements."""
 
     def __init__(
         self,
@@ -121,7 +122,7 @@ class Elements(OwnMembers):
         self._text = FreeText([(self._stop,)], excludes, budget).until((self._stop,), closes=True)
 
     def write(self, root: Formula) -> Rules:
-        """The rules of the members of an object that ``root`` says of."""
+        """The rules of the members of the objects that ``root`` describes."""
         shape = self.meaning.shape(root)
         return self.finish(lambda: self._objects(replace(NOTHING, objects=shape.objects)))
 
@@ -145,7 +146,8 @@ class Elements(OwnMembers):
             if written is None:
                 raise UnsupportedSchemaError(
                     place_of(formula),
-                    f"the name {name!r} of a parameter cannot be written in this style: its own signs stand in it",
+                    f"the name {name!r} of a parameter cannot be written in this style: it contains markers of the style. "
+                    "Rename it, or choose another style",
                 )
             lead = literal((self.style.before + written).encode())
             barred = self.excluded(written.encode())
@@ -153,13 +155,13 @@ class Elements(OwnMembers):
         return found
 
     def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool | str) -> Expr:
-        assert not any(marks.values())  # a writer without ``distinct`` has refused what needs them
+        assert not any(marks.values())  # a writer without ``distinct`` has refused schemas that need them
         return union(self.gap if empty else EMPTY, concat(self.gap, filled, self.gap))
 
     # --- elements -------------------------------------------------------------------------------------
 
     def element(self, lead: Expr, name: str | None, formula: Formula) -> Expr:
-        """An element with any of a formula's values. ``lead``: all that comes before the sentinel behind the name."""
+        """An element with any of a formula's values. ``lead``: everything before the sentinel after the name."""
         shape = self.meaning.shape(formula)
         close = self.style.close.format("item" if name is None else name).encode()
         ways: dict[tuple[str, ...], list[tuple[Expr, ElementEnd]]] = {}
@@ -181,18 +183,18 @@ class Elements(OwnMembers):
         return concat(lead, union(*found))
 
     def _with_gaps(self, parts: list[Expr]) -> list[Expr]:
-        """Parts with white space in between."""
+        """Parts with white space between them."""
         first, *rest = parts
         return [first, *(each for part in rest for each in (self.gap, part))]
 
     def _end(self, kind: str, shape: Shape) -> ElementEnd:
-        """How an element ends whose value is of one kind."""
+        """The end of an element whose value is of one kind."""
         if kind == "string":
             return ElementEnd(kind, None if shape.strings == EVERY_STRING else shape.strings)
         return ElementEnd(kind if kind in ("array", "object") and self.style.nested else "json")
 
     def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula, ended: ElementEnd) -> Expr:
-        """Values of one kind, and what ends the element."""
+        """Values of one kind, followed by the end of the element."""
         sentinel = EPSILON if self.sentinels is None else self.sentinels.ended(ended)
         if kind == "string":
             return concat(union(*map(self._bare, shape.strings)), literal(close), sentinel)
@@ -216,7 +218,7 @@ class Elements(OwnMembers):
         return union(*(_Parameters(self, cell).texts() for cell in shape.objects))
 
     def _bare(self, cell: Strings) -> Expr:
-        """The strings of a cell, each up to and with the first stop."""
+        """The strings of a cell, each followed by the first stop."""
         if (cell,) == EVERY_STRING:
             return self._text
         stop = literal(self._stop)
@@ -229,7 +231,7 @@ class Elements(OwnMembers):
         return with_word(intersect(concat(gap, cell.content().expr, gap, stop), self._text), self.work)
 
     def excluded(self, text: bytes) -> bool:
-        """Whether something excluded stands in a text."""
+        """Whether a text contains an excluded text."""
         return any(each in text for each in self.excludes)
 
 
@@ -243,11 +245,11 @@ class _Parameters(Members):
         return writer.element(concat(literal(writer.style.before.encode()), name), "", formula)
 
     def _free(self, strings: Strings) -> Expr:
-        """The names of a class that are listed nowhere."""
+        """The names of a class, without the listed ones."""
         if not self.writer.style.free_names:
             raise UnsupportedSchemaError(
                 self.cell.where,
-                "names that are not listed stand twice in an element of this style, and nothing compares the two: list "
+                "this style writes a name twice in an element, and names that are not listed cannot be compared: list "
                 "them, or forbid others",
             )
         names = intersect(strings.content().expr, regex(_FREE_NAME).expr)

@@ -1,7 +1,8 @@
-"""The structural tag of tools, a choice and a format, and what each of its parts is for.
+"""The structural tag of tools, a choice and a format, with the role of each of its parts.
 
-Calls stand in free text, each by itself or all in a block (``_free``); in messages with a channel each (``_messages``);
-behind a response (``_response``); or are a list of Python calls (``_list``). In front may be reasoning.
+Calls occur in free text, each by itself or all in a block (``_free``); in messages with one channel each
+(``_messages``); after a response (``_response``); or they are a list of Python calls (``_list``). Reasoning may come
+first.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _START = "<|start|>assistant"
 _FINAL = "<|channel|>final<|message|>"
 _MESSAGE_END = "<|close|>message<|sep|>"
 K3_SIGNS = ["<|open|>", "<|close|>", "<|sep|>"]
-"""What no string of Kimi K3's style holds."""
+"""Texts that no string in Kimi K3's style contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a document is made of. ``answer``: what a text without calls is, if not any text."""
+    """The parts of a document. ``answer``: the form of a text without calls, if it is not any text."""
 
     row: CallFormat
     tools: tuple[Tool, ...]
@@ -57,7 +58,7 @@ class Plan:
 
 
 def draw(plan: Plan) -> tuple[Sketch, Json]:
-    """The format of a plan, with the roles of its tags. ToolError."""
+    """The format of a plan, with the roles of its tags. Raises ToolError."""
     return _Drawing(plan).whole()
 
 
@@ -79,8 +80,9 @@ class _Drawing:
     # --- calls ----------------------------------------------------------------------------------------
 
     def _arguments(self, number: int) -> tuple[Json, Form | None]:
-        """The content of a call's arguments, and how it is read, unless tags inside of it say so; made once for a
-        tool."""
+        """The content of a call's arguments, and how it is parsed, unless tags inside of it define that; built once for
+        a tool.
+        """
         found = self.contents.get(number)
         if found is None:
             found = self.contents[number] = self._made_arguments(number, self.plan.tools[number])
@@ -144,14 +146,14 @@ class _Drawing:
         return self.sketch.tag(begin, content, row.end, "call", number, form)
 
     def _numbered(self, number: int) -> Json:
-        """What stands behind a call's number."""
+        """What follows a call's number."""
         assert self.row.number is not None
         behind = self.row.number[1].replace("{name}", self.plan.tools[number].name)
         content, form = self._arguments(number)
         return self.sketch.tag(behind, content, self.row.end, "arguments", number, form)
 
     def _calls(self) -> list[Json]:
-        """A tag for each tool; one for all where calls begin alike."""
+        """A tag for each tool; one tag for all if all calls begin with the same text."""
         numbers = self.plan.chosen.tools
         if self.row.number and "{name}" not in self.row.begin:
             behind = either(*map(self._numbered, numbers))
@@ -205,8 +207,8 @@ class _Drawing:
             if not tool.name.isidentifier() or keyword.iskeyword(tool.name):
                 raise ToolError(
                     tool.place,
-                    f"the name {tool.name!r} is no Python identifier, so the format {self.row.name!r} cannot call it: "
-                    "rename the tool, or choose another format",
+                    f"the name {tool.name!r} is not a Python identifier, so the format {self.row.name!r} cannot call "
+                    "it: rename the tool, or choose another format",
                 )
         begins = {number: f"[{tools[number].name}(" for number in numbers}
         if self.mode == "none":
@@ -233,7 +235,7 @@ class _Drawing:
         return either(answer, made) if answer is not None and self.mode == "auto" else made
 
     def _messages(self) -> Json:
-        """Messages with a channel each: reasoning, calls, and the answer."""
+        """Messages with one channel each: reasoning, calls, and the answer."""
         thinking = [] if self.plan.reasoning == "disabled" else [self._analysis()]
         final = self.sketch.tag(_FINAL, self.plan.answer or any_text(), _ENDS, "content")
         calls = [] if self.mode == "none" else self._message_calls()
@@ -249,7 +251,7 @@ class _Drawing:
         elif self.many or not calls:
             made = _separated([*calls, *others], _START, needed=False)
         else:
-            # No two tags may begin with the same text at one place: the parser could not tell which of them it is in.
+            # No two tags may begin with the same text at one position: the parser could not distinguish them.
             call = either(*calls)
             last = wrapped("optional", sequence(constant(_START), call))
             made = wrapped("optional", either(call, sequence(_separated(others, _START), last)))
@@ -289,18 +291,19 @@ class _Drawing:
     # --- reasoning ------------------------------------------------------------------------------------
 
     def _thinking(self) -> list[Json]:
-        """What stands in front of the answer."""
+        """The reasoning before the answer."""
         thinking, reasoning = self.row.thinking, self.plan.reasoning
         if thinking is None:
             if reasoning == "enabled":
-                raise ToolError("reasoning", f"texts of the format {self.row.name!r} have none: leave it out")
+                raise ToolError("reasoning", f"the format {self.row.name!r} has no reasoning: leave it out")
             return []
         if reasoning == "disabled":
             return [self.sketch.frame(thinking.skipped)] if thinking.skipped else []
         must = reasoning == "enabled"
         begin = "" if must and thinking.opened else thinking.begin
         excludes = () if must and thinking.loose else thinking.excludes
-        # The end may be excluded from what it ends. Nothing here begins with no text: a sentinel would have a choice.
+        # The end may be excluded from the text before it. Nothing here begins with the empty text: then the position
+        # of a sentinel would be ambiguous.
         made = self.sketch.tag(begin, any_text(*excludes), thinking.end, "reasoning")
         if thinking.behind:
             made = sequence(made, self.sketch.frame(thinking.behind))

@@ -1,8 +1,8 @@
-"""The input of a custom tool whose grammar needs a stack, where a format writes it as a string.
+"""The input of a custom tool whose grammar needs a stack, in formats that write it as a string.
 
-The idea: a string is a code of characters, and what calls of rules read falls between characters where all rules have
-whole ones; so each rule is spelled by itself (``images.spellings``), and the grammar stays one. What is no string in
-quotation marks is bare text up to the sentinel that ends it.
+A string is a code of characters. If all rules read whole characters, a call of a rule ends between characters; so each
+rule is spelled by itself (``images.spellings``), and the result is again a grammar. An input without quotation marks is
+bare text up to the sentinel that ends it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NO_TEXT = {
     Op.OPENED: "items that must differ",
     Op.FRESH: "items that must differ",
 }
-"""What cannot stand in a string."""
+"""Operators that cannot occur in a string."""
 
 
 def json_input(sketch: Sketch, number: int, tool: Tool, whitespace: str) -> Json:
@@ -62,7 +62,7 @@ def element_input(
     *,
     newlines: bool,
 ) -> Json:
-    """The parameter ``input``, bare. ``newlines``: on lines of its own; ``excludes``: what it does not hold."""
+    """The parameter ``input``, bare. ``newlines``: on separate lines; ``excludes``: texts that it must not contain."""
     gap = _regular(layout(whitespace).opened)
     first, *rest = [style.before + "input" + style.after["string"][0], *style.after["string"][1:]]
     line = "\n" if newlines else ""
@@ -76,7 +76,7 @@ def element_input(
 
 
 def without(tool: Tool, parts: list[str]) -> Constraint:
-    """The texts that a custom tool takes which hold none of these."""
+    """The texts of a custom tool's input that contain none of these."""
     assert tool.input is not None, "a custom tool has an input"
     texts = tool.input
     for part in parts:
@@ -84,19 +84,21 @@ def without(tool: Tool, parts: list[str]) -> Constraint:
         try:
             texts = texts & (Language.any_text() - held)
         except ConstraintError as error:
-            raise ToolError(tool.pointer, f"what ends the input cannot be left out of it: {error}") from error
+            raise ToolError(
+                tool.pointer, f"the input cannot be restricted to texts without the end marker: {error}"
+            ) from error
     return texts
 
 
 def check_texts(tool: Tool) -> None:
-    """ToolError where the input of a custom tool has what no string holds."""
+    """Raise ToolError if the input of a custom tool has parts that cannot occur in a string."""
     texts = tool.input
     bodies = texts.rules.values() if isinstance(texts, Grammar) else ()
     for body in bodies:
         for node in body.walk():
             if node.op in _NO_TEXT:
                 raise ToolError(
-                    tool.pointer, f"the grammar has {_NO_TEXT[node.op]}, which cannot stand in a string"
+                    tool.pointer, f"the grammar has {_NO_TEXT[node.op]}, which cannot be written in a string"
                 )
 
 

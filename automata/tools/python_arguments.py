@@ -1,7 +1,7 @@
-"""Keyword arguments of a Python call, from a JSON Schema of an object, and the text back as values.
+"""Keyword arguments of a Python call, from a JSON Schema of an object.
 
-The idea: what a schema means is JSON Schema's business; values are written as Python's literals instead: ``True``,
-``None``, strings in either quotation mark, dicts and lists. The layout is that of ``repr``. ``values`` reads them.
+``json_schema/reading`` defines what a schema means; values are written as Python literals: ``True``, ``None``, strings
+in either quotation mark, dicts and lists. The layout is that of ``repr``. ``reading/values`` parses them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 def python_arguments(
     schema: dict[str, Any], pointer: str, budget: Budget | None
 ) -> Language | WrittenGrammar:
-    """The texts of the keyword arguments that ``schema`` allows. Raises as ``json_schema`` does, with pointers of a
-    schema that stands at ``pointer``; UnsupportedSchemaError for names that are no Python identifiers."""
+    """The texts of the keyword arguments that ``schema`` allows. Raises the errors of ``json_schema``, with pointers
+    relative to ``pointer``; UnsupportedSchemaError for names that are not Python identifiers.
+    """
     work = Work(budget)
     source = "python_arguments(...)"
     made: Language | WrittenGrammar
@@ -117,7 +118,7 @@ class _Keywords(OwnMembers):
         self.share_rules(values)
 
     def write(self, root: Formula) -> Rules:
-        """The rules of the members of an object that ``root`` says of."""
+        """The rules of the members of the objects that ``root`` describes."""
         shape = self.meaning.shape(root)
         return self.finish(lambda: union(*(_Named(self, cell).texts() for cell in shape.objects)))
 
@@ -125,12 +126,13 @@ class _Keywords(OwnMembers):
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UnsupportedSchemaError(
                 place_of(formula),
-                f"the name {name!r} is no Python identifier, so it is no keyword argument: choose another format",
+                f"the name {name!r} is not a Python identifier, so it cannot be a keyword argument: choose another "
+                "format",
             )
         return concat(literal(f"{name}=".encode()), self.values.value(formula))
 
     def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool | str) -> Expr:
-        assert not any(marks.values())  # a writer without ``distinct`` has refused what needs them
+        assert not any(marks.values())  # a writer without ``distinct`` has refused schemas that need them
         return union(EPSILON, filled) if empty else filled
 
 

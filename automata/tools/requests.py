@@ -56,7 +56,7 @@ def from_openai(
     if hasattr(request, "model_dump"):
         request = request.model_dump(exclude_none=True)
     if not isinstance(request, Mapping):
-        raise ToolError("#", f"a request is an object, not {shown(request)}")
+        raise ToolError("#", f"a request must be an object, not {shown(request)}")
     reasoning, special = read_reasoning(reasoning), read_special(special_tokens)
     parallel = request.get("parallel_tool_calls")
     check_flag(parallel, "#/parallel_tool_calls")
@@ -86,7 +86,7 @@ def _row(format: str | None, chosen: Chosen, reasoning: Reasoning) -> CallFormat
         return _PLAIN
     what = "calls of tools" if chosen.mode != "none" else "reasoning"
     raise ToolError(
-        "format", f"the request has {what}, which each model writes in a way of its own: say which"
+        "format", f"the request has {what}, and each model writes them differently: name the model's format"
     )
 
 
@@ -100,7 +100,7 @@ def _answer(request: Mapping[str, Any], whitespace: str, budget: Budget | None) 
         places.append(("#/text/format", text.get("format")))
     given = [(pointer, value) for pointer, value in places if value is not None]
     if len(given) > 1:
-        raise ToolError(given[1][0], "the form of the answer is said twice: leave out one of the two")
+        raise ToolError(given[1][0], "the form of the answer is given twice: remove one of the two")
     if not given:
         return None
     pointer, value = given[0]
@@ -137,7 +137,7 @@ def _form(
     strict, place = value.get("strict"), f"{pointer}/schema"
     check_flag(strict, f"{pointer}/strict")
     if not isinstance(value["schema"], Mapping | bool):
-        raise ToolError(place, f"a schema is an object or a boolean, not {shown(value['schema'])}")
+        raise ToolError(place, f"a schema must be an object or a boolean, not {shown(value['schema'])}")
     with placed(place):
         return json_schema(
             value["schema"],
@@ -148,5 +148,5 @@ def _form(
 
 
 def _check_fields(value: Mapping[str, Any], known: tuple[str, ...], pointer: str, kind: str) -> None:
-    """ToolError for a field that no form of an answer has."""
+    """Raise ToolError for a field that no response format has."""
     refuse_others({name: value[name] for name in value if name not in known}, known, pointer, kind, "a form")

@@ -1,4 +1,4 @@
-"""The door of tools: from definitions, a choice and a model's format to a constraint."""
+"""``tools``: from definitions of tools, a choice and a model's format to a constraint."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def tools(
 
 
 def read_reasoning(reasoning: Any) -> Reasoning:
-    """One of the three words."""
+    """Check the option ``reasoning``."""
     if reasoning not in ("disabled", "enabled", "auto"):
         raise ToolError("reasoning", f"must be 'disabled', 'enabled' or 'auto', not {reasoning!r}")
     found: Reasoning = reasoning
@@ -74,7 +74,7 @@ def read_reasoning(reasoning: Any) -> Reasoning:
 
 
 def read_special(special_tokens: Any) -> Literal["token", "text", "both"]:
-    """One of the three words."""
+    """Check the option ``special_tokens``."""
     if special_tokens not in ("token", "text", "both"):
         raise ToolError("special_tokens", f"must be 'token', 'text' or 'both', not {special_tokens!r}")
     found: Literal["token", "text", "both"] = special_tokens
@@ -110,7 +110,7 @@ def planned(plan: Plan, marks: Marks, whitespace: str, source: str) -> ToolConst
 
 
 def _origin(pointer: str, places: dict[str, str]) -> str:
-    """Where that was written which stands in the document at ``pointer``."""
+    """The position at which the text was written that is at ``pointer`` of the document."""
     for place, origin in places.items():
         if pointer == place or pointer.startswith(f"{place}/"):
             return origin + pointer.removeprefix(place)

@@ -449,7 +449,7 @@ def _integer(digits: str) -> int | Decimal:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def json_type(value: Any) -> str:

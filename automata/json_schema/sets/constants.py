@@ -53,7 +53,7 @@ def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
         return "whole", int(value)
     if isinstance(value, int | float | Decimal | Fraction):
         if not is_finite(value):
-            raise NotJsonError(f"{value} is no JSON number")
+            raise NotJsonError(f"{value} is not a JSON number")
         number = exact(value)
         return number if is_bare(value) or number.denominator > 1 else ("number", number)
     if isinstance(value, str):

@@ -1,6 +1,6 @@
-"""The formats of structural tags as values: what is left of a document once it is read and checked.
+"""The formats of structural tags as values: the result of reading and checking a document.
 
-Fields have the names of the format. ``pointer`` is the place in the document, as a JSON pointer in a URI fragment.
+Fields have the names of the format. ``pointer``: the position in the document, as a JSON pointer in a URI fragment.
 ``star``, ``plus``, ``optional`` and ``repeat`` are one format, and so are ``triggered_tags`` and ``dispatch``.
 """
 
@@ -28,7 +28,7 @@ class TokenRef:
 
 
 Mark = str | TokenRef
-"""What a tag begins or ends with."""
+"""The beginning or end of a tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ConstString(Format):
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema(Format):
-    """``place``: where the schema itself stands."""
+    """A JSON Schema. ``place``: the position of the schema itself."""
 
     json_schema: Any
     place: str
@@ -50,7 +50,7 @@ class JsonSchema(Format):
 
 @dataclass(frozen=True, slots=True)
 class GrammarText(Format):
-    """A grammar's text, or a constraint of any kind."""
+    """The text of a grammar, or a constraint of any kind."""
 
     grammar: str | Constraint
 
@@ -79,7 +79,7 @@ class Or(Format):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Format):
-    """``high``: ``None`` for no bound."""
+    """A repetition. ``high``: the greatest number; ``None`` for no bound."""
 
     content: Format
     low: int
@@ -88,7 +88,7 @@ class Repeat(Format):
 
 @dataclass(frozen=True, slots=True)
 class Tag(Format):
-    """``ends``: texts, or one token."""
+    """A tag. ``ends``: texts, or one token."""
 
     begin: Mark
     content: Format
@@ -97,8 +97,9 @@ class Tag(Format):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What follows a trigger of ``Triggered``: the rest of a tag's beginning, its content and its ends; of ``dispatch``
-    a content alone. ``trigger`` is a number of the triggers."""
+    """What follows a trigger of ``Triggered``: the rest of a tag's beginning, its content and its ends; for
+    ``dispatch`` only a content. ``trigger``: the index of the trigger.
+    """
 
     trigger: int
     begin: Mark
@@ -108,8 +109,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Triggered(Format):
-    """``triggered_tags`` and ``dispatch``: free text, and behind each trigger one of its rules. ``places``: where each
-    trigger is written."""
+    """``triggered_tags`` and ``dispatch``: free text, in which each trigger is followed by one of its rules.
+    ``places``: the positions of the triggers.
+    """
 
     triggers: tuple[str, ...]
     places: tuple[str, ...]
@@ -155,7 +157,7 @@ class AnyTokens(Format):
 
 
 def needs_end(format: Format) -> bool:
-    """Whether a format ends with free text that nothing but an end stops: it has no bound, and excludes nothing."""
+    """Whether a format ends with free text that only an end can stop: it has no bound, and excludes nothing."""
     if isinstance(format, AnyText):
         return format.max_tokens is None and format.max_chars is None and not format.excludes
     if isinstance(format, AnyTokens):

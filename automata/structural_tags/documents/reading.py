@@ -1,9 +1,10 @@
-"""From a document to formats: every field is known and of its type, or the JSON pointer of the place is in the error.
+"""From a document to formats: every field must be known and have the right type; otherwise the error has its JSON
+pointer.
 
-The idea: an ``_Object`` is a part of the document whose fields are taken out one by one; whatever is left over in the
-end is no field of that format, and is refused. The legacy form is read as the ``triggered_tags`` that it means.
+An ``_Object`` is a part of the document, whose fields are taken out one by one. A field that is left over is not a
+field of that format, and is refused. The legacy form is read as the ``triggered_tags`` that it means.
 
-Cost: linear in the document, whose nesting is bounded by ``_DEEPEST``.
+Cost: linear in the document. ``_DEEPEST`` bounds its nesting.
 """
 
 from __future__ import annotations
@@ -48,13 +49,15 @@ _LARGEST = 2**31 - 1
 
 
 def read_document(spec: Any) -> Format:
-    """The format of a structural tag: a mapping, JSON text, or an object with ``model_dump``. StructuralTagError."""
+    """The format of a structural tag: a mapping, JSON text, or an object with ``model_dump``. Raises
+    StructuralTagError.
+    """
     if hasattr(spec, "model_dump"):
         spec = spec.model_dump(by_alias=True)
     if isinstance(spec, str):
         spec = _parsed(spec)
     if not isinstance(spec, Mapping):
-        raise StructuralTagError("#", f"a structural tag is an object, not {shown(spec)}")
+        raise StructuralTagError("#", f"a structural tag must be an object, not {shown(spec)}")
     kind = spec.get("type")
     if isinstance(kind, str) and kind in _READERS:
         return read_format(spec, "#", 0)
@@ -73,9 +76,11 @@ def read_document(spec: Any) -> Format:
 
 
 def read_format(value: Any, pointer: str, depth: int, only: str | None = None) -> Format:
-    """One format and all inside of it. ``only``: the one type that may stand here, which need not be said then."""
+    """One format with everything inside of it. ``only``: the one type that is allowed here; then the field ``type`` may
+    be missing.
+    """
     if depth > _DEEPEST:
-        raise StructuralTagError(pointer, f"formats stand more than {_DEEPEST} deep inside of each other")
+        raise StructuralTagError(pointer, f"formats are nested more than {_DEEPEST} levels deep")
     fields = _Object(value, pointer)
     kind = fields.text("type", only)
     read = _READERS.get(kind)
@@ -90,9 +95,9 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=unique_names)
     except RepeatedNameError as error:
-        raise StructuralTagError("#", f"the name {error.name!r} stands twice in one object") from None
+        raise StructuralTagError("#", f"the name {error.name!r} occurs twice in one object") from None
     except json.JSONDecodeError as error:
-        raise StructuralTagError("#", f"is no JSON text: {error}") from None
+        raise StructuralTagError("#", f"is not valid JSON: {error}") from None
     except RecursionError:
         pass
     raise StructuralTagError("#", "the JSON text is nested too deeply")
@@ -109,7 +114,7 @@ def _unknown(pointer: str, name: str, known: Any, what: str) -> NoReturn:
 
 
 class _Object:
-    """An object of the document. Each method takes one field out, with the default that the format gives it."""
+    """An object of the document. Each method takes one field out, or returns the default of the format."""
 
     def __init__(self, value: Any, pointer: str) -> None:
         if hasattr(value, "model_dump"):
@@ -118,7 +123,7 @@ class _Object:
             raise StructuralTagError(pointer, f"must be an object, not {shown(value)}")
         for name in value:
             if not isinstance(name, str):
-                raise StructuralTagError(pointer, f"names of fields are texts, not {shown(name)}")
+                raise StructuralTagError(pointer, f"the name of a field must be a string, not {shown(name)}")
         self.left = dict(value)
         self.taken: list[str] = []
         self.pointer = pointer
@@ -137,7 +142,7 @@ class _Object:
         return default
 
     def close(self, kind: str) -> None:
-        """Refuses what was not taken."""
+        """Refuse the fields that were not taken."""
         for name in self.left:
             near = difflib.get_close_matches(name, self.taken, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, self.taken))}"
@@ -153,7 +158,7 @@ class _Object:
         return value
 
     def bound(self, name: str) -> int | None:
-        """A number of at least 0, or null."""
+        """An integer of at least 0, or null."""
         value = self.take(name, required=False)
         return None if value is None else whole(value, self.at(name), 0)
 
@@ -174,33 +179,31 @@ class _Object:
 
 
 def text_of(value: Any, pointer: str) -> str:
-    """A text that has an encoding."""
+    """A string that UTF-8 can encode."""
     if not isinstance(value, str):
-        raise StructuralTagError(pointer, f"must be a text, not {shown(value)}")
+        raise StructuralTagError(pointer, f"must be a string, not {shown(value)}")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise StructuralTagError(pointer, "holds a lone surrogate, which has no UTF-8 encoding")
+        raise StructuralTagError(pointer, "contains a lone surrogate, which UTF-8 cannot encode")
     return value
 
 
 def filled(value: Any, pointer: str) -> str:
-    """A text with at least one character."""
+    """A string with at least one character."""
     found = text_of(value, pointer)
     if not found:
-        raise StructuralTagError(pointer, "is empty, and the empty text is everywhere: leave it out")
+        raise StructuralTagError(pointer, "must not be empty: remove it")
     return found
 
 
 def whole(value: Any, pointer: str, low: int) -> int:
-    """A whole number of at least ``low``."""
+    """An integer of at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= _LARGEST:
-        raise StructuralTagError(
-            pointer, f"must be a whole number from {low} to {_LARGEST}, not {shown(value)}"
-        )
+        raise StructuralTagError(pointer, f"must be an integer from {low} to {_LARGEST}, not {shown(value)}")
     return value
 
 
 def token_of(value: Any, pointer: str) -> TokenRef:
-    """A token by its id or text, or the ``token`` format of one."""
+    """A token by its id or text, or in the ``token`` format."""
     if isinstance(value, str):
         return TokenRef(pointer, filled(value, pointer))
     return TokenRef(pointer, whole(value, pointer, 0))
@@ -211,7 +214,7 @@ def _mark(value: Any, pointer: str) -> Mark:
         return text_of(value, pointer)
     made = read_format(value, pointer, 0, "token")
     if not isinstance(made, Token):
-        raise StructuralTagError(pointer, "must be a text or a 'token'")
+        raise StructuralTagError(pointer, "must be a string or a format of type 'token'")
     return made.token
 
 
@@ -234,7 +237,7 @@ def _tags(fields: _Object, depth: int) -> tuple[Tag, ...]:
     def read(value: Any, pointer: str) -> Tag:
         made = read_format(value, pointer, depth, "tag")
         if not isinstance(made, Tag):
-            raise StructuralTagError(pointer, "must be a 'tag'")
+            raise StructuralTagError(pointer, "must be a format of type 'tag'")
         return made
 
     return fields.items("tags", read, required=True)
@@ -255,38 +258,38 @@ def _triggered(fields: _Object, depth: int) -> Triggered:
 
 
 def _by_prefix(triggers: tuple[str, ...], tags: tuple[Tag, ...], fields: _Object) -> tuple[Rule, ...]:
-    """The rules of tags, each behind the one trigger that its beginning begins with."""
+    """The rules of tags; each belongs to the one trigger that is a prefix of its beginning."""
     found = []
     for number, trigger in enumerate(triggers):
         if trigger in triggers[:number]:
             raise StructuralTagError(
-                fields.at("triggers", number), f"{trigger!r} is listed twice: leave one out"
+                fields.at("triggers", number), f"{trigger!r} is listed twice: remove one"
             )
     for tag in tags:
         if isinstance(tag.begin, TokenRef):
             raise StructuralTagError(
                 f"{tag.pointer}/begin",
-                "a tag of 'triggered_tags' begins with a text: write it, or use 'token_triggered_tags'",
+                "a tag of 'triggered_tags' must begin with a string: write one, or use 'token_triggered_tags'",
             )
         fitting = [number for number, trigger in enumerate(triggers) if tag.begin.startswith(trigger)]
         if not fitting:
             raise StructuralTagError(
                 f"{tag.pointer}/begin",
-                f"no trigger reaches this tag: none of {', '.join(map(repr, triggers))} is a beginning of "
+                f"no trigger reaches this tag: none of {', '.join(map(repr, triggers))} is a prefix of "
                 f"{tag.begin!r}. Add a trigger that is",
             )
         if len(fitting) > 1:
             raise StructuralTagError(
                 f"{tag.pointer}/begin",
-                f"{len(fitting)} triggers are beginnings of {tag.begin!r}: "
-                f"{', '.join(repr(triggers[number]) for number in fitting)}. Leave all but one out",
+                f"{len(fitting)} triggers are prefixes of {tag.begin!r}: "
+                f"{', '.join(repr(triggers[number]) for number in fitting)}. Remove all but one",
             )
         found.append(Rule(fitting[0], tag.begin[len(triggers[fitting[0]]) :], tag.content, tag.ends))
     unused = set(range(len(triggers))) - {rule.trigger for rule in found}
     if unused:
         raise StructuralTagError(
             fields.at("triggers", min(unused)),
-            f"no tag begins with the trigger {triggers[min(unused)]!r}: leave it out, add its tag, or put it into "
+            f"no tag begins with the trigger {triggers[min(unused)]!r}: remove it, add its tag, or put it into "
             "'excludes'",
         )
     return tuple(found)
@@ -326,12 +329,12 @@ def _token_triggered(fields: _Object, depth: int) -> TokenTriggered:
         if not isinstance(tag.begin, TokenRef):
             raise StructuralTagError(
                 f"{tag.pointer}/begin",
-                "a tag of 'token_triggered_tags' begins with a 'token': write one, or use 'triggered_tags'",
+                "a tag of 'token_triggered_tags' must begin with a 'token': write one, or use 'triggered_tags'",
             )
         if tag.begin.token not in names:
             raise StructuralTagError(
                 f"{tag.pointer}/begin",
-                f"no trigger reaches this tag: the token {tag.begin.token!r} is none of {names}. Add it to "
+                f"no trigger reaches this tag: the token {tag.begin.token!r} is not one of {names}. Add it to "
                 "'trigger_tokens'",
             )
         rules.append(Rule(names.index(tag.begin.token), "", tag.content, tag.ends))
@@ -340,7 +343,7 @@ def _token_triggered(fields: _Object, depth: int) -> TokenTriggered:
         if number not in used:
             why = "listed twice" if names[number] in names[:number] else "the beginning of no tag"
             raise StructuralTagError(
-                triggers[number].pointer, f"the token {names[number]!r} is {why}: leave it out"
+                triggers[number].pointer, f"the token {names[number]!r} is {why}: remove it"
             )
     return TokenTriggered(
         fields.pointer,
@@ -401,7 +404,9 @@ def _schema(fields: _Object, depth: int) -> JsonSchema:
 def _schema_value(fields: _Object, name: str) -> Any:
     schema = fields.take(name)
     if not isinstance(schema, (Mapping, bool)):
-        raise StructuralTagError(fields.at(name), f"a schema is an object or a boolean, not {shown(schema)}")
+        raise StructuralTagError(
+            fields.at(name), f"a schema must be an object or a boolean, not {shown(schema)}"
+        )
     return schema
 
 
@@ -476,7 +481,7 @@ def _legacy(document: _Object) -> Triggered:
             schema = _parsed(schema)
         if not isinstance(schema, (Mapping, bool)):
             raise StructuralTagError(
-                fields.at("schema"), f"a schema is an object or a boolean, not {shown(schema)}"
+                fields.at("schema"), f"a schema must be an object or a boolean, not {shown(schema)}"
             )
         fields.close("structures")
         content = JsonSchema(pointer, schema, fields.at("schema"), "json", False, None, ())

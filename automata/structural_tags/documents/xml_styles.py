@@ -1,7 +1,6 @@
-"""How models write the parameters of a call: what stands around a name, a value, and the types of values.
+"""How models write the parameters of a call: the markers around a name and a value, and the types of values.
 
-Strings are bare; other values are JSON, or in ``nested`` styles elements in their turn. The first ``stop`` ends a bare
-string.
+Strings are bare; other values are JSON or, in ``nested`` styles, elements. The first ``stop`` ends a bare string.
 """
 
 from __future__ import annotations
@@ -17,12 +16,15 @@ _MINIMAX = "]<]minimax[>["
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """``before`` a name comes this, ``after`` it, for each kind of value, these with white space in between, then the
-    value, ``stop`` and ``close``, in which ``{}`` is the name again. ``unnamed``: what comes before the value of an
-    item instead; ``None`` in styles whose lists are JSON. ``escapes``: how characters of names are written; ``barred``:
-    those that no name may hold. ``padded``: whether white space may stand around strings that are not any string;
-    ``spaced``: the same of other values. ``free_names``: whether there may be parameters that the schema does not
-    list."""
+    """One style.
+
+    An element is ``before``, the name, ``after`` (for each kind of value; white space is allowed between its parts),
+    the value, ``stop``, and ``close``, in which ``{}`` is the name again. ``unnamed``: the beginning of an array's
+    item, which has no name; ``None`` in styles whose arrays are JSON. ``escapes``: the spelling of certain characters
+    of names; ``barred``: the characters that no name may contain. ``padded``: white space is allowed around strings
+    unless any string is allowed; ``spaced``: the same for other values. ``free_names``: parameters that the schema does
+    not list are allowed.
+    """
 
     before: str
     after: Mapping[str, tuple[str, ...]]
@@ -35,9 +37,9 @@ class Style:
     spaced: bool = True
     free_names: bool = True
     behind: str = field(init=False)
-    """The first character behind a name, of all kinds of values."""
+    """The first character after a name, for all kinds of values."""
     unescapes: tuple[tuple[str, str], ...] = field(init=False)
-    """Escapes and their characters, in the order in which they are read back."""
+    """Escapes and their characters, in the order in which they are undone."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "behind", next(iter(self.after.values()))[0][0])
@@ -50,7 +52,7 @@ class Style:
         return self.unnamed is not None
 
     def name(self, name: str) -> str | None:
-        """A parameter's name as it is written; ``None`` if this style cannot write it."""
+        """The spelling of a parameter's name; ``None`` if this style cannot write it."""
         if not name or any(character in self.barred or character < " " for character in name):
             return None
         return "".join((self.escapes or {}).get(character, character) for character in name)

@@ -12,8 +12,9 @@ from tokenfst.errors import ToolError
 
 
 class Chosen(NamedTuple):
-    """``mode``: ``"none"``: no call; ``"auto"``: calls or not; ``"required"``: at least one; ``"forced"``: exactly one,
-    of the one tool that is left."""
+    """The result of a tool choice. ``mode``: ``"none"``: no call; ``"auto"``: calls are optional; ``"required"``: at
+    least one; ``"forced"``: exactly one, of the one tool in ``tools``.
+    """
 
     mode: Literal["none", "auto", "required", "forced"]
     tools: tuple[int, ...]
@@ -51,7 +52,7 @@ def read_choice(choice: Any, tools: tuple[Tool, ...], place: str) -> Chosen:
 
 def _required(numbers: tuple[int, ...], place: str) -> Chosen:
     if not numbers:
-        raise ToolError(place, "a call is required, and there is no tool: give a tool, or choose 'auto'")
+        raise ToolError(place, "a call is required, but there is no tool: give a tool, or choose 'auto'")
     return Chosen("required", numbers)
 
 
@@ -62,7 +63,7 @@ def _allowed(choice: Mapping[str, Any], tools: tuple[Tool, ...], place: str) -> 
     if mode not in ("auto", "required"):
         raise ToolError(f"{place}/mode", f"must be 'auto' or 'required', not {shown(mode)}")
     if not isinstance(listed, list | tuple):
-        raise ToolError(f"{place}/tools", f"must be a list of tools by their names, not {shown(listed)}")
+        raise ToolError(f"{place}/tools", f"must be a list of references to tools, not {shown(listed)}")
     found = {_referred(each, tools, f"{place}/tools/{number}") for number, each in enumerate(listed)}
     numbers = tuple(sorted(found))
     if mode == "required":
@@ -71,14 +72,14 @@ def _allowed(choice: Mapping[str, Any], tools: tuple[Tool, ...], place: str) -> 
 
 
 def _referred(reference: Any, tools: tuple[Tool, ...], place: str) -> int:
-    """The tool that ``{"type": "function", "name": ...}`` means, or the same with the name in an object of its own."""
+    """The tool of a reference ``{"type": "function", "name": ...}``; the name may also be in a nested object."""
     if not isinstance(reference, Mapping):
         raise ToolError(place, f"must be an object, not {shown(reference)}")
     inner = reference.get(str(reference.get("type")))
     if isinstance(inner, Mapping):
         reference, place = inner, f"{place}/{reference['type']}"
     if "name" not in reference:
-        raise ToolError(place, "the field 'name' is missing: which tool?")
+        raise ToolError(place, "the field 'name' is missing: name the tool")
     return _number(reference["name"], tools, f"{place}/name", "")
 
 
@@ -89,4 +90,4 @@ def _number(name: Any, tools: tuple[Tool, ...], place: str, others: str) -> int:
     near = difflib.get_close_matches(str(name), names, 3)
     there = ", ".join(filter(None, (others, ", ".join(map(repr, names)))))
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {there or 'none'}"
-    raise ToolError(place, f"{shown(name)} is no tool: {hint}")
+    raise ToolError(place, f"unknown tool {shown(name)}: {hint}")

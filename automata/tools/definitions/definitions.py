@@ -36,15 +36,19 @@ _MORE = frozenset(
         "oneOf",
     }
 )
-"""Keywords that say something of members; an object without these and with no properties has no members."""
+"""Keywords that constrain members. An object schema with none of these and no properties has no members."""
 _EMPTY: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool; ``place``: where its name is written. ``schema``: of its arguments, an object; ``pointer``: where that
-    is written. Of a custom tool, ``input``: the texts that it takes, and no schema. Of a function or a model,
-    ``target``: that; ``read``: from the JSON text of arguments to what it takes them as."""
+    """One tool.
+
+    ``place``: the position of its name. ``schema``: the schema of its arguments, which are an object; ``pointer``: the
+    position of that schema. A custom tool has no schema; ``input`` is the constraint of its text. ``target``: the
+    function or model, if there is one; ``read``: converts the JSON text of arguments to the values that the target
+    takes.
+    """
 
     name: str
     place: str
@@ -57,7 +61,7 @@ class Tool:
 
 
 def read_tools(given: Iterable[Any], root: str, budget: Budget | None) -> tuple[Tool, ...]:
-    """The tools of a list, which stands at ``root``. ToolError."""
+    """The tools of a list at position ``root``. Raises ToolError."""
     found: list[Tool] = []
     places: dict[str, str] = {}
     for number, each in enumerate(given):
@@ -66,8 +70,7 @@ def read_tools(given: Iterable[Any], root: str, budget: Budget | None) -> tuple[
         if tool.name in places:
             raise ToolError(
                 pointer,
-                f"the name {tool.name!r} is that of the tool at {places[tool.name]}: a call could mean either. Rename "
-                "one",
+                f"the name {tool.name!r} is also the name of the tool at {places[tool.name]}: rename one",
             )
         places[tool.name] = pointer
         found.append(tool)
@@ -82,7 +85,7 @@ def _read(each: Any, pointer: str, budget: Budget | None) -> Tool:
     if callable(each) and isinstance(getattr(each, "__name__", None), str):
         return _python(each, pointer)
     raise ToolError(
-        pointer, f"a tool is a definition (a dict), a function or a pydantic model, not {shown(each)}"
+        pointer, f"a tool must be a definition (a dict), a function or a pydantic model, not {shown(each)}"
     )
 
 
@@ -105,8 +108,8 @@ def _definition(fields: dict[Any, Any], pointer: str, budget: Budget | None) -> 
             raise ToolError(pointer, "the field 'type' is missing: write 'function' or 'custom'")
         raise ToolError(
             f"{pointer}/type",
-            f"{shown(kind)} is neither 'function' nor 'custom'; tools that a provider runs itself are called by no "
-            "text: leave it out",
+            f"must be 'function' or 'custom', not {shown(kind)}; the model's text does not call tools that a provider "
+            "runs itself: remove it",
         )
     if kind in fields:  # Chat Completions; the Responses API has all fields in one object
         inner, rest = fields.pop(kind), fields
@@ -115,12 +118,12 @@ def _definition(fields: dict[Any, Any], pointer: str, budget: Budget | None) -> 
         refuse_others(rest, (), pointer, kind)
         fields, pointer = dict(inner), f"{pointer}/{kind}"
     if "name" not in fields:
-        raise ToolError(pointer, "the field 'name' is missing: a tool is called by its name")
+        raise ToolError(pointer, "the field 'name' is missing")
     named = f"{pointer}/name"
     name = _name(fields.pop("name"), named)
     description = fields.pop("description", None) or ""
     if not isinstance(description, str):
-        raise ToolError(f"{pointer}/description", f"must be a text, not {shown(description)}")
+        raise ToolError(f"{pointer}/description", f"must be a string, not {shown(description)}")
     if kind == "custom":
         input = _custom(fields.pop("format", None), f"{pointer}/format", budget)
         refuse_others(fields, ("name", "description", "format"), pointer, kind)
@@ -137,7 +140,7 @@ def _definition(fields: dict[Any, Any], pointer: str, budget: Budget | None) -> 
 
 
 def check_flag(value: Any, place: str) -> None:
-    """ToolError unless a value is true, false or null; 0 and 1 are numbers."""
+    """Raise ToolError unless a value is true, false or null; 0 and 1 are numbers."""
     if value is not None and not isinstance(value, bool):
         raise ToolError(place, f"must be true, false or null, not {shown(value)}")
 
@@ -145,31 +148,31 @@ def check_flag(value: Any, place: str) -> None:
 def refuse_others(
     left: Mapping[Any, Any], known: tuple[str, ...], pointer: str, kind: str, what: str = "a tool"
 ) -> None:
-    """ToolError for the first field that is left of ``what``."""
+    """Raise ToolError for the first unknown field of ``what``."""
     for name in left:
         near = difflib.get_close_matches(str(name), known, 1)
         there = ", ".join(map(repr, known or ("type", kind)))
         hint = f"did you mean {near[0]!r}?" if near else f"there are {there}"
-        raise ToolError(f"{pointer}/{name}", f"{what} of type {kind!r} has no such field here: {hint}")
+        raise ToolError(f"{pointer}/{name}", f"unknown field of {what} of type {kind!r}: {hint}")
 
 
 def _name(name: Any, pointer: str) -> str:
     if not isinstance(name, str):
-        raise ToolError(pointer, f"a name is a text, not {shown(name)}")
+        raise ToolError(pointer, f"a name must be a string, not {shown(name)}")
     if not _NAME.fullmatch(name):
         raise ToolError(
             pointer,
-            f"{name[:60]!r} is no name of a tool: it has 1 to 256 letters of ASCII, digits, '_', '-' and '.'",
+            f"the name {name[:60]!r} is not valid: it must have 1 to 256 ASCII letters, digits, '_', '-' and '.'",
         )
     return name
 
 
 def _of_objects(schema: Any, pointer: str) -> dict[str, Any]:
-    """The schema for objects alone: arguments have names."""
+    """The schema, restricted to objects: arguments have names."""
     if schema is True:
         return dict(_OPEN)
     if not isinstance(schema, Mapping):
-        raise ToolError(pointer, f"the schema of arguments is an object, not {shown(schema)}")
+        raise ToolError(pointer, f"the schema of arguments must be an object, not {shown(schema)}")
     kinds = schema.get("type", "object")
     if kinds != "object" and not (isinstance(kinds, list) and "object" in kinds):
         _refuse_type(kinds, pointer)
@@ -184,13 +187,13 @@ def _of_objects(schema: Any, pointer: str) -> dict[str, Any]:
 def _refuse_type(kinds: Any, pointer: str) -> NoReturn:
     raise ToolError(
         f"{pointer}/type",
-        f"arguments have names, so they are an object and nothing of type {shown(kinds)}: write 'object', and the "
+        f"must be 'object', not {shown(kinds)}, since arguments have names: write 'object', and the "
         "arguments as its properties",
     )
 
 
 def _custom(given: Any, pointer: str, budget: Budget | None) -> Constraint:
-    """The texts that a custom tool takes."""
+    """The constraint of a custom tool's input."""
     if given is None:
         return Language.any_text()
     if not isinstance(given, Mapping):
@@ -207,7 +210,7 @@ def _custom(given: Any, pointer: str, budget: Budget | None) -> Constraint:
     syntax, definition = fields.pop("syntax", None), fields.pop("definition", None)
     refuse_others(fields, ("syntax", "definition"), pointer, "grammar")
     if not isinstance(definition, str):
-        raise ToolError(f"{pointer}/definition", f"must be a text, not {shown(definition)}")
+        raise ToolError(f"{pointer}/definition", f"must be a string, not {shown(definition)}")
     try:
         if syntax == "lark":
             return lark_grammar(definition, budget=budget)

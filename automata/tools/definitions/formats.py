@@ -1,7 +1,8 @@
-"""How models write calls: a table with a row for each format.
+"""How models write calls: a table with one row for each format.
 
-Where xgrammar 0.2.8 has a format of the name, the texts are those of ``xgrammar.get_model_structural_tag`` (where docs/
-tools.md names no difference); Mistral's and the Python lists are those of the models' own templates.
+If xgrammar 0.2.8 has a format of the same name, the texts are those of ``xgrammar.get_model_structural_tag``, except
+for the differences in docs/constraints/tools.md. Mistral's format and the Python lists follow the models' own
+templates.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ _THINK = ("<think>", "</think>")
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning in front of an answer: ``begin`` text ``end``, then ``behind``. ``excludes``: what it does not hold;
-    ``loose``: it may hold that where it must be there. ``opened``: where it must be there, the prompt ends with
-    ``begin``. ``skipped``: what a text without reasoning begins with. ``bare_end``: ``end`` alone may stand for it."""
+    """Reasoning before an answer: ``begin`` text ``end``, then ``behind``.
+
+    ``excludes``: texts that it must not contain; ``loose``: it may contain them if reasoning is required. ``opened``:
+    if reasoning is required, the prompt ends with ``begin``. ``skipped``: the beginning of a text without reasoning.
+    ``bare_end``: ``end`` alone may replace the reasoning.
+    """
 
     begin: str = "<think>"
     end: str = "</think>"
@@ -33,17 +37,18 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class CallFormat:
-    """One row. ``begin`` and ``end`` stand around the arguments of a call; ``{name}`` is the tool's name. ``style`` of
-    the arguments: ``"json"``, a style of ``json_schema`` in structural tags, or ``"python"``.
+    """One row of the table. A call is ``begin``, arguments, ``end``; ``{name}`` is the tool's name.
 
-    ``number``: the pattern of a call's number, which follows ``begin``, and what stands between it and the arguments.
-    ``block``: what stands around all calls, ``separator`` between two of them. ``trigger``: what begins calls in free
-    text, if that is not the block's beginning. ``lead``: what comes before a block that must be there; ``open``: such
-    a block has free text behind it. ``excludes``: what free text does not hold. ``layout``: calls in free text, or
-    one of the forms that have functions of their own in ``documents``. ``newlines``: a line break around a bare string
-    is not part of it. ``bare``: the input of a custom tool stands as it is in the place of the arguments. ``tail``: a
-    pattern of what may follow the arguments. ``stops``: ends that a text may lack at its end, since they are end
-    tokens."""
+    ``style`` of the arguments: ``"json"``, a style of ``json_schema`` in structural tags, or ``"python"``. ``number``:
+    the pattern of a call's number, which follows ``begin``, and the text between it and the arguments. ``block``: the
+    texts around all calls, ``separator`` the text between two of them. ``trigger``: the beginning of calls in free
+    text, if that is not the block's beginning. ``lead``: the text before a block that is required; ``open``: such a
+    block is followed by free text. ``excludes``: texts that free text must not contain. ``layout``: calls in free text,
+    or one of the layouts that have their own functions in ``documents``. ``newlines``: a line break around a bare
+    string is not a part of it. ``bare``: the input of a custom tool is written as it is in place of the arguments.
+    ``tail``: a pattern of what may follow the arguments. ``stops``: ends that may be missing at the end of a text,
+    since they are end tokens.
+    """
 
     name: str
     begin: str
@@ -65,7 +70,7 @@ class CallFormat:
 
     @property
     def begins(self) -> str:
-        """What begins calls in free text."""
+        """The beginning of calls in free text."""
         return self.trigger or (self.block[0] if self.block else self.begin.partition("{name}")[0])
 
 
@@ -257,11 +262,11 @@ _OTHER_NAMES = {"hermes": "qwen_3", "pythonic": "python", "mistral_v13": "mistra
 
 
 def format_named(name: str) -> CallFormat:
-    """A row by its name. ToolError names those there are."""
+    """The row with a name. Raises ToolError, which lists the names."""
     found = FORMATS.get(_OTHER_NAMES.get(name, name))
     if found is None:
         known = [*FORMATS, *_OTHER_NAMES]
         near = difflib.get_close_matches(name, known, 3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
-        raise ToolError("format", f"{name!r} is no format of calls: {hint}")
+        raise ToolError("format", f"unknown format {name!r}: {hint}")
     return found

@@ -1,4 +1,4 @@
-"""Where schemas are written: their errors with pointers of the list of tools, or of the request."""
+"""Positions of schemas: their errors get pointers into the list of tools, or into the request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokenfst.errors import EmptyLanguageError, SchemaError
 
 @contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Errors of a schema that stands at ``place`` say so."""
+    """Errors of a schema at position ``place`` get pointers that begin with it."""
     try:
         yield
     except SchemaError as error:

@@ -1,7 +1,7 @@
-"""Structural tags in the making, and what their parts are for.
+"""Structural tags under construction, with the roles of their parts.
 
-The idea: a document is dicts, as anyone would send it. What a tag in it is for (a role) and where a schema in it came
-from are kept beside, first by the dict itself, in the end by its JSON pointer.
+A document is made of dicts, as in a request. The role of each tag, and the origin of each schema, are stored beside the
+document: first by the identity of the dict, at last by its JSON pointer.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ Json = dict[str, Any]
 
 Kind = Literal["frame", "call", "arguments", "reasoning", "content"]
 Form = Literal["json", "python", "elements", "text", "json string", "python string"]
-"""How arguments are written. The last three are the input of a custom tool: as it is, and as the content of a
-string."""
+"""The form of arguments. The last three are the input of a custom tool: as it is, and as the content of a string."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a tag is for. ``"frame"``: what is in it and in no other tag counts for nothing. ``"call"``: a call, whose
-    text this is; ``"arguments"``: those of the call around it. ``begin`` and ``ends`` are those of the tag. ``tool``:
-    whose call this is, or begins with; ``None``: what is in the tag says it. ``form``: the content is the tool's
-    arguments, so written. ``lead``: how much of ``begin`` comes before the call's own text."""
+    """The role of a tag.
+
+    ``"frame"``: text that is ignored, except for tags inside of it. ``"call"``: a call, whose text this is.
+    ``"arguments"``: the arguments of the enclosing call. ``begin`` and ``ends``: those of the tag. ``tool``: the called
+    tool; ``None`` if the content of the tag names it. ``form``: the content is the tool's arguments, in this form.
+    ``lead``: the length of the part of ``begin`` that precedes the call's own text.
+    """
 
     kind: Kind
     begin: bytes
@@ -39,11 +41,11 @@ class Role:
 
 @dataclass(slots=True)
 class Sketch:
-    """The parts of one document. ``origins``: where each schema is written, by its id."""
+    """The parts of one document. ``origins``: the positions of the schemas, by their ids."""
 
     origins: dict[int, str] = field(default_factory=dict)
     roles: dict[int, Role] = field(default_factory=dict)
-    """By the ids of tags."""
+    """Roles by the ids of tags."""
     _kept: list[Json] = field(default_factory=list)
 
     def tag(
@@ -57,7 +59,7 @@ class Sketch:
         shown: str | None = None,
         lead: int = 0,
     ) -> Json:
-        """A tag with a role. ``shown``: what a call begins with, where that is not the tag's beginning."""
+        """A tag with a role. ``shown``: the beginning of a call, if that is not the tag's beginning."""
         made = {"type": "tag", "begin": begin, "content": content, "end": end}
         ends = tuple(each.encode() for each in ([end] if isinstance(end, str) else end))
         self.roles[id(made)] = Role(
@@ -67,12 +69,11 @@ class Sketch:
         return made
 
     def frame(self, text: str) -> Json:
-        """A text that counts for nothing."""
+        """A text that is ignored."""
         return self.tag(text, constant(""), "")
 
     def finish(self, format: Json) -> tuple[Json, dict[str, Role], dict[str, str]]:
-        """The document of a format; the roles of its tags by their pointers; of the pointers of its schemas, where they
-        came from."""
+        """The document of a format; the roles of its tags by pointer; the origins of its schemas by pointer."""
         document: Json = {"type": "structural_tag", "format": format}
         roles, places = {}, {}
         for pointer, part in _parts(document, "#"):
@@ -90,22 +91,22 @@ def constant(text: str) -> Json:
 
 
 def any_text(*excludes: str) -> Json:
-    """Free text without these."""
+    """Free text that does not contain these texts."""
     return {"type": "any_text", "excludes": [*filter(None, excludes)]}
 
 
 def sequence(*elements: Json) -> Json:
-    """One after the other."""
+    """A sequence of formats."""
     return elements[0] if len(elements) == 1 else {"type": "sequence", "elements": list(elements)}
 
 
 def either(*elements: Json) -> Json:
-    """One of these."""
+    """One of several formats."""
     return elements[0] if len(elements) == 1 else {"type": "or", "elements": list(elements)}
 
 
 def wrapped(kind: Literal["optional", "star"], content: Json) -> Json:
-    """None, or one, or more."""
+    """An optional or repeated format."""
     return {"type": kind, "content": content}
 
 

@@ -1,13 +1,12 @@
-"""What a text with calls decides while it arrives: pieces of content and reasoning, calls, and their arguments.
+"""Events of a text with calls while it arrives: pieces of content and reasoning, calls, and their arguments.
 
-The idea: the reader tells of text and sentinels as it comes to them. Text is told as far as it cannot become a mark: of
-its last bytes, those that begin one are held back if some word goes on with the rest of that mark. A call has begun,
-and its name is decided, when the automaton leads to no sentinel but those of one tool, each after fewer bytes than its
-tag's beginning has.
+The reader reports text and sentinels in order. Text is reported once it cannot become a part of a marker: last bytes
+that begin a marker are held back if some word continues with the rest of it. A call is reported as begun, with its
+name, when the automaton leads only to sentinels of one tool, each after fewer bytes than its tag's beginning has.
 
-Invariant: what was told is true of all texts of the constraint that go on so, and where the text is cut into pieces
-changes nothing but where strings fall into pieces. Cost: linear; a look ahead for each place inside of a call's
-beginning, kept by the automaton's state.
+Invariant: every event is true of all texts of the constraint that continue the text so far. The division of the text
+into pieces changes only how strings are divided into events. Cost: linear; one look-ahead for each position inside of a
+call's beginning, cached by the automaton's state.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from tokenfst.errors import ConstraintError
 _decoder = getincrementaldecoder("utf-8")
 _LEADS = {"json string": b'{"input": "', "python string": b"input="}
 _ENDS = {"json string": b"}", "python string": b")"}
-"""What makes an object of the content of a string."""
+"""The bytes that complete an object after the content of a string."""
 _MOST_SENTINELS = 8
 """Maximum number of different beginnings of one tool's calls; no format has more than three."""
 
 
 class CallEvents:
-    """The events of one text, in ``found`` until they are taken."""
+    """The events of one text; ``found`` has those that were not taken yet."""
 
     def __init__(self, tag: TagWithSentinels, walk: SignedText) -> None:
         self._tag, self._walk = tag, walk
@@ -44,23 +43,23 @@ class CallEvents:
         self._roles: list[Role] = []
         self._index = 0
         self._is_told = False
-        """Whether it was told that the call has begun which is open or comes next."""
+        """Whether the begin event of the open or next call was reported."""
         self._marks = _Marks(tag, walk)
         self._first = tag.openings[0]
         self._plain: _Growing = self._content()
-        """The content that goes on where no tag is open."""
+        """The content outside of tags."""
         self._text: _Text | None = self._plain
-        """What the text that comes is told as."""
+        """The kind of event for further text."""
         self.document: Callable[[bytes, list[Event]], None] | None = None
         """Reports the events of a piece of text without sentinels (arguments in JSON). It gets the piece and the list
         of events. If it raises ConstraintError, ``over`` is called."""
         self._run = b""
-        """In a frame, the last bytes since the last sentinel that may begin a tag."""
+        """In a frame: the last bytes since the last sentinel that may begin a tag."""
         self._values: list[_Value] = []
-        """Elements that are open, and the object around them."""
+        """The open elements, and the object around them."""
 
     def take(self) -> list[Event]:
-        """The events that were not taken yet."""
+        """Return the events that were not taken yet, and forget them."""
         if not self.found:
             return []
         found = [*self.found]
@@ -70,21 +69,21 @@ class CallEvents:
     # --- what the reader comes to -----------------------------------------------------------------------
 
     def text(self, data: bytes) -> None:
-        """Text goes on."""
+        """Further text."""
         if self._text is not None:
             self._text.feed(data)
         elif not self._is_told:
             self._run += data
 
     def more(self, data: bytes) -> None:
-        """A piece of text without a sentinel: ``text`` and ``settle``."""
+        """Further text without a sentinel: ``text`` and ``settle``."""
         text = self._text
         if isinstance(text, _Document):
             text.feed(data)
             if self._is_told:
                 return
         elif text is self._plain and not text.held and self._first.search(data) is None and not self._is_told:
-            text.tell(data)  # no mark begins in it
+            text.tell(data)  # it contains no beginning of a marker
             return
         elif text is not None:
             text.held += data
@@ -93,16 +92,16 @@ class CallEvents:
         self.settle()
 
     def over(self) -> None:
-        """No more is told of the arguments that are open."""
+        """Report nothing more of the open arguments."""
         self.document = None
         if isinstance(self._text, _Document):
             self._text.is_over = True
 
     def settle(self) -> None:
-        """A piece of the text ends here: what is decided is told."""
+        """The end of a piece of the text: report what is decided."""
         text = self._text
         if not self._roles and self._is_told:
-            return  # the text is in the beginning of the call
+            return  # the text ends inside of the call's beginning
         held = text.settle() if text is not None and text.__class__ is _Growing else 0
         if not self._is_told and (self._may_begin() if self._roles else held):
             tool = self._next_tool()
@@ -110,7 +109,7 @@ class CallEvents:
                 self._begin_call(tool)
 
     def tag_begins(self, role: Role) -> None:
-        """A tag's beginning was read."""
+        """The beginning of a tag was read."""
         self.document = None
         if not self._roles:
             self._end_text(role.begin)
@@ -124,7 +123,7 @@ class CallEvents:
             self._begin_arguments(role)
 
     def tag_ends(self, role: Role, inner: bytes, call: ToolCall | None) -> None:
-        """A tag's end was read. ``inner``: what stood in front of it, since the last sentinel."""
+        """The end of a tag was read. ``inner``: the text before it, since the last sentinel."""
         self.document = None
         self._roles.pop()
         if role.kind in ("content", "reasoning"):
@@ -141,7 +140,7 @@ class CallEvents:
             self._text = self._plain = self._content()
 
     def close(self) -> None:
-        """The text ends here."""
+        """The end of the text."""
         if not self._roles:
             self._end_text(b"")
 
@@ -173,7 +172,7 @@ class CallEvents:
         return kind == "call" or (kind == "frame" and self._run != b"")
 
     def _next_tool(self) -> int | None:
-        """The tool whose call has begun, if that is decided."""
+        """The tool of the call that has begun, if it is decided."""
         state, known = self._walk.state, self._tag.ahead
         found = known.get(state, ()) if state >= 0 else ()
         if found == ():
@@ -239,7 +238,7 @@ class CallEvents:
     # --- elements -------------------------------------------------------------------------------------
 
     def element_begins(self, elements: Elements) -> None:
-        """An element's value begins."""
+        """The beginning of an element's value."""
         around, element = self._values[-1], elements.last
         self._text = None
         if around.kind is None:
@@ -266,7 +265,7 @@ class CallEvents:
             ended.mark = mark
 
     def element_ends(self, sentinel: ElementEnd, value: Any) -> None:
-        """An element was read."""
+        """The end of an element."""
         ended = self._values.pop()
         if ended.kind == "string":
             assert isinstance(self._text, _Growing)
@@ -279,7 +278,7 @@ class CallEvents:
         self._text = None
 
     def _kind(self, elements: Elements, written: str, after: str) -> str | None:
-        """What an element's value is, where the schema leaves no choice that only its end would tell."""
+        """The type of an element's value, if the schema allows only one; otherwise the end decides it."""
         tool = self._roles[-1].tool
         assert tool is not None
         noted, behind = self._tag.kinds[tool], squeezed(after)
@@ -293,8 +292,9 @@ class CallEvents:
 
 
 class _Value:
-    """A value that is open. ``kind``: ``None`` where that is not decided; ``count``: the items of an array; ``mark``:
-    what ends a string."""
+    """An open value. ``kind``: its type, ``None`` while undecided. ``count``: the number of items of an array.
+    ``mark``: the end of a string.
+    """
 
     __slots__ = ("count", "kind", "mark", "path")
 
@@ -303,13 +303,13 @@ class _Value:
 
 
 class _Marks:
-    """How many of the last bytes of a text may be the beginning of a mark, if the text goes on so."""
+    """Computes how many of the last bytes of a text may be the beginning of a marker."""
 
     def __init__(self, tag: TagWithSentinels, walk: SignedText) -> None:
         self._tag, self._walk = tag, walk
 
     def openings(self, text: bytes) -> int:
-        """Of marks that begin tags."""
+        """For the beginnings of tags."""
         first, longest, prefixes = self._tag.openings
         match = first.search(text, max(0, len(text) - longest))
         while match is not None:
@@ -320,7 +320,7 @@ class _Marks:
         return 0
 
     def _begins_tag(self, rest: bytes) -> bool:
-        """Whether some text goes on with the rest of a tag's beginning behind these bytes of it."""
+        """Whether some text continues with the rest of a tag's beginning after these bytes."""
         state, known = self._walk.state, self._tag.leading
         found = known.get((state, rest)) if state >= 0 else None
         if found is None:
@@ -333,7 +333,7 @@ class _Marks:
         return found
 
     def begun(self, text: bytes) -> int:
-        """Of the same, wherever the text stands."""
+        """For the beginnings of tags, at any position of the text."""
         first, longest, prefixes = self._tag.openings
         found = (len(text) - match.start() for match in first.finditer(text, max(0, len(text) - longest)))
         return next((size for size in found if text[len(text) - size :] in prefixes), 0)
@@ -343,11 +343,11 @@ class _Marks:
         return isinstance(sentinel, Role) and sentinel.begin == begin
 
     def closings(self, ends: Iterable[bytes]) -> _Held:
-        """Ends of a tag."""
+        """For the ends of a tag."""
         return self._ending([*filter(None, ends)], TagEnd)
 
     def stopping(self, mark: bytes) -> _Held:
-        """The end of an element."""
+        """For the end of an element."""
         return self._ending([mark], ElementEnd)
 
     def _ending(self, ends: list[bytes], kind: type[Sentinel]) -> _Held:
@@ -368,7 +368,7 @@ _Held = Callable[[bytes], int]
 
 
 class _Growing:
-    """A text that is told piece by piece; ``newlines``: without a line break at either end."""
+    """A text that is reported in pieces. ``newlines``: without a line break at its beginning and end."""
 
     def __init__(
         self, found: list[Event], kind: Any, path: tuple[Any, ...], marks: _Held, *, newlines: bool = False
@@ -376,16 +376,16 @@ class _Growing:
         self._found, self._kind, self._path = found, kind, path
         self._marks, self._newlines = marks, newlines
         self._begun = b""
-        """A character that is not whole."""
+        """The bytes of an incomplete character."""
         self._is_first = True
         self.held = b""
 
     def feed(self, data: bytes) -> None:
-        """Text goes on."""
+        """Further text."""
         self.held += data
 
     def settle(self) -> int:
-        """Tell what cannot become a mark; how much may."""
+        """Report the text that cannot be a part of a marker; return the number of bytes that may be."""
         if not self.held:
             return 0
         marked = self._marks(self.held)
@@ -401,7 +401,7 @@ class _Growing:
         return marked
 
     def end(self, mark: bytes) -> None:
-        """The text ended with a mark."""
+        """The text ended with this marker."""
         assert self.held.endswith(mark), "a mark is held back"
         self.held = self.held[: len(self.held) - len(mark)]
         self._told(len(self.held) - (self._newlines and self.held.endswith(b"\n")))
@@ -413,39 +413,39 @@ class _Growing:
         self.tell(data)
 
     def tell(self, data: bytes) -> None:
-        """Tell whole characters; the bytes of one that is not whole wait."""
+        """Report whole characters; the bytes of an incomplete one are held back."""
         if self._begun:
             data = self._begun + data
         try:
             text, self._begun = data.decode(), b""
-        except UnicodeDecodeError as error:  # at the end: the automaton reads UTF-8 alone
+        except UnicodeDecodeError as error:  # at the end: the automaton reads only UTF-8
             text, self._begun = data[: error.start].decode(), data[error.start :]
         if text:
             self._found.append(event(Event, (self._kind, self._path, text)))
 
 
 class _Document:
-    """Arguments in JSON or as Python's literals; what follows them is not told."""
+    """Arguments in JSON or as Python literals; the text after them is not reported."""
 
     def __init__(self, found: list[Event], path: tuple[Any, ...], *, python: bool = False) -> None:
         events = JsonEvents(path, followed=True, read_float=finite)
         self._read = events.read
         self.read = None if python else events.read
-        """What ``feed`` comes to, where nothing stands in between."""
+        """The reader of a piece, if no conversion is needed."""
         self._python = PythonText() if python else None
         self._decoder = _decoder()
         self._found = found
         self.is_over = False
 
     def feed(self, data: bytes) -> None:
-        """Text goes on."""
+        """Further text."""
         if self.is_over:
             return
         try:
             self._read(
                 data if self._python is None else self._python.feed(self._decoder.decode(data)), self._found
             )
-        except ConstraintError:  # a number beyond what Python reads, of which the reader has more to say
+        except ConstraintError:  # a number that Python cannot read; the reader reports the error
             self.is_over = True
 
 
@@ -453,6 +453,6 @@ _Text = _Growing | _Document
 
 
 def _whole(path: tuple[Any, ...], value: Any) -> list[Event]:
-    """The events of a value that is told when it is whole."""
+    """The events of a value that is reported as a whole."""
     events = JsonEvents(path)
     return events.feed(json.dumps(value)) + events.close()

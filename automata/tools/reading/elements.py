@@ -1,11 +1,11 @@
-"""Parameters in a model's style back to values: from what stands between sentinels.
+"""From parameters in a model's style to values: parses the text between sentinels.
 
-The idea: sentinels say where an element's value begins and where the element ends, and whether it is a string, JSON, or
-made of elements (``structural_tags.sentinels``). So a name is the text between the style's own markers, and the type of
-a value is never guessed: a bare text that could be a string or something else is something else.
+Sentinels mark where an element's value begins and where the element ends, and whether it is a string, JSON, or made of
+elements (``structural_tags.sentinels``). So a name is the text between the style's own markers, and the type of a value
+is never guessed: a bare text that could be a string or something else is something else.
 
-A bare string is as it is written. Where the schema says which strings there may be, and white space may stand around
-them, it is the shortest that the schema allows.
+A bare string is the text as it is written. If the schema lists the allowed strings, and white space may surround them,
+it is the shortest text that the schema allows.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _SPACE = " \t\n\r"
 
 @dataclass(slots=True)
 class Element:
-    """One that has begun. ``written``: its name as the text has it; ``after``: what stands behind that; ``parts``: the
-    elements inside of it."""
+    """An open element. ``written``: its name as in the text. ``after``: the text that follows the name. ``parts``: the
+    elements inside of it.
+    """
 
     written: str
     name: str
@@ -32,7 +33,7 @@ class Element:
 
 
 class Elements:
-    """The elements of one call. ``newlines``: a line break around a bare string is not part of it."""
+    """The elements of one call. ``newlines``: a line break around a bare string is not a part of it."""
 
     def __init__(self, style: Style, *, newlines: bool) -> None:
         self.style, self.newlines = style, newlines
@@ -40,11 +41,11 @@ class Elements:
 
     @property
     def last(self) -> Element:
-        """The element that began last."""
+        """The element that was opened last."""
         return self._open[-1]
 
     def begin(self, text: str) -> None:
-        """An element's value begins behind ``text``."""
+        """The beginning of an element's value. ``text``: the text before it."""
         style, text = self.style, text.strip(_SPACE)
         if style.unnamed is not None and not text.startswith(style.before):
             self._open.append(Element("item", "item", text.removeprefix(style.unnamed)))
@@ -56,8 +57,9 @@ class Elements:
         self._open.append(Element(written, name, found + rest))
 
     def end(self, text: str, sentinel: ElementEnd) -> Any:
-        """The element that began last ends behind ``text``: its value. ValueError or RecursionError for JSON that is
-        too much."""
+        """The end of the last element: returns its value. ``text``: the text before it. Raises ValueError or
+        RecursionError for JSON that Python cannot read.
+        """
         element = self._open.pop()
         value: Any
         if sentinel.kind == "array":
@@ -79,7 +81,7 @@ class Elements:
         if sentinel.strings is None or not self.style.padded:
             return text.removeprefix("\n").removesuffix("\n") if self.newlines else text
         left, right = len(text) - len(text.lstrip(_SPACE)), len(text.rstrip(_SPACE))
-        if left >= right:  # nothing but white space
+        if left >= right:  # only white space
             begins, ends = range(len(text), -1, -1), range(len(text) + 1)
         else:
             begins, ends = range(left, -1, -1), range(right, len(text) + 1)

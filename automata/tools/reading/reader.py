@@ -46,26 +46,26 @@ class ToolParser:
         self.events = CallEvents(tag, self._walk) if tells else None
         self._open: list[tuple[Role, Elements | None]] = []
         self._run: list[bytes] = []
-        """What was read since the last sentinel."""
+        """The text since the last sentinel."""
         self._call: list[bytes] | None = None
-        """The text of the call that is open, up to the last sentinel."""
+        """The text of the open call, up to the last sentinel."""
         self._named: tuple[Tool, dict[str, Any]] | None = None
         self._content: list[bytes] = []
         self._reasoning: list[bytes] = []
         self._calls: list[ToolCall] = []
         self._pieces: list[bytes] = []
-        """All that was fed, where an end may be missing."""
+        """All pieces, if an end may be missing."""
         self._before = b""
         """The last bytes of the pieces up to the last one that had a sentinel."""
         self._fresh = 0
-        """Which of ``_run`` came behind those pieces."""
+        """The number of pieces in ``_run`` that came after those."""
         self._length = self._taken = 0
-        """Bytes before the piece that is read, and before the last sentinel."""
+        """The number of bytes before the current piece, and before the last sentinel."""
         self._reply: ToolReply | None = None
         self._failure: tuple[str, int, str] | None = None
         """The first error."""
         self._is_over = False
-        """Whether no more is read: the text is finished, or there was an error."""
+        """Whether reading has ended: the text is finished, or there was an error."""
 
     def feed(self, piece: str | bytes) -> None:
         """Parse the next piece of the text.
@@ -90,7 +90,7 @@ class ToolParser:
                 else:
                     try:
                         document(data, events.found)
-                    except ConstraintError:  # of a number beyond what Python reads there is more to say
+                    except ConstraintError:  # a number that Python cannot read has its own error
                         events.over()
             return
         sentinels, length = read
@@ -104,16 +104,16 @@ class ToolParser:
             events.settle()
 
     def _refuse_to_read(self, data: bytes | None) -> NoReturn:
-        """Raise for a piece that cannot be read on."""
+        """Raise the error for a piece that cannot be read."""
         if self._reply is not None:
-            raise ConstraintError("this text is finished: make a new parser for another one")
+            raise ConstraintError("this text is finished: make a new parser for another text")
         self._refuse_again()
         assert data is None, "one of three reasons"
-        raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
+        raise ConstraintError("the text contains a lone surrogate, which UTF-8 cannot encode")
 
     @property
     def _tail(self) -> bytes:
-        """The last bytes before the piece that is read."""
+        """The last bytes before the current piece."""
         last: list[bytes] = []
         missing = _AROUND
         for piece in reversed(self._run[self._fresh :]):
@@ -146,7 +146,7 @@ class ToolParser:
         return ToolReply(content.decode(), reasoning.decode(), tuple(self._calls))
 
     def _complete(self) -> None:
-        """Reads an end that is an end token, and so may be missing."""
+        """Read an end that may be missing, since it is an end token."""
         for stop in map(str.encode, self._tag.row.stops):
             other = ToolParser(self._tag)
             text = b"".join([*self._pieces, stop])
@@ -161,13 +161,13 @@ class ToolParser:
     # --- the walk -------------------------------------------------------------------------------------
 
     def _read(self, data: bytes) -> int:
-        """Reads as much as some text goes on with; how much that is."""
+        """Read as many bytes as some text continues with; return their number."""
         sentinels, length = self._walk.read_on(data) or ([], len(data))
         self._take_sentinels(sentinels, data, length)
         return length
 
     def _take_sentinels(self, sentinels: Sequence[tuple[int, bytes]], data: bytes, length: int) -> None:
-        """What was read: sentinels, and the text between them."""
+        """Process sentinels and the text between them."""
         at = 0
         for place, code in sentinels:
             self._taken = self._length + place
@@ -185,7 +185,7 @@ class ToolParser:
             self._take(code, b"")
 
     def _take(self, code: bytes, text: bytes) -> None:
-        """What a sentinel says. ``text``: what was read since the last one, as far as it is not in ``_run``."""
+        """Process one sentinel. ``text``: the text since the last one that is not in ``_run``."""
         events = self.events
         if events is not None and text:
             events.text(text)
@@ -251,7 +251,7 @@ class ToolParser:
     # --- arguments ------------------------------------------------------------------------------------
 
     def _arguments(self, role: Role, inner: bytes) -> dict[str, Any]:
-        """What the text of a call's arguments says."""
+        """The arguments of a call, parsed from their text."""
         text = inner.decode()
         try:
             match role.form:
@@ -280,12 +280,12 @@ class ToolParser:
     # --- errors ---------------------------------------------------------------------------------------
 
     def _refuse_again(self) -> None:
-        """Raise the first error once more: nothing is read behind it."""
+        """Raise the first error again, if there was one."""
         if self._failure is not None:
             raise ParseError(*self._failure)
 
     def _refused(self, data: bytes, at: int, tail: bytes) -> ParseError:
-        """The error of a text that cannot go on with ``data``, behind ``tail``, at ``at``."""
+        """The error of a text that cannot continue with ``data``, after ``tail``, at ``at``."""
         before, position = (tail + data[:at])[-_AROUND:], self._length + at
         live, ends = self._walk.next_bytes(b"") if self._walk.alive else (b"", False)
         inside = _is_inside(before)
@@ -323,5 +323,5 @@ def _is_inside(before: bytes) -> bool:
 
 
 def _line(text: bytes) -> str:
-    """A piece of text in one line."""
+    """A piece of text on one line."""
     return text.decode(errors="backslashreplace").replace("\n", "\\n").replace("\r", "\\r")

@@ -43,7 +43,7 @@ class ToolCall:
         """
         if self.tool is None or self.tool.target is None or self.tool.read is None:
             raise ConstraintError(
-                f"the tool {self.name!r} was made from a definition, which names no function: call yours with "
+                f"the tool {self.name!r} was made from a definition without a function: call your function with "
                 "**call.arguments"
             )
         read = self.tool.read(json.dumps(self.arguments, ensure_ascii=False))

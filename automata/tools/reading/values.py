@@ -1,11 +1,11 @@
-r"""The texts of arguments back to Python values: JSON, and Python's literals.
+r"""From the texts of arguments to Python values: JSON, and Python literals.
 
-The idea: literals in the layout of ``repr`` are JSON but for quotation marks, escapes and three words. ``read_python``
-writes them as JSON in one pass over their strings and words, ``PythonText`` does the same for a text that comes in
-pieces, and one parser reads the values. What it cannot read as it is written is refused: integers of more digits than
-Python reads, brackets that are too deep, and numbers that are no finite float, such as ``1e999``.
+Literals in the layout of ``repr`` differ from JSON only in quotation marks, escapes and three words. ``read_python``
+rewrites them as JSON in one pass over their strings and words, ``PythonText`` does the same for a text that arrives in
+pieces, and one parser reads the values. Values that Python cannot represent are refused: integers with too many digits,
+brackets that are nested too deeply, and numbers that are not a finite float, such as ``1e999``.
 
-Invariant: the texts are of the language that ``python_arguments`` makes; others are not found out here. Cost: linear.
+Invariant: the texts are in the language of ``python_arguments``; other texts are not detected here. Cost: linear.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Any
 _HEX = "[0-9a-fA-F]"
 _ESCAPE = rf"\\(?:[^xuU]|x{_HEX}{{2}}|u{_HEX}{{4}}|U{_HEX}{{8}})"
 _ESCAPED = re.compile(_ESCAPE + '|"', re.DOTALL)
-"""What is written otherwise in a string of JSON."""
+"""Characters and escapes that JSON strings write differently."""
 _TOKEN = re.compile(
     r"'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[^\s'\"=,:()\[\]{}]+=|True|False|None", re.DOTALL
 )
-"""A string, a name with the sentinel behind it, or a word."""
+"""A string, a name with the ``=`` or ``:`` after it, or a word."""
 _PLAIN = {"'": re.compile(r"[^'\\\"]*"), '"': re.compile(r'[^"\\]*')}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _SHORT = {"a": "\\u0007", "v": "\\u000b", "'": "'", "x": "\\u00"}
-"""Escapes that JSON writes otherwise; an ``x`` has two digits behind it."""
+"""Escapes that JSON writes differently; an ``x`` is followed by two digits."""
 
 
 def finite(text: str) -> float:
-    """The float that a number stands for. ValueError for one beyond all floats."""
+    """The float that a number denotes. Raises ValueError if it is not finite."""
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{text[:40]} is beyond the range of a float")
@@ -43,16 +43,16 @@ _scan: Callable[[str, int], tuple[Any, int]] = _READ.scan_once  # type: ignore[a
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text. ValueError or RecursionError where Python does not read it as it is written."""
+    """The value of a JSON text. Raises ValueError or RecursionError if Python cannot represent it."""
     try:
         value, end = _scan(text, 0)
-    except StopIteration:  # white space, which this does not skip
+    except StopIteration:  # white space, which the decoder does not skip
         end = -1
     return value if end == len(text) else _READ.decode(text)
 
 
 def read_python(text: str) -> dict[str, Any]:
-    """The values of keyword arguments, by their names. ValueError or RecursionError as of ``read_json``."""
+    """The values of keyword arguments by name. Raises ValueError or RecursionError, as ``read_json``."""
     found: dict[str, Any] = read_json(f"{{{_TOKEN.sub(_token, text)}}}")
     return found
 
@@ -68,7 +68,7 @@ def _token(match: re.Match[str]) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    r"""An escape as JSON has it; a bare quotation mark, too."""
+    r"""An escape in JSON's spelling; also a bare quotation mark."""
     escape = match[0]
     if escape == '"':
         return '\\"'
@@ -78,8 +78,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class PythonText:
-    """Keyword arguments that come in pieces, as JSON: ``feed`` gives what a piece adds to the object. ``is_done``: the
-    bracket that closes the call was read; nothing behind it is."""
+    """Converts keyword arguments that arrive in pieces to JSON: ``feed`` returns what a piece adds to the object.
+    ``is_done``: the bracket that closes the call was read; nothing after it is converted.
+    """
 
     def __init__(self) -> None:
         self.is_done = False
@@ -97,7 +98,7 @@ class PythonText:
         return "".join(found)
 
     def _between(self, text: str, at: int, found: list[str]) -> int:
-        """Behind a token, or in a number."""
+        """Convert from a position after a token, or inside of a number."""
         letter = text[at]
         if letter in "'\"":
             self._quote, self._state = letter, self._string

@@ -317,22 +317,22 @@ def test_excluded_strings_of_a_schema() -> None:
 
 
 REFUSED: list[tuple[Any, str, str]] = [
-    ([], "#", "must|is an object"),
-    ("[", "#", "is no JSON text"),
-    ('{"type": "any_text", "type": "regex"}', "#", "stands twice"),
+    ([], "#", "must be an object"),
+    ("[", "#", "is not valid JSON"),
+    ('{"type": "any_text", "type": "regex"}', "#", "occurs twice"),
     ({}, "#", "'type' is missing"),
     ({"format": {"value": "x"}}, "#/format", "'type' is missing"),
-    (triggered(["<"], {"type": "regex", "pattern": "<"}), "#/tags/0", "must be a 'tag'"),
-    ({"type": 1}, "#/type", "must be a text"),
+    (triggered(["<"], {"type": "regex", "pattern": "<"}), "#/tags/0", "a format of type 'tag'"),
+    ({"type": 1}, "#/type", "must be a string"),
     ({"type": "structural-tag", "format": ANY}, "#/type", "did you mean 'structural_tag'"),
     ({"type": "structural_tag"}, "#", "'format' is missing"),
     ({"type": "structural_tag", "format": ANY, "triggers": []}, "#/triggers", "has no field 'triggers'"),
     ({"type": "structural_tag", "format": {"type": "anytext"}}, "#/format/type", "did you mean 'any_text'"),
     ({"type": "any_text", "exclude": []}, "#/exclude", "did you mean 'excludes'"),
     ({"type": "any_text", "excludes": "x"}, "#/excludes", "must be a list"),
-    ({"type": "any_text", "excludes": [""]}, "#/excludes/0", "is empty"),
-    ({"type": "any_text", "max_chars": -1}, "#/max_chars", "whole number from 0"),
-    ({"type": "any_text", "max_tokens": True}, "#/max_tokens", "whole number"),
+    ({"type": "any_text", "excludes": [""]}, "#/excludes/0", "must not be empty"),
+    ({"type": "any_text", "max_chars": -1}, "#/max_chars", "an integer from 0"),
+    ({"type": "any_text", "max_tokens": True}, "#/max_tokens", "an integer"),
     (const("\ud800"), "#/value", "lone surrogate"),
     ({"type": "regex", "pattern": "("}, "#/pattern", "position 0"),
     ({"type": "regex", "pattern": "a)|(b"}, "#/pattern", "position 1"),
@@ -341,9 +341,9 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"type": "sequence", "elements": []}, "#/elements", "at least one"),
     ({"type": "sequence", "elements": [ANY, {"type": "or"}]}, "#/elements/1", "'elements' is missing"),
     ({"type": "repeat", "min": 2, "max": 1, "content": ANY}, "#/max", "at least min"),
-    (tag("<", ANY, ""), "#/end", "nothing ends this content"),
+    (tag("<", ANY, ""), "#/end", "this content has no end"),
     (tag("<", ANY, []), "#/end", "at least one"),
-    (tag({"type": "any_text"}, ANY, ">"), "#/begin", "a text or a 'token'"),
+    (tag({"type": "any_text"}, ANY, ">"), "#/begin", "a string or a format of type 'token'"),
     (triggered([], tag("<", ANY, ">")), "#/triggers", "at least one"),
     (triggered(["<"]), "#/tags", "at least one"),
     (triggered(["<", "<"], tag("<", ANY, ">")), "#/triggers/1", "listed twice"),
@@ -361,13 +361,13 @@ REFUSED: list[tuple[Any, str, str]] = [
     (
         triggered(["<"], tag({"type": "token", "token": "<"}, ANY, ">")),
         "#/tags/0/begin",
-        "begins with a text",
+        "must begin with a string",
     ),
     ({"type": "dispatch", "rules": [["x"]]}, "#/rules/0", "a pair"),
     (
         {"type": "token_triggered_tags", "trigger_tokens": ["s"], "tags": [tag("s", ANY, ">")]},
         "#/tags/0/begin",
-        "begins with a 'token'",
+        "must begin with a 'token'",
     ),
     (
         {
@@ -399,7 +399,7 @@ def test_depth_has_a_bound() -> None:
     format: Any = ANY
     for _ in range(200):
         format = {"type": "optional", "content": format}
-    with pytest.raises(StructuralTagError, match="more than 100 deep"):
+    with pytest.raises(StructuralTagError, match="more than 100 levels deep"):
         structural_tag(format)
     with pytest.raises(StructuralTagError, match="nested too deeply"):
         structural_tag('{"type": "sequence", "elements": ' + "[" * 100_000)

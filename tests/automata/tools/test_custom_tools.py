@@ -76,7 +76,7 @@ def test_random_words_are_read(format: str) -> None:
 
 def test_what_no_string_holds_is_refused_by_name() -> None:
     marked = 'start: "(" start ")" | <|x|>'
-    with pytest.raises(ToolError, match="tokens, which cannot stand in a string") as caught:
+    with pytest.raises(ToolError, match="tokens, which cannot be written in a string") as caught:
         tokenfst.tools([custom(marked)], format="hermes")
     assert caught.value.pointer == "#/0/format"
     differ = (
@@ -85,7 +85,7 @@ def test_what_no_string_holds_is_refused_by_name() -> None:
     with pytest.raises(ToolError, match="items that must differ"):
         tokenfst.tools([custom(differ)], format="qwen_3")
     for definition in (differ, "start: few\nfew[max_tokens=3]: /[a-z]+/"):
-        with pytest.raises(ToolError, match="what ends the input cannot be left out") as caught:
+        with pytest.raises(ToolError, match="cannot be restricted to texts without the end marker") as caught:
             tokenfst.tools([custom(definition)], format="harmony")
         assert caught.value.pointer == "#/0/format"
 

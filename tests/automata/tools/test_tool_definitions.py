@@ -46,7 +46,7 @@ def test_functions_and_models() -> None:
     first, second = made.parse(text).calls
     assert weather(**first.arguments) == "Rome 3" and Search(**second.arguments).words == ["a"]
     assert not made.accepts(HERMES % ("weather", '{"city": "Rome", "days": 9}'))
-    with pytest.raises(ToolError, match="#/0: a tool is a definition"):
+    with pytest.raises(ToolError, match="#/0: a tool must be a definition"):
         tools([5], format="hermes")
 
     def variadic(*words: str) -> None: ...
@@ -114,16 +114,16 @@ def test_choices(choice: Any, texts: list[str], parallel: bool) -> None:
     [
         ({"function": {"name": "a"}}, "#/1", "'type' is missing"),
         ({"type": "function", "function": {"description": "x"}}, "#/1/function", "'name' is missing"),
-        ({"type": "function", "name": ""}, "#/1/name", "no name of a tool"),
-        ({"type": "function", "name": "a b"}, "#/1/name", "no name of a tool"),
-        ({"type": "function", "name": 5}, "#/1/name", "a name is a text"),
-        ({"type": "function", "name": "weather"}, "#/1", "that of the tool at #/0"),
+        ({"type": "function", "name": ""}, "#/1/name", "is not valid: it must have 1 to 256"),
+        ({"type": "function", "name": "a b"}, "#/1/name", "is not valid: it must have 1 to 256"),
+        ({"type": "function", "name": 5}, "#/1/name", "a name must be a string"),
+        ({"type": "function", "name": "weather"}, "#/1", "also the name of the tool at #/0"),
         ({"type": "function", "name": "a", "paramters": {}}, "#/1/paramters", "did you mean 'parameters'"),
-        ({"type": "function", "function": {"name": "a"}, "strict": True}, "#/1/strict", "no such field"),
+        ({"type": "function", "function": {"name": "a"}, "strict": True}, "#/1/strict", "unknown field of"),
         ({"type": "function", "name": "a", "strict": 1.5}, "#/1/strict", "true, false or null"),
         ({"type": "function", "name": "a", "strict": 0}, "#/1/strict", "true, false or null"),
-        ({"type": "function", "name": "a", "description": 5}, "#/1/description", "must be a text"),
-        ({"type": "function", "name": "a", "parameters": 5}, "#/1/parameters", "is an object"),
+        ({"type": "function", "name": "a", "description": 5}, "#/1/description", "must be a string"),
+        ({"type": "function", "name": "a", "parameters": 5}, "#/1/parameters", "must be an object"),
         (
             {"type": "function", "name": "a", "parameters": {"type": "array"}},
             "#/1/parameters/type",
@@ -153,9 +153,9 @@ def test_choices(choice: Any, texts: list[str], parallel: bool) -> None:
                 "custom": {"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "lark"}}},
             },
             "#/1/custom/format/grammar/definition",
-            "must be a text",
+            "must be a string",
         ),
-        (5, "#/1", "a tool is a definition"),
+        (5, "#/1", "a tool must be a definition"),
     ],
 )
 def test_definitions_that_are_refused(given: Any, pointer: str, reason: str) -> None:

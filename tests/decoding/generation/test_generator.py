@@ -325,12 +325,12 @@ def test_numbers_and_batches_are_checked(generator):
         generator.stream(PROMPT, Person, num_beams=2)
     with pytest.raises(ToolError, match="there is no tool"):
         generator.tools(PROMPT, [])
-    with pytest.raises(ToolError, match="that of the tool at #/0"):
+    with pytest.raises(ToolError, match="also the name of the tool at #/0"):
         generator.tools(PROMPT, [book, book])
     for wrong in (3, None):
         with pytest.raises(ToolError, match="#/0"):
             generator.tools(PROMPT, [wrong])
-    with pytest.raises(ToolError, match="no format of calls"):
+    with pytest.raises(ToolError, match="unknown format"):
         generator.tools(PROMPT, [book], format="x")
 
 
