@@ -83,5 +83,5 @@ class Captured(ABC):
             return {}
         found = reader.captures(parts, whole=whole)
         if found is None:
-            raise ConstraintError("captures: this is no text of the constraint, nor the beginning of one")
+            raise ConstraintError("captures: this is not a text of the constraint, nor the beginning of one")
         return found

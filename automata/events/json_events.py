@@ -161,7 +161,7 @@ class JsonEvents:
         """What was held is a number."""
         match = _NUMBER.fullmatch(self._held)
         if match is None:
-            self.fail(f"{self._held[:40]!r} is no number", at)
+            self.fail(f"{self._held[:40]!r} is not a number", at)
         try:
             value = self._read_float(self._held) if match[1] or match[2] else int(self._held)
         except ValueError as error:  # beyond what Python reads

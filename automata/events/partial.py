@@ -72,7 +72,7 @@ class Partial:
             around.append(value)
         elif path[-1] in around:
             raise ConstraintError(
-                f"the name {path[-1]!r} stands twice in an object, so its value would not grow"
+                f"the name {path[-1]!r} occurs twice in an object, so its value would not grow"
             )
         else:
             around[path[-1]] = value

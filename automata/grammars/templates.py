@@ -167,7 +167,7 @@ def pieces_in(text: str, constraints: Mapping[str, Constraint], *, again: bool =
             raise TemplateError(wanted, text, token.start())
         if name in seen and not again:
             message = (
-                f"the hole {{{name}}} stands twice, and nothing could hold both to one text; use two names"
+                f"the hole {{{name}}} occurs twice, and nothing could hold both to one text; use two names"
             )
             raise TemplateError(message, text, token.start())
         if name not in constraints:
@@ -184,7 +184,7 @@ def pieces_in(text: str, constraints: Mapping[str, Constraint], *, again: bool =
 def _encoded(text: str) -> bytes:
     data = encode(text)
     if data is None:
-        raise ConstraintError(f"{text!r} holds a lone surrogate, which has no UTF-8 encoding")
+        raise ConstraintError(f"{text!r} contains a lone surrogate, which UTF-8 cannot encode")
     return data
 
 

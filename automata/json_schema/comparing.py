@@ -119,7 +119,7 @@ class ComparedSchema(Constraint):
         """
         if not isinstance(other, ComparedSchema):
             raise AlgebraError(
-                "difference: the other one is no schema; a - b is the difference of their texts"
+                "difference: the other one is not a schema; a - b is the difference of their texts"
             )
         return difference(self.document, other.document)
 

@@ -310,7 +310,7 @@ def _layout(
 ) -> Layout:
     """How texts are written; ConstraintError for what is no setting."""
     if spelling not in SPELLINGS:
-        raise ConstraintError(f"spelling={spelling!r} is none of 'plain', 'ascii', 'any'")
+        raise ConstraintError(f"spelling must be one of 'plain', 'ascii', 'any', not {spelling!r}")
     if surrounding not in ("none", "flexible"):
         raise ConstraintError(f"surrounding={surrounding!r} is neither 'none' nor 'flexible'")
     if separators is not None and not (

@@ -73,7 +73,7 @@ def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
     Raises ConstraintError for an unknown provider.
     """
     if provider not in PROVIDERS:
-        raise ConstraintError(f"strict={provider!r} is none of {', '.join(map(repr, PROVIDERS))}")
+        raise ConstraintError(f"strict must be one of {', '.join(map(repr, PROVIDERS))}, not {provider!r}")
     profile = _profile(provider)
     places = list(_places(schema))
     found = [

@@ -144,7 +144,7 @@ def json_content(content: Expr, *, spelling: Spelling = "plain", budget: Budget 
 
 def _refuse_surrogates(text: str) -> None:
     if not text.isascii() and any(0xD800 <= ord(each) <= 0xDFFF for each in text):
-        raise ConstraintError(f"{text!r} holds a lone surrogate, which no UTF-8 text does; leave it out")
+        raise ConstraintError(f"{text!r} contains a lone surrogate, which UTF-8 cannot encode; leave it out")
 
 
 def _quoted(text: Expr) -> Expr:
@@ -154,5 +154,5 @@ def _quoted(text: Expr) -> Expr:
 def json_code(spelling: Spelling = "plain") -> Code:
     """How characters stand between the quotation marks of a string."""
     if spelling not in _CODES:
-        raise ConstraintError(f"spelling={spelling!r} is none of 'plain', 'ascii', 'any'")
+        raise ConstraintError(f"spelling must be one of 'plain', 'ascii', 'any', not {spelling!r}")
     return _CODES[spelling]

@@ -97,7 +97,7 @@ class Language(Constraint):
         """The language of the single word ``word`` (text in UTF-8). Raises ``ConstraintError`` for a lone surrogate."""
         data = encode(word)
         if data is None:
-            raise ConstraintError(f"{word!r} holds a lone surrogate, which has no UTF-8 encoding")
+            raise ConstraintError(f"{word!r} contains a lone surrogate, which UTF-8 cannot encode")
         return cls(expression.literal(data), f"literal({_shorten(repr(word), _SOURCE_LENGTH - 10)})")
 
     @classmethod

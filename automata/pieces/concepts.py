@@ -393,7 +393,7 @@ def _check_forms(name: str, forms: Iterable[object]) -> None:
         if not isinstance(form, str) or not form:
             raise LabelError(name, f"a form of the concept {name!r} is empty or no text: {form!r}")
         if any(0xD800 <= ord(character) <= 0xDFFF for character in form):
-            raise LabelError(form, f"the form {form!r} holds a lone surrogate, which has no UTF-8 encoding")
+            raise LabelError(form, f"the form {form!r} contains a lone surrogate, which UTF-8 cannot encode")
 
 
 class _Chain:

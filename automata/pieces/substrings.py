@@ -95,7 +95,7 @@ def substring_of(text: str | bytes, words: bool = False, *, budget: Budget | Non
     """
     data = encode(text)
     if data is None:
-        raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
+        raise ConstraintError("the text contains a lone surrogate, which UTF-8 cannot encode")
     if words and not isinstance(text, str):
         raise ConstraintError("words are made of characters, and this text is bytes: decode it")
     limit = (budget or Budget()).states

@@ -239,7 +239,7 @@ def _encoded(label: Label, what: str) -> bytes:
         raise ConstraintError(f"{what} must be text or bytes, not {type(label).__name__}: {label!r}")
     data = encode(label)
     if data is None:
-        raise LabelError(label, f"{what} {label!r} holds a lone surrogate, which has no UTF-8 encoding")
+        raise LabelError(label, f"{what} {label!r} contains a lone surrogate, which UTF-8 cannot encode")
     return data
 
 
@@ -265,4 +265,6 @@ def _after_space(label: Expr, leading_space: LeadingSpace) -> Expr:
             return expression.concat(expression.optional(space), label)
         case "required":
             return expression.concat(space, label)
-    raise ConstraintError(f"leading_space={leading_space!r} is none of 'none', 'optional', 'required'")
+    raise ConstraintError(
+        f"leading_space must be one of 'none', 'optional', 'required', not {leading_space!r}"
+    )

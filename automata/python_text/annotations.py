@@ -209,7 +209,7 @@ class Reader:
         if isinstance(value, enum.Enum):
             return self._member(type(value), value.name, where)
         if isinstance(value, str) and any("\ud800" <= each <= "\udfff" for each in value):
-            raise AnnotationError(where, f"{value!r} holds a lone surrogate, which no UTF-8 text does")
+            raise AnnotationError(where, f"{value!r} contains a lone surrogate, which UTF-8 cannot encode")
         return Constant(value)
 
     def _members(self, kind: enum.EnumMeta, where: str) -> Kind:

@@ -129,9 +129,9 @@ def _made(
     reader: Reader, kind: Kind, source: str, arguments: str, defaults: str, budget: Budget | None
 ) -> PythonLanguage | PythonGrammar:
     if arguments not in ("keyword", "positional", "any"):
-        raise ConstraintError(f"arguments={arguments!r} is none of 'keyword', 'positional', 'any'")
+        raise ConstraintError(f"arguments must be one of 'keyword', 'positional', 'any', not {arguments!r}")
     if defaults not in ("any", "write", "omit"):
-        raise ConstraintError(f"defaults={defaults!r} is none of 'any', 'write', 'omit'")
+        raise ConstraintError(f"defaults must be one of 'any', 'write', 'omit', not {defaults!r}")
     reader.finish()
     rules = {_START: _expr(kind)}
     for each in reader.calls.values():
@@ -242,7 +242,7 @@ def _call(each: Call, arguments: str, defaults: str) -> Expr:
 def _parse(constraint: Language | Grammar, kind: Kind, text: str | bytes) -> Any:
     data = encode(text)
     if data is None:
-        raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
+        raise ConstraintError("the text contains a lone surrogate, which UTF-8 cannot encode")
     if not constraint.accepts(data):
         viable = constraint.viable_prefix(data)
         before = data[:viable].decode(errors="replace")[-_SHOWN:]

@@ -146,8 +146,8 @@ class Elements(OwnMembers):
             if written is None:
                 raise UnsupportedSchemaError(
                     place_of(formula),
-                    f"the name {name!r} of a parameter cannot be written in this style: it contains markers of the style. "
-                    "Rename it, or choose another style",
+                    f"the name {name!r} of a parameter cannot be written in this style: it contains markers of the "
+                    "style. Rename it, or choose another style",
                 )
             lead = literal((self.style.before + written).encode())
             barred = self.excluded(written.encode())

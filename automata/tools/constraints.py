@@ -131,7 +131,7 @@ class Reads:
         ``json`` must not be true: a text with calls is not a JSON document.
         """
         if json:
-            refuse("stream", "json", json, "False or None: a text with calls is no JSON document")
+            refuse("stream", "json", json, "False or None: a text with calls is not a JSON document")
         return ToolStream(self)  # type: ignore[arg-type]  # each class of these is a constraint, too
 
 

@@ -228,7 +228,7 @@ def cross(
 def union(*fsts: VectorFst | str | bytes, budget: Budget | None = None) -> Fst:
     """The union of the machines."""
     if not fsts:
-        raise FstArgError("union: there is no machine")
+        raise FstArgError("union: no machine was given")
     kind = next((each.arc_type() for each in fsts if isinstance(each, VectorFst)), "standard")
     return _of(fsts[0], kind).copy().union(*fsts[1:], budget=budget)
 

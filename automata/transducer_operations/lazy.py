@@ -239,7 +239,7 @@ def rmepsilon(
 def union(*fsts: AnyFst, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None) -> LazyFst:
     """The union, with a new start that has an epsilon arc to each machine."""
     if not fsts:
-        raise FstArgError("union: there is no machine")
+        raise FstArgError("union: no machine was given")
     kind = require_same("union", *fsts)
     for each in fsts[1:]:
         require_same_tables("union", fsts[0], each)

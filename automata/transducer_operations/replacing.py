@@ -46,14 +46,14 @@ def named_machines(pairs: Iterable[Any], types: tuple[type, ...]) -> tuple[list[
     machines, labels = list[Any](), dict[int, int]()
     for at, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[1], types):
-            raise FstArgError(f"replace: pairs[{at}] is no pair of a label and a machine")
+            raise FstArgError(f"replace: pairs[{at}] is not a pair of a label and a machine")
         label, machine = pair
         if not isinstance(label, int) or label <= 0 or label in labels:
             raise FstArgError(f"replace: pairs[{at}]: a label is a positive integer, once: {label!r}")
         labels[label] = at
         machines.append(machine)
     if not machines:
-        raise FstArgError("replace: there is no pair")
+        raise FstArgError("replace: no pair was given")
     return machines, labels
 
 

@@ -49,7 +49,7 @@ class FarReader:
     def open(cls, *sources: str | os.PathLike[str], budget: Budget | None = None) -> FarReader:
         """Open the archives in files."""
         if not sources:
-            raise FstArgError("FarReader.open: there is no file")
+            raise FstArgError("FarReader.open: no file was given")
         entries, types, arcs = list[tuple[str, bytes]](), set[str](), set[str]()
         for source in sources:
             try:

@@ -349,7 +349,7 @@ def _mapped(name: str, labels: _Ints, pairs: Iterable[Any] | None) -> _Ints:
         try:
             old, label = map(int, pair)
         except (TypeError, ValueError):
-            raise FstArgError(f"relabel_pairs: {name}[{at}] is no pair of labels: {pair!r:.60}") from None
+            raise FstArgError(f"relabel_pairs: {name}[{at}] is not a pair of labels: {pair!r:.60}") from None
         if min(old, label) < 0 or max(old, label) > 2**31 - 1:
             raise FstArgError(
                 f"relabel_pairs: {name}[{at}] has a label that is not from 0 to 2^31 - 1: {pair!r}"

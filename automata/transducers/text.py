@@ -50,7 +50,7 @@ def print_fst(
             if not acceptor:
                 words.append(name(olabel, tables[1]))
             elif ilabel != olabel:
-                raise FstIOError(f"print: state {state} is no acceptor's: it maps {ilabel} to {olabel}")
+                raise FstIOError(f"print: state {state} is not an acceptor's: it maps {ilabel} to {olabel}")
             if show_weight_one or weight != one:
                 words.append(written(weight, dtype))
             lines.append("\t".join(words))
@@ -147,6 +147,6 @@ def _label(word: str, table: SymbolTable | None, at: int, what: str) -> int:
         return int(table.find(word))
     if not word.isdecimal() or int(word) > 2**31 - 1:
         raise FstIOError(
-            f"line {at}: the {what} {word!r} is no number from 0 to 2^31 - 1, and there is no table for it"
+            f"line {at}: the {what} {word!r} is not a number from 0 to 2^31 - 1, and there is no table for it"
         )
     return int(word)

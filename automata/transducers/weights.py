@@ -76,7 +76,7 @@ def number(weight: object, kind: ArcType, what: str = "a weight") -> float:
             value = _TEXTS.get(weight)  # type: ignore[assignment]
             value = float(weight) if value is None else value
         except ValueError:
-            raise FstBadWeightError(f"{what}: {weight!r} is no number") from None
+            raise FstBadWeightError(f"{what}: {weight!r} is not a number") from None
     elif isinstance(weight, int | float | np.number):
         value = float(weight)
     else:

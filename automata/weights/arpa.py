@@ -77,7 +77,7 @@ def _read_line(
         )
     words = tuple(parts[1 : order + 1])
     if words in found:
-        raise ArpaError(f"line {number}: the n-gram {' '.join(words)!r} stands twice")
+        raise ArpaError(f"line {number}: the n-gram {' '.join(words)!r} occurs twice")
     found[words] = _log(parts[0], number, 0.0)
     if len(parts) > order + 1:
         back = _log(parts[-1], number, math.inf)

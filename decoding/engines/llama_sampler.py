@@ -1,14 +1,14 @@
-"""A sampler for llama.cpp's own chains of samplers: what the C interface ``llama_sampler_i`` wants of one.
+"""A sampler for llama.cpp's own chains of samplers, through the C interface ``llama_sampler_i``.
 
-llama.cpp calls a sampler with candidates (an id and a logit each, maybe sorted and cut already) and with each token
-that was chosen. Forbidden candidates get the logit -inf. The chain that a sampler is added to owns it and frees it,
-and clones it with itself; what each pointer stands for is kept in a table here until then.
+llama.cpp calls a sampler with candidates (each with an id and a logit, perhaps already sorted and cut) and with each
+chosen token. Forbidden candidates get the logit -inf. The chain to which a sampler is added owns it, frees it, and
+clones it together with itself. A table in this module maps llama.cpp's pointers to samplers until they are freed.
 
-Invariant: no exception goes into C. What goes wrong (a token that the constraint does not allow, a budget,
-candidates of which none is allowed) is kept, and ``check()`` raises it; from then on end tokens alone are left, so
-that a loop ends. Checked with llama-cpp-python 0.3.36.
+Invariant: no exception enters C code. An error (a token that the constraint does not allow, a budget, candidates of
+which none is allowed) is stored, and ``check()`` raises it. After an error only end tokens are allowed, so that a loop
+ends. Checked with llama-cpp-python 0.3.36.
 
-Put it before samplers that cut (top-k): what they leave may hold no allowed token.
+Put it before samplers that cut (top-k): the remaining candidates may contain no allowed token.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 class LlamaSampler:
     """A sampler for one text: ``llama_sampler_chain_add(chain, LlamaSampler(automaton, 100).pointer)``.
 
-    ``max_new_tokens``: the text is whole within so many tokens; end the loop there. Raises TokenBudgetError where none
-    is so short. ``pointer`` goes into one chain, which frees it; without a chain call ``llama_sampler_free``.
+    ``max_new_tokens``: the text is complete within this many tokens; end the loop there. Raises TokenBudgetError if no
+    text is short enough. Add ``pointer`` to one chain, which frees it; without a chain call ``llama_sampler_free``.
     ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
-    ``scores_weight`` times; what it has no score for is forbidden."""
+    ``scores_weight`` times; tokens without a score are forbidden.
+    """
 
     @checked
     def __init__(

@@ -55,9 +55,11 @@ class Endpoint:
         self, client: Any, model: str | None = None, *, server: Server = "vllm", at_once: int = 16
     ) -> None:
         if not isinstance(server, str) or server not in DIALECTS:
-            raise ArgumentValueError(f"server={server!r} is none of {', '.join(map(repr, DIALECTS))}")
+            raise ArgumentValueError(
+                f"Endpoint: unknown server={server!r}; expected one of {', '.join(map(repr, DIALECTS))}"
+            )
         if at_once < 1:
-            raise ArgumentValueError(f"at_once={at_once} leaves no request to be made")
+            raise ArgumentValueError(f"Endpoint: at_once must be at least 1, not {at_once}")
         if not hasattr(client, "chat") or not hasattr(client, "models"):
             raise ModelError(
                 f"Endpoint: client must be an openai.OpenAI(base_url=...), not {type(client).__name__}"
@@ -74,7 +76,7 @@ class Endpoint:
         makers = DIALECTS[self.server].fields
         if for_server is None:
             raise ModelError(
-                f"{target!r} cannot be sent to a server, which compiles what it is sent: give a type, the dict of a "
+                f"{target!r} cannot be sent to a server, which compiles constraints itself: give a type, the dict of a "
                 "JSON Schema, re.compile(...), Literal[...], or a grammar made from a text"
             )
         if for_server.notation not in makers:
@@ -100,7 +102,7 @@ def _any_of(texts: list[str]) -> str:
 
 
 def _gbnf_of(texts: list[str]) -> str:
-    """The texts as llama.cpp reads strings: of JSON's escapes it has no ``\\b`` and no ``\\f``."""
+    """The texts as string literals of llama.cpp, which does not know JSON's escapes ``\\b`` and ``\\f``."""
     return "root ::= " + " | ".join('"' + text.translate(_GBNF_ESCAPES) + '"' for text in texts)
 
 

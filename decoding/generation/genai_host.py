@@ -1,4 +1,4 @@
-"""Generating by ONNX Runtime GenAI: its loop, with a mask at each step, for one prompt after the other."""
+"""Generation by ONNX Runtime GenAI: its loop with a mask at each step, one prompt after the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GenAIHost(LocalHost):
             tokenizer = onnxruntime_genai.Tokenizer(model)
         if vocabulary is None:
             raise ModelError(
-                "Generator: a model of onnxruntime_genai does not tell its folder: give "
+                "Generator: the folder of a model of onnxruntime_genai is not known: give "
                 "vocabulary=genai_vocabulary(folder), of tokenfst.decoding.engines.onnx_genai"
             )
         super().__init__(vocabulary)
@@ -53,7 +53,9 @@ class GenAIHost(LocalHost):
             try:
                 prompt = self._tokenizer.apply_chat_template(json.dumps(prompt), add_generation_prompt=True)
             except RuntimeError as error:
-                raise ModelError(f"the prompt is a chat, and the tokenizer writes none: {error}") from error
+                raise ModelError(
+                    f"the prompt is a chat, and the tokenizer cannot format it: {error}"
+                ) from error
         ids: list[int] = self._tokenizer.encode(prompt).tolist()
         if not ids:
             raise ModelError("the prompt has no tokens: give at least one character")

@@ -69,11 +69,11 @@ class Generator:
     def __call__(self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any) -> Any: ...
     @checked_but("prompt", "target")
     def __call__(self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any) -> Any:
-        """What the model answers to ``prompt`` (text, or the messages of a chat), as ``target`` has it.
+        """The model's answer to ``prompt`` (a text, or the messages of a chat), parsed as ``target`` defines.
 
-        Raises ArgumentTypeError and what ``json_schema`` and ``compile`` raise for targets that have no constraint,
-        TokenBudgetError where no text is short enough, ModelError and DecodingError for prompts and options that do not
-        fit; what a type's own validators raise goes through.
+        Raises ArgumentTypeError and the errors of ``json_schema`` and ``compile`` for targets without a constraint,
+        TokenBudgetError if no text is short enough, ModelError and DecodingError for invalid prompts and options.
+        Errors of a type's own validators are passed on.
         """
         return self._answers([prompt], [target], max_new_tokens, options)[0]
 
@@ -141,7 +141,9 @@ class Generator:
         """
         found: Any = self._compiled(target)[1]
         if not isinstance(found, Compiled):
-            raise ModelError("compile: a server compiles what it is sent; there is nothing to compile here")
+            raise ModelError(
+                "compile: a server compiles constraints itself; there is nothing to compile here"
+            )
         return found
 
     def _answers(
@@ -172,4 +174,4 @@ class Generator:
 
 def _check_budget(max_new_tokens: int) -> None:
     if max_new_tokens < 1:
-        raise ArgumentValueError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")
+        raise ArgumentValueError(f"max_new_tokens must be at least 1, not {max_new_tokens}")

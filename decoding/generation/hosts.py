@@ -65,7 +65,7 @@ class LocalHost:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._spelled = Speller(vocabulary)
-        # The language stays with its scores, so that no other gets its id.
+        # The language is stored with its scores, so that its id is not reused.
         self._scores: Recent[int, tuple[Any, ScoreSource]] = Recent(4)
 
     @property
@@ -86,9 +86,12 @@ class LocalHost:
         return constraint
 
     def split_scores(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The options for the engine, and those of ``SCORES`` with the scores compiled; the latter are empty where no
-        scores are asked for. The last four languages stay compiled. DecodingError for an object that is no weighted
-        language, grammar or n-gram model; VocabularyMismatchError for scores of another vocabulary."""
+        """The options for the engine, and those of ``SCORES`` with the scores compiled; the latter are empty if no
+        scores are given. The last four languages stay compiled.
+
+        Raises DecodingError for an object that is not a weighted language, grammar or n-gram model;
+        VocabularyMismatchError for scores of another vocabulary.
+        """
         others = {name: value for name, value in options.items() if name not in SCORES}
         scores = options.get("scores")
         if scores is None:
@@ -145,14 +148,16 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
 
 
 def pieces(tokens: Iterable[int], spelled: Speller, most: int) -> Iterator[bytes]:
-    """What tokens write as they come, up to an end token; none is asked for behind the first ``most``."""
+    """The bytes of tokens as they arrive, up to an end token or the first ``most`` tokens; no further token is
+    requested.
+    """
     taken: list[int] = []
     written = b""
     for token in tokens:
         if token in spelled.vocabulary.eos_token_ids:
             break
         taken.append(token)
-        whole = spelled(taken)  # a piece depends on whether it is the first
+        whole = spelled(taken)  # the bytes of the first token differ in some tokenizers
         if len(whole) > len(written):
             yield whole[len(written) :]
             written = whole
@@ -161,7 +166,7 @@ def pieces(tokens: Iterable[int], spelled: Speller, most: int) -> Iterator[bytes
 
 
 class Speller:
-    """What tokens stand for, special tokens as they are named; end tokens stand for nothing."""
+    """The texts of tokens: special tokens as their names, end tokens as nothing."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -172,7 +177,7 @@ class Speller:
         }
 
     def __call__(self, tokens: Sequence[int]) -> bytes:
-        """The text."""
+        """The text of tokens."""
         names, vocabulary = self._names, self.vocabulary
         if names.keys().isdisjoint(tokens):
             return vocabulary.decode(tokens)

@@ -1,7 +1,7 @@
-"""Generating by llama.cpp: the loop of ``llama_cpp.Llama.generate`` with a ``LlamaConstraint``, one prompt at a time.
+"""Generation by llama.cpp: the loop of ``llama_cpp.Llama.generate`` with a ``LlamaConstraint``, one prompt at a time.
 
-The tokens are taken from that loop as they come, so texts are their exact bytes; the loop ends at an end token, or at
-the last token of the number allowed, after which the text is whole.
+Tokens are taken from that loop as they arrive, so texts are their exact bytes. The loop ends at an end token or at the
+last allowed token, after which the text is complete.
 """
 
 from __future__ import annotations
@@ -51,16 +51,18 @@ class LlamaHost(LocalHost):
     def _begun(
         self, prompt: Prompt, automaton: Compiled, most: int, options: Mapping[str, Any]
     ) -> tuple[list[int], dict[str, Any]]:
-        """The prompt's tokens, and the arguments of ``generate``; refused before the model is called."""
+        """The prompt's tokens, and the arguments of ``generate``; errors are raised before the model is called."""
         for name in _OURS:
             if name in options:
-                raise DecodingError(f"{name} cannot be given to a Generator of llama.cpp: it is made here")
+                raise DecodingError(
+                    f"{name} cannot be given to a Generator of llama.cpp, which sets it itself"
+                )
         tokens = self._ids(prompt)
         room = self._model.n_ctx()
         if not tokens or len(tokens) + most > room:
             raise ModelError(
-                f"a prompt of {len(tokens):,} tokens and max_new_tokens={most:,}: llama.cpp has room for {room:,}, and "
-                "wants at least one token"
+                f"a prompt of {len(tokens):,} tokens and max_new_tokens={most:,}: the model's context has {room:,} "
+                "tokens, and a prompt needs at least one"
             )
         others, scored = self.split_scores(options)
         processors = llama_cpp.LogitsProcessorList([LlamaConstraint(automaton, most, **scored)])

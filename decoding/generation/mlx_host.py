@@ -1,7 +1,7 @@
-"""Generating by MLX-LM: ``generate_step`` for one prompt and streams, its batch generator for several.
+"""Generation by MLX-LM: ``generate_step`` for one prompt and for streams, its batch generator for several prompts.
 
-Tokens are taken from those loops as they come, so texts are their exact bytes. Both look at a token a step ahead, with
-an ``MLXConstraint`` for each prompt, so what is handed out was accepted.
+Tokens are taken from those loops as they arrive, so texts are their exact bytes. Both compute one token ahead, with an
+``MLXConstraint`` for each prompt, so every returned token was accepted.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class MLXHost(LocalHost):
     def _call(
         self, automata: Sequence[Compiled], most: int, options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], list[list[Any]]]:
-        """The options for MLX-LM, and for each automaton the logits processors: those given, then its constraint."""
+        """The options for MLX-LM, and for each automaton the logits processors: the given ones, then the constraint."""
         allowed = (*_OPTIONS, *SCORES)
         for name in options:
             if name not in allowed:

@@ -1,10 +1,10 @@
-"""Generating by a server that speaks OpenAI's protocol, through the client of the package ``openai``.
+"""Generation by a server with OpenAI's protocol, through the client of the package ``openai``.
 
-Invariant: a text is checked before it is given back. A server with the backend "tokenfst" (vLLM, SGLang) ends it whole
-within ``max_new_tokens``; where another one cuts it off, or writes what was not asked for, DecodingError shows it. A
-value of a type or schema may be spelled as JSON allows; a constraint that was given with its spelling is exact.
+Invariant: a text is checked before it is returned. A server with the backend "tokenfst" (vLLM, SGLang) completes it
+within ``max_new_tokens``. If another server cuts a text off or violates the constraint, DecodingError shows the text. A
+value of a type or schema may have any JSON spelling; a constraint that defines its spelling is exact.
 
-What a server refuses is ModelError, with the server's own words. Time-outs and retries are the client's.
+If a server refuses a request, ModelError has the server's own words. The client handles time-outs and retries.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ServerRequest:
         self._wider = target.for_server.wider if target.for_server else None
 
     def holds(self, text: bytes) -> bool:
-        """Whether a text is what was asked for."""
+        """Whether a text satisfies the target."""
         if self._constraint.accepts(text):
             return True
         if self._wider is None:
@@ -71,7 +71,7 @@ class OpenAIHost:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        raise ModelError("what a server's tokens spell is not known here")
+        raise ModelError("the vocabulary of a server is not known")
 
     @property
     def marks(self) -> None:
@@ -132,7 +132,7 @@ class OpenAIHost:
     def _call(
         self, prompt: Prompt, asked: ServerRequest, most: int, options: Mapping[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """What is called, and with what; refused before it is."""
+        """The function to call with its arguments; errors are raised before the call."""
         for name in options:
             if name in _OURS:
                 raise DecodingError(f"{name} cannot be given to a Generator: {_OURS[name]}")
@@ -157,7 +157,7 @@ class OpenAIHost:
             self._refused(error)
         choices = getattr(answer, "choices", None)
         if not choices:
-            raise ModelError(f"{self._where()} gave no choices: {shown(answer)}")
+            raise ModelError(f"{self._where()} returned no choices: {shown(answer)}")
         choice = choices[0]
         text = _bytes(choice.message.content if hasattr(choice, "message") else choice.text)
         self._check(text, choice.finish_reason, asked)
@@ -166,12 +166,12 @@ class OpenAIHost:
     def _check(self, text: bytes, reason: str | None, asked: ServerRequest) -> None:
         if not asked.holds(text):
             raise DecodingError(
-                f"{self._where()} wrote what was not asked for, and ended with finish_reason {reason!r}: "
+                f"{self._where()} returned a text that violates the constraint, with finish_reason {reason!r}: "
                 f"{shown(text)}. "
                 + (
-                    "Give max_new_tokens more room, or serve with the backend tokenfst, which ends texts whole"
+                    "Increase max_new_tokens, or serve with the backend tokenfst, which completes texts"
                     if reason == "length"
-                    else "Look whether the server knows this kind of request, and which backend it has"
+                    else "Check whether the server supports this kind of request, and which backend it uses"
                 )
             )
 
@@ -197,7 +197,7 @@ class OpenAIHost:
 
 
 def _merged(given: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request: ours, with what was given beside it."""
+    """The body of a request: our fields, and those that the caller gave."""
     for key, value in made.items():
         inside = given.get(key)
         given[key] = {**inside, **value} if isinstance(inside, dict) and isinstance(value, dict) else value

@@ -1,10 +1,10 @@
-"""A target in words that a server knows: a schema, a pattern, a list of texts, a grammar's text.
+"""A target in a form that a server understands: a schema, a pattern, a list of texts, or the text of a grammar.
 
-A server compiles what it is sent, so a constraint that is only an automaton cannot be asked for. What can:
+A server compiles constraints itself, so a constraint that is only an automaton cannot be sent. These can:
 
-    what was given                                  what is sent
+    given                                           sent
     a type, a function, a dict, json_schema(...)    the JSON Schema
-    re.compile(...)                                 the pattern, its flags written in front
+    re.compile(...)                                 the pattern, with its flags in front
     Literal or Enum of texts                        the list
     ebnf(text), gbnf(text), lark_grammar(text)      the text
 """

@@ -116,7 +116,7 @@ def as_text(text: bytes) -> str:
 
 
 def _labels(target: Any) -> dict[str, Any] | None:
-    """The texts that a type lists and the value of each; None: it is no list of texts."""
+    """The texts that a type lists, with the value of each; None if the type is not a list of texts."""
     if typing.get_origin(target) is Literal:
         listed = [(value, value) for value in typing.get_args(target)]
     elif isinstance(target, enum.EnumType) and not issubclass(target, enum.Flag):

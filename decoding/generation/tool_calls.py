@@ -1,7 +1,7 @@
-"""One call of a tool out of several, in a model's own format: ``Generator.tools``.
+"""One call of one of several tools, in a model's own format: ``Generator.tools``.
 
-What a call is, how it is written and how it is read back is ``tokenfst.tools``' business. A server is told calls in
-JSON, which it may lay out as it likes.
+``tokenfst.tools`` defines what a call is, how it is written and how it is parsed. A server gets the calls as a JSON
+Schema, and may use any layout.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def tool_target(functions: Iterable[Any], format: str, vocabulary: Vocabulary | 
 
 
 def _read(constraint: ToolConstraint, text: bytes) -> ToolCall:
-    """The call that a text is, also where a server has laid it out."""
+    """The call in a text, in any layout of a server."""
     try:
         return constraint.parse(text).calls[0]
     except ParseError:
@@ -42,7 +42,7 @@ def _read(constraint: ToolConstraint, text: bytes) -> ToolCall:
 
 
 def _schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The calls of all tools, for a server. What a tool's schema defines has the tool's number in its name."""
+    """The schema of the calls of all tools, for a server. The names of a tool's definitions get the tool's number."""
     calls, definitions = [], {}
     for number, (name, schema) in enumerate(arguments.items()):
         moved = _moved(schema, f"#/$defs/{number}.")
@@ -60,7 +60,7 @@ def _schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _moved(schema: Any, to: str) -> Any:
-    """A schema whose references into its own definitions lead elsewhere."""
+    """A schema whose references into its own definitions are moved to ``to``."""
     if isinstance(schema, list):
         return [_moved(each, to) for each in schema]
     if not isinstance(schema, dict):

@@ -1,10 +1,10 @@
-"""Generating by transformers: ``model.generate`` with ``ConstraintLogitsProcessor``, in every mode that has one result.
+"""Generation by transformers: ``model.generate`` with ``ConstraintLogitsProcessor``, in every mode with one result.
 
-Invariant: a text is accepted whole, token by token, before it is given back; where something else ended it
+Invariant: the constraint accepts a text token by token before it is returned. If something else ended the text
 (``stop_strings`` of a generation config, a stopping criterion), DecodingError says so.
 
-``generate`` writes to a streamer from inside of its loop, so a stream runs it in a thread of its own and takes the
-tokens from a queue. Closing the stream early stops the loop at its next token.
+``generate`` calls a streamer from inside of its loop, so a stream runs it in a separate thread and takes the tokens
+from a queue. Closing the stream early stops the loop at its next token.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class TransformersHost(LocalHost):
     ) -> Iterator[bytes]:
         if options.get("num_beams", 1) not in (None, 1):
             raise DecodingError(
-                "num_beams: a stream has no way back, and beam search goes back; use generator(...)"
+                "num_beams: beam search changes earlier tokens, so it cannot be streamed; use generator(...)"
             )
         call = self._call([prompt], [prepared], max_new_tokens, options)
         return self._pieces(call, prepared)
@@ -106,7 +106,7 @@ class TransformersHost(LocalHost):
         try:
             for new in streamer:
                 tokens += new
-                whole = self._spelled(tokens)  # a piece depends on whether it is the first
+                whole = self._spelled(tokens)  # the bytes of the first token differ in some tokenizers
                 if len(whole) > len(text):
                     yield whole[len(text) :]
                     text = whole
@@ -122,8 +122,9 @@ class TransformersHost(LocalHost):
         max_new_tokens: int,
         options: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """The arguments of ``generate``. Prompts are padded at their left; the end token is as good as any other there,
-        as the model does not look at it."""
+        """The arguments of ``generate``. Prompts are padded on the left. Any token can pad; the end token is used. The
+        model ignores it.
+        """
         for name in options:
             if name in _OURS:
                 raise DecodingError(f"{name} cannot be given to a Generator: {_OURS[name]}")
@@ -169,13 +170,13 @@ class TransformersHost(LocalHost):
         return list(ids)
 
     def _written(self, chat: Any) -> str:
-        """The chat as the tokenizer's template writes it. ModelError where there is none, or where it refuses."""
+        """The chat in the tokenizer's template. Raises ModelError if the template is missing or refuses the chat."""
         from jinja2 import TemplateError
 
         try:
             return str(self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
         except TemplateError as error:
-            raise ModelError(f"the tokenizer's chat template does not take the prompt: {error}") from error
+            raise ModelError(f"the tokenizer's chat template refuses the prompt: {error}") from error
         except ValueError as error:
             if getattr(self._tokenizer, "chat_template", None):
                 raise
@@ -184,7 +185,7 @@ class TransformersHost(LocalHost):
             ) from error
 
     def _whole(self, tokens: list[int], automaton: Compiled) -> bytes:
-        """What the tokens spell, if the constraint accepts it."""
+        """The text of the tokens, if the constraint accepts it."""
         ends = self.vocabulary.eos_token_ids
         length = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
         matcher = automaton.matcher()
@@ -199,11 +200,11 @@ class TransformersHost(LocalHost):
 
 
 class _Stopped(Exception):
-    """Nobody reads the stream any more."""
+    """The stream was closed."""
 
 
 class _Streamer:
-    """What ``generate`` writes its tokens to, in one thread, and what they are read from, in another."""
+    """The streamer of ``generate`` in one thread, and the source of tokens in another."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[list[int] | BaseException | None] = queue.SimpleQueue()
@@ -211,7 +212,7 @@ class _Streamer:
         self._begun = False
 
     def run(self, generate: Any, call: dict[str, Any]) -> None:
-        """Generate, and hand on what is raised."""
+        """Generate, and pass errors on."""
         try:
             generate(**call, streamer=self)
         except _Stopped:
@@ -221,7 +222,7 @@ class _Streamer:
         self._queue.put(None)
 
     def put(self, value: Any) -> None:
-        """Tokens of a step; the first are the prompt."""
+        """The tokens of a step; the first call has the prompt."""
         if self._stopped:
             raise _Stopped
         if self._begun:
@@ -229,10 +230,10 @@ class _Streamer:
         self._begun = True
 
     def end(self) -> None:
-        """Nothing: the end of ``generate`` is the end."""
+        """The end of ``generate`` needs no action."""
 
     def stop(self) -> None:
-        """No more tokens are wanted."""
+        """Stop: no more tokens are needed."""
         self._stopped = True
 
     def __iter__(self) -> Iterator[list[int]]:

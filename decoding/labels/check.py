@@ -53,7 +53,7 @@ def verify_labels(
         data = encode(label)
         if data is None:
             raise LabelError(
-                label, f"the label {label!r} holds a lone surrogate, which has no UTF-8 encoding"
+                label, f"the label {label!r} contains a lone surrogate, which UTF-8 cannot encode"
             )
         wanted.add(data)
     start, arcs, accepts = _of_tokens(machine) if isinstance(machine, TokenAutomaton) else _of_bytes(machine)

@@ -99,7 +99,7 @@ def multi_label(
     the errors of ``label_probabilities`` and ``multi_choice``.
     """
     if not 0 <= threshold <= 1:
-        raise DecodingError(f"threshold={threshold} is no probability")
+        raise DecodingError(f"threshold={threshold} is not a probability")
     language_model = model_over(model, vocabulary, width)
     ways = _Ways(labels, vocabulary, separator, min, max, leading_space, encode)
     session = tree_session(language_model.start([one_prompt(prompt)]))

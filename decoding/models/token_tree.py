@@ -43,7 +43,7 @@ class TokenTree:
         """Add a node and return its number. Raises ``ModelError`` if ``parent`` is not a node."""
         node = len(self.tokens)
         if not -1 <= parent < node:
-            raise ModelError(f"node {node} of a tree has the parent {parent}, which is no earlier node")
+            raise ModelError(f"node {node} of a tree has the parent {parent}, which is not an earlier node")
         self.tokens.append(token)
         self.parents.append(parent)
         self._children[parent + 1][token] = node

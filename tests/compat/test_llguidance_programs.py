@@ -53,7 +53,7 @@ def test_a_grammar_that_needs_a_stack_and_tokens() -> None:
     ("text", "message"),
     [
         ("root ::= a", "line 1, column 10: there is no rule 'a'"),
-        ('a ::= "x"', "no rule 'root'"),
+        ('a ::= "x"', "the start rule 'root' is not defined"),
         ('root ::= "x"\nroot ::= "y"', "line 2, column 1: the rule 'root' is defined twice"),
         ("root ::= [", "does not end"),
         ('root ::= "a"{3,2}', "is empty"),

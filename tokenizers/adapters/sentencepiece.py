@@ -123,7 +123,7 @@ def _parse(data: bytes) -> tuple[list[tuple[bytes, int]], _Message, _Message, _M
             message = dict(_fields(_text(value)))
             kind = message.get(3, _NORMAL)
             if not isinstance(kind, int):
-                raise ValueError("a piece's type is no number")
+                raise ValueError("a piece's type is not a number")
             pieces.append((_text(message.get(1, b"")), kind))
         elif field in parts:
             parts[field].update(_fields(_text(value)))

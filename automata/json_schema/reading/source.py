@@ -195,7 +195,7 @@ class Source:
         self._resources: dict[str, Resource] = {}
         self._missing: set[str] = set()
         if draft is not None and draft not in DRAFTS:
-            raise SchemaError("#", f"draft={draft!r} is none of {', '.join(DRAFTS)}")
+            raise SchemaError("#", f"draft must be one of {', '.join(DRAFTS)}, not {draft!r}")
         self._draft = DRAFTS[draft] if draft is not None else 2020
         value = read(schema, "#", work)
         dialect = Dialect(self._draft) if draft is not None else self._dialect(value, self._draft, "#")
@@ -389,7 +389,7 @@ class Source:
                 raise SchemaError(where, f"{reference!r} leads nowhere: there is no {name!r} on the way")
             place = place.below(value, name)
         if not isinstance(value, MAPPINGS) and not isinstance(value, bool):
-            raise SchemaError(where, f"{reference!r} leads to {json_type(value)}, which is no schema")
+            raise SchemaError(where, f"{reference!r} leads to {json_type(value)}, which is not a schema")
         if self._check is not None:
             self._check(value, place.draft, place.where(), False)
         return place
@@ -414,7 +414,7 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
         except RecursionError:
             problem = "the schema is nested too deeply"
         except (ValueError, ArithmeticError) as error:
-            problem = f"the schema is no JSON text: {error}"
+            problem = f"the schema is not a JSON text: {error}"
         raise SchemaError(where, problem)
     if not isinstance(schema, (dict, bool, Mapping)):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
@@ -437,7 +437,7 @@ def _number(value: Any) -> str:
     """A Decimal is JSON; nothing else that ``json`` does not know is."""
     if isinstance(value, Decimal):
         return str(value)
-    raise SchemaError("#", f"{value!r} is no JSON value")
+    raise SchemaError("#", f"{value!r} is not a JSON value")
 
 
 _ENCODER = json.JSONEncoder(default=_number)

@@ -66,7 +66,7 @@ def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
     if isinstance(value, Mapping):
         members = ((str(name), freeze(each, work, depth + 1)) for name, each in value.items())
         return ("object", frozenset(members))
-    raise NotJsonError(f"{value!r} is no JSON value")
+    raise NotJsonError(f"{value!r} is not a JSON value")
 
 
 def constant_shape(value: Any, constant: Callable[[Any], Formula], work: Work) -> Shape:

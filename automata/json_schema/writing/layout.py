@@ -98,8 +98,8 @@ def layout(
     answer = regex(r"[ \t\n\r]*").includes(allowed)
     if not answer:
         raise ConstraintError(
-            f"whitespace={whitespace!r} is none of 'flexible', 'compact', 'pretty', and as a pattern it matches "
-            f"{answer.witness!r}, which is no JSON white space"
+            f"whitespace must be 'flexible', 'compact', 'pretty', or a pattern of JSON white space; the pattern "
+            f"{whitespace!r} matches {answer.witness!r}"
         )
     if allowed.is_empty():
         raise ConstraintError(f"whitespace={whitespace!r} matches no text, not even the empty one")

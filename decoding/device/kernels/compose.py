@@ -1,10 +1,9 @@
-"""Composition on a device: the mask of a state by running the whole vocabulary through the class table at once.
+"""Composition on a device: the mask of a state, by running the whole vocabulary through the class table at once.
 
-The vocabulary's trie is laid out in levels, one for each depth: a node is its parent's place in the level above and a
-byte. A level of all rows is one gather, so a mask takes as many operations as the longest token has bytes, and one
-look-up for each node of the trie and row. Nothing is cut off where a path dies, since what is not computed would
-still take its place in the tensors; DEAD leads to DEAD. Triton runs tokens instead of nodes (device_triton.py): more
-look-ups, one launch.
+The vocabulary's trie is stored in levels, one for each depth. A node is the position of its parent in the level above,
+and a byte. One level of all rows is one gather, so a mask takes as many operations as the longest token has bytes, and
+one look-up for each node of the trie and row. Dead paths are not cut off, since their entries would occupy the tensors
+anyway; DEAD leads to DEAD. The Triton kernels (``triton``) run tokens instead of nodes: more look-ups, one launch.
 
 Source: the composition of a detokenizing transducer with an automaton, state by state (Koo, Liu, He 2024, section 2.4).
 """
@@ -21,8 +20,10 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class Trie(NamedTuple):
-    """``levels``: of each depth the parents (int64) and bytes (int32) of its nodes. ``ends``: the node that each
-    token ends in, int64 (V,), counted through all levels from the root on, which is 0: a token without bytes."""
+    """The trie of a vocabulary. ``levels``: for each depth the parents (int64) and bytes (int32) of its nodes.
+    ``ends``: the last node of each token, int64 (V,), numbered through all levels from the root, which is 0 and the end
+    of tokens without bytes.
+    """
 
     levels: tuple[tuple[Tensor, Tensor], ...]
     ends: Tensor
@@ -49,8 +50,9 @@ class Trie(NamedTuple):
         return cls(tuple(levels), torch.from_numpy(ends).to(device))
 
     def run(self, t: Tables, rows: Tensor, classes: Tensor) -> Tensor:
-        """Whether each token ends where tokens may end: bool (B, V), for rows of ``table`` and of ``classes``, int32
-        (B,)."""
+        """Whether each token leads to a place where tokens may end: bool (B, V), for rows of ``table`` and of
+        ``classes``, int32 (B,).
+        """
         row = rows[:, None]
         passed = [row]
         for parents, byte in self.levels:
@@ -61,8 +63,9 @@ class Trie(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """The trie of the tokens inside a text, the one at its start where that differs, tokens that have no bytes there
-    only, and the end tokens: bool (V,)."""
+    """The trie of the tokens inside a text; the trie at the start of a text, if that differs; the tokens that have no
+    bytes only there, and the end tokens: bool (V,).
+    """
 
     inside: Trie
     initial: Trie | None
@@ -82,7 +85,7 @@ class Levels(NamedTuple):
 
 
 def compose(t: Tables, states: Tensor, levels: Levels) -> Tensor:
-    """What each state allows, bool (B, V); the end tokens where that is nothing."""
+    """The tokens that each state allows, bool (B, V); only the end tokens if there are none."""
     at = t.states[torch.where((states >= 0) & (states < len(t.states)), states, 0)]
     flags = at[:, FLAGS, None]
     found = levels.inside.run(t, at[:, ROW], at[:, CLASSES])

@@ -1,20 +1,21 @@
-"""Kernels started the short way: what Triton compiled is kept, and started again without Triton's own launcher.
+"""Direct launches: a compiled Triton kernel is stored and launched again without Triton's own launcher.
 
-``kernel[grid](...)`` binds arguments by name, looks at each for what the code may assume of it, and looks the compiled
-kernel up by all that, at every call; most of a launch's time on the host. Here a launch is known by a key that says no
-less about the arguments than Triton looks at, and a key that was met before starts its compiled kernel directly:
-``compiled[grid](*arguments)``, the call that Triton's launcher itself ends in.
+At every call ``kernel[grid](...)`` binds arguments by name, inspects the properties that the code may assume of them,
+and looks up the compiled kernel. This is most of a launch's time on the host. Here a launch has a key that says at
+least as much about the arguments as Triton inspects. A key that was seen before launches its compiled kernel directly:
+``compiled[grid](*arguments)``, the call that Triton's launcher ends in.
 
-Invariant: arguments of one key are all alike to Triton. It looks at types, at whether addresses and integers divide by
-16, at integers that are 1, and at those of more than 32 bits; constants are compared as they are. A version of Triton
-whose compiled kernels take other arguments is noticed by the TypeError of the first direct start, and kept to its own
-launcher from then on. The interpreter compiles nothing, so nothing is kept.
+Invariant: Triton does not distinguish arguments with the same key. It inspects types, whether addresses and integers
+are divisible by 16, integers that are 1, and integers of more than 32 bits; constants are compared by value. If the
+compiled kernels of a version of Triton take other arguments, the first direct launch raises TypeError, and from then on
+Triton's own launcher is used. The interpreter compiles nothing, so nothing is stored.
 
-No GPU has run it yet, so it is taken only where ``TOKENFST_DIRECT_LAUNCH=1`` says so when this is imported; else
-kernels are started by Triton.
+No GPU has run this yet. It is used only if ``TOKENFST_DIRECT_LAUNCH=1`` is set when this module is imported; otherwise
+Triton launches kernels.
 
-Cost: a tuple of small tuples for each launch. Rejected: arguments packed once for the driver (they change with each
-call: logits and outputs lie elsewhere); a C++ extension (to be built for each torch).
+Cost: a tuple of small tuples for each launch. Rejected: packing the arguments once for the driver (they change with
+each call, as logits and outputs have other addresses); a C++ extension (it would have to be built for each version of
+torch).
 """
 
 from __future__ import annotations
@@ -27,19 +28,22 @@ from tokenfst.decoding.device.tables.pool import torch
 
 _DIRECT = os.environ.get("TOKENFST_DIRECT_LAUNCH") == "1"
 _KEPT: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
-"""By key: the compiled kernel, and the constants behind its arguments."""
+"""By key: the compiled kernel, and the constants that follow its arguments."""
 _REFUSED: set[int] = set()
-"""Kernels, by id, whose compiled form takes other arguments."""
+"""The ids of kernels whose compiled form takes other arguments."""
 _MOST = 4096
-"""Keys, beyond which all are forgotten. They differ in kinds of arguments only: a program has some tens."""
+"""The greatest number of keys; beyond it all are forgotten. A program has some tens, since keys differ only in the
+kinds of arguments.
+"""
 _INT32 = 2**31
 
 
 def launch(
     kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], constants: Mapping[str, Any], warps: int
 ) -> None:
-    """Start a kernel on the device of its tensors. ``arguments``: tensors and integers, the first of the signature;
-    ``constants``: the rest, by name."""
+    """Launch a kernel on the device of its tensors. ``arguments``: tensors and integers, the first parameters of the
+    signature; ``constants``: the others, by name.
+    """
     device = next(one.device for one in arguments if isinstance(one, torch.Tensor))
     if device.type == "cuda" and device.index != torch.cuda.current_device():
         with torch.cuda.device(device):
@@ -75,7 +79,7 @@ def _started(
 
 
 def kind(argument: Any) -> tuple[Any, ...]:
-    """What Triton looks at, or more."""
+    """The properties that Triton inspects, or more."""
     if isinstance(argument, torch.Tensor):
         return argument.dtype, argument.data_ptr() % 16 == 0
     return argument == 1, argument % 16 == 0, -_INT32 <= argument < _INT32

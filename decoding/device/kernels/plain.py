@@ -1,9 +1,9 @@
 """The masking loop in plain torch: the specification of ``native/device/kernels.hpp`` and ``triton.py``.
 
-Pure functions of tables and tensors, on any device, without a word to the host: nothing here asks for the value of a
-tensor, no shape depends on one, so ``torch.compile(fullgraph=True)`` and CUDA graphs take them. Tokens in range are
-walked for as many steps as the longest has bytes; masks are unpacked to booleans. What is out of range counts as
-DEAD.
+Pure functions of tables and tensors, on any device, without synchronization with the host: no function reads the value
+of a tensor, and no shape depends on one. So ``torch.compile(fullgraph=True)`` and CUDA graphs accept them. All tokens
+are walked for as many steps as the longest token has bytes. Masks are unpacked to booleans. Numbers out of range count
+as DEAD.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tokenfst.decoding.device.tables.tables import (
 
 
 def advance(t: Tables, states: Tensor, tokens: Tensor, longest: int) -> Tensor:
-    """The states behind ``tokens`` (int64, (B,)); ``longest``: bytes of the longest token. O(B * longest)."""
+    """The states after ``tokens`` (int64, (B,)). ``longest``: bytes of the longest token. O(B * longest)."""
     known = (states > ENDED) & (states < len(t.states)) & (tokens >= 0) & (tokens < len(t.tokens))
     at = t.states[torch.where(known, states, DEAD)]
     token = t.tokens[torch.where(known, tokens, 0)]
@@ -47,8 +47,9 @@ def advance(t: Tables, states: Tensor, tokens: Tensor, longest: int) -> Tensor:
 
 
 def mask_of(t: Tables, states: Tensor, left: Tensor | int | None, steps: int) -> Tensor:
-    """The number of each row's mask. ``left``: tokens left, ``None`` or negative for any number; ``steps``: of the
-    search among the layers of one state, whose number has so many bits at most."""
+    """The number of each row's mask. ``left``: the number of tokens left, ``None`` or negative for any number.
+    ``steps``: the steps of the binary search among the layers of one state, the number of bits of the number of layers.
+    """
     at = t.states[torch.where((states >= 0) & (states < len(t.states)), states, DEAD)]
     if left is None:
         return at[:, MASK]
@@ -76,7 +77,7 @@ def allowed(t: Tables, masks: Tensor, most_flips: int) -> Tensor:
     bits = ((words[:, :, None] >> shifts) & 1).flatten(1).bool()
     place = of[:, 1, None] + torch.arange(most_flips, dtype=torch.int32, device=masks.device)
     valid = place < of[:, 2, None]
-    # Places behind a list all set one column that is cut off.
+    # Positions after the end of a list all set one additional column, which is cut off.
     spare = bits.shape[1]
     bits = torch.nn.functional.pad(bits, (0, 1))
     columns = torch.where(valid, t.flips[torch.where(valid, place, 0)], spare).long()
@@ -113,11 +114,12 @@ def sample(
     top_p: float | None,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """A token of each row by the probabilities of its allowed logits, int64 (B,).
+    """A token of each row, drawn with the probabilities of its allowed logits, int64 (B,).
 
-    In the order of transformers: temperature, the ``top_k`` greatest (more where the last are equal), the fewest
-    that have ``top_p`` together. A NaN has no probability; where no logit is finite, the greatest are equally likely.
-    Drawn as the least of exponential variables with the probabilities as rates, which needs no look at the result.
+    In the order of transformers: temperature; the ``top_k`` greatest logits (more if the last are equal); the smallest
+    set of these whose probability is at least ``top_p``. NaN has no probability; if no logit is finite, the greatest
+    are equally likely. The drawn token is that with the least of exponential variables with the probabilities as rates,
+    which needs no synchronization with the host.
     """
     scores = logits[:, : permitted.shape[1]].float()
     scores = torch.where(permitted & ~scores.isnan(), scores, float("-inf"))
@@ -139,6 +141,8 @@ def sample(
 
 
 def _permitted(tokens: Tensor, permitted: Tensor) -> Tensor:
-    """The tokens where allowed, elsewhere the first that is: where no allowed logit is above -inf."""
+    """The tokens if they are allowed; otherwise the first allowed token, for rows in which no allowed logit is above
+    -inf.
+    """
     fits = permitted.gather(1, tokens[:, None])[:, 0]
     return torch.where(fits, tokens, permitted.byte().argmax(1))

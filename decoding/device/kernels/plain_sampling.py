@@ -25,9 +25,10 @@ from typing import NamedTuple
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 
 SCALE, TOP_K, TOP_P, FLOOR, REPETITION, INVERSE, PRESENCE, NUMBERS = range(8)
-"""Columns of a row's numbers, float32: log2(e) / temperature; how many are kept (0: all); their mass (1: all); log2 of
-``min_p``; the penalty by which seen tokens' logits are multiplied where they are negative, its inverse for others; what
-is then taken from them."""
+"""Columns of a row's numbers, float32: log2(e) / temperature; ``top_k`` (0: all); ``top_p`` (1: all); log2 of
+``min_p``; the repetition penalty, by which negative logits of seen tokens are multiplied; its inverse, for other
+logits; the presence penalty, which is then subtracted.
+"""
 BLOCK = 8192
 ONE = 2**30
 """The weight of the greatest logit."""
@@ -39,8 +40,9 @@ _LOW = 0xFFFFFFFF
 
 
 class Draws(NamedTuple):
-    """``tokens`` int64 (B,); ``forced`` bool (B,): no allowed logit had a weight; ``log_probabilities`` float32 (B,) of
-    the draw, and ``model_log_probabilities`` float32 (B,) by the logits alone, where they were asked for."""
+    """``tokens`` int64 (B,). ``forced`` bool (B,): no allowed logit had a weight. ``log_probabilities`` float32 (B,):
+    of the draw. ``model_log_probabilities`` float32 (B,): by the logits alone, if requested.
+    """
 
     tokens: Tensor
     forced: Tensor
@@ -95,7 +97,7 @@ def sample(
 
 
 def see_(seen: Tensor, tokens: Tensor) -> None:
-    """Mark tokens, int64 (B, n), as seen: int32 (B, words). Those out of range are left out."""
+    """Mark tokens, int64 (B, n), as seen: int32 (B, words). Numbers out of range are ignored."""
     bits = seen.shape[1] * 32
     places = torch.where((tokens >= 0) & (tokens < bits), tokens, bits)
     fresh = torch.zeros((len(seen), bits + 1), dtype=torch.bool, device=seen.device).scatter_(1, places, True)
@@ -118,7 +120,7 @@ def philox(seeds: Tensor, counters: Tensor) -> Tensor:
 
 
 def high_product(a: Tensor, b: Tensor) -> Tensor:
-    """The upper 64 bits of a product: ``a`` any 64 bits, without a sign, ``b`` from 0 to 2**62."""
+    """The upper 64 bits of a product: ``a`` is any unsigned number of 64 bits, ``b`` is from 0 to 2**62."""
     a0, a1, b0, b1 = a & _LOW, (a >> 32) & _LOW, b & _LOW, b >> 32
     low, middle, other = (a0 * b0 >> 32) & _LOW, a1 * b0, a0 * b1
     carry = low + (middle & _LOW) + (other & _LOW)
@@ -127,7 +129,7 @@ def high_product(a: Tensor, b: Tensor) -> Tensor:
 
 def _product(a: Tensor, b: int) -> tuple[Tensor, Tensor]:
     """The upper and the lower 32 bits of a product of 32 bits each."""
-    product = a * b  # wraps, and has the right 64 bits
+    product = a * b  # wraps around; the 64 bits are right
     return (product >> 32) & _LOW, product & _LOW
 
 
@@ -148,7 +150,9 @@ def _weights(scores: Tensor, top: Tensor, scale: Tensor) -> Tensor:
 
 
 def _blocks(scores: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each block the greatest score and its mass, and the weights in it: (B, blocks), (B, blocks, columns)."""
+    """For each block the greatest score, the mass, and the weights in it: (B, blocks), (B, blocks), (B, blocks,
+    columns).
+    """
     size = min(BLOCK, scores.shape[1])
     parts = torch.nn.functional.pad(scores, (0, -scores.shape[1] % size), value=float("-inf"))
     parts = parts.unflatten(1, (-1, size))
@@ -164,13 +168,13 @@ def _shares(tops: Tensor, masses: Tensor, scale: Tensor) -> tuple[Tensor, Tensor
 
 
 def _drawn(weights: Tensor, mass: Tensor, random: Tensor) -> Tensor:
-    """The place that a random number falls on, (B, 1); any where there is no mass."""
+    """The position that a random number selects, (B, 1); any position if there is no mass."""
     behind = weights.cumsum(1) <= high_product(random, mass)
     return behind.sum(1, keepdim=True).clamp_max(weights.shape[1] - 1)
 
 
 def _kept(scores: Tensor, top: Tensor, total: Tensor, numbers: Tensor) -> Tensor:
-    """The weights of what filters keep, int64 (B, V)."""
+    """The weights that the filters keep, int64 (B, V); 0 for others."""
     scale, top_k, top_p = numbers[:, SCALE, None], numbers[:, TOP_K, None], numbers[:, TOP_P, None]
     weights = _weights(scores, top, scale)
     order = scores.sort(dim=1, descending=True, stable=True).indices
@@ -185,7 +189,7 @@ def _kept(scores: Tensor, top: Tensor, total: Tensor, numbers: Tensor) -> Tensor
 
 
 def _model_log_probabilities(raw: Tensor, tokens: Tensor) -> Tensor:
-    """Of tokens, int64 (B, 1), among the whole vocabulary at temperature 1 without penalties."""
+    """The log-probabilities of tokens, int64 (B, 1), among the whole vocabulary at temperature 1 without penalties."""
     scale = torch.full_like(raw[:, :1], LOG2_E)
     tops, masses, _ = _blocks(_counted(raw, torch.ones_like(raw, dtype=torch.bool)), scale)
     top, shares = _shares(tops, masses, scale)

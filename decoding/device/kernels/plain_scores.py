@@ -1,12 +1,12 @@
 """Scores of tokens in plain torch: the specification of ``triton_scores``.
 
-A row's state says where its text stands in a weighted automaton (``tables/weights``); the score of a token is the sum
-of the weights of its bytes from there, -inf where they lead nowhere. Where a state's row of scores is resident it is
-read; else the vocabulary's trie is run from the state, level by level, all rows at once. DEAD and ENDED rows take end
-tokens only, at no weight. What is out of range counts as DEAD.
+A row's state is the position of its text in a weighted automaton (``tables/weights``). The score of a token is the sum
+of the weights of its bytes from there, -inf if they lead nowhere. If the state's row of scores is resident, it is read;
+otherwise the vocabulary's trie is run from the state, level by level, all rows at once. DEAD and ENDED rows allow only
+end tokens, with weight 0. Numbers out of range count as DEAD.
 
-Nothing here has a shape that depends on a value but ``add_``, which runs the trie for the rows alone that are not
-resident, unless it is told that all are.
+No shape depends on a value, except in ``add_``, which runs the trie only for the rows that are not resident, unless the
+caller says that all are.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ def _added(logits: Tensor, scores: Tensor, weight: float) -> Tensor:
 
 
 def advance(t: WeightTables, states: Tensor, tokens: Tensor, longest: int) -> tuple[Tensor, Tensor]:
-    """The states behind ``tokens`` (int64, (B,)) and their scores; DEAD and -inf where a token has none. ``longest``:
-    bytes of the longest token."""
+    """The states after ``tokens`` (int64, (B,)) and their scores; DEAD and -inf for a token without a score.
+    ``longest``: the number of bytes of the longest token.
+    """
     at = known(t, states)
     inside = (tokens >= 0) & (tokens < len(t.kinds))
     token = torch.where(inside, tokens, 0)
@@ -94,7 +95,7 @@ def advance(t: WeightTables, states: Tensor, tokens: Tensor, longest: int) -> tu
 
 
 def known(t: WeightTables, states: Tensor) -> Tensor:
-    """The states that there are, int32; others are DEAD."""
+    """The states that are in range, int32; DEAD for others."""
     return torch.where((states >= 0) & (states < len(t.finals)), states, DEAD)
 
 
@@ -116,7 +117,7 @@ def _run(t: WeightTables, at: Tensor, trie: Trie) -> Tensor:
 
 
 def _step(t: WeightTables, state: Tensor, entry: Tensor) -> tuple[Tensor, Tensor]:
-    """Where states lead by classes of bytes, DEAD for nowhere, and the weight of that."""
+    """The next states by classes of bytes, DEAD if there is none, and their weights."""
     if not t.chain:
         return t.table[state, entry], t.weights[state, entry]
     word, bit = entry >> 5, entry & 31

@@ -1,9 +1,10 @@
-"""Push-down automata on a device in plain torch: the specification of ``native/device/stacks.hpp`` and of the Triton
-kernels (device_stack_kernels.py).
+"""Push-down automata on a device in plain torch: the specification of ``native/device/stacks.hpp`` and of
+``triton_stack_kernels``.
 
-Pure functions of tables and tensors, without a word to the host, as in device_torch.py. A batch is int32 (B, 2 +
-capacity): state, depth, symbols with the top last and zeros behind it. All loops are as long as the tables need at
-most: bytes of the longest token, looks into the stack behind one byte, symbols put on by one action.
+Pure functions of tables and tensors, without synchronization with the host, as in ``plain``. A batch is int32 (B, 2 +
+capacity): state, depth, and the symbols of the stack, the top last, followed by zeros. All loops have the greatest
+length that the tables need: bytes of the longest token, looks into the stack after one byte, symbols pushed by one
+action.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from tokenfst.decoding.device.tables.tables import (
 STATE, DEPTH, SYMBOLS = 0, 1, 2
 """The columns of a row."""
 OVERFLOWN = -1
-"""The depth of a row whose stack was to hold more than there is room for."""
+"""The depth of a row whose stack exceeded the capacity."""
 
 
 def known(t: Tables, rows: Tensor) -> Tensor:
-    """Which rows are under way: neither dead nor ended, nothing out of range, bool (B,)."""
+    """Which rows are active: neither dead nor ended, and with nothing out of range; bool (B,)."""
     state, depth = rows[:, STATE], rows[:, DEPTH]
     fits = (depth >= 0) & (depth <= rows.shape[1] - SYMBOLS)
     return (state > ENDED) & (state < min(len(t.states), len(t.controls))) & fits
 
 
 def _find(t: Tables, owner: Tensor, answer: Tensor) -> Tensor:
-    """What owners of slots keep for answers; 0: nothing."""
+    """The entries that owners of slots have for answers; 0 for none."""
     at = owner.long() + answer
     at = torch.where((at >= 0) & (at < len(t.comb)), at, 0)
     slot = t.comb[at]
@@ -44,8 +45,9 @@ def _find(t: Tables, owner: Tensor, answer: Tensor) -> Tensor:
 
 
 def resting(t: Tables, rows: Tensor, asks: int) -> tuple[Tensor, Tensor]:
-    """The state whose mask each row has, by what is to be looked at of its stack, and how many symbols lie below that:
-    int32 (B,), (B,)."""
+    """For each row the state whose mask it has, after the looks into its stack, and the number of symbols below the
+    inspected ones: int32 (B,), (B,).
+    """
     live = known(t, rows)
     control = t.controls[torch.where(live, rows[:, STATE], DEAD)]
     below = torch.where(live, rows[:, DEPTH], 0)
@@ -72,7 +74,7 @@ def length(t: Tables, rows: Tensor, symbols: Tensor) -> Tensor:
 
 
 def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, reach: Reach) -> Tensor:
-    """The rows behind ``tokens``, int64 (B,). O(B * longest * looks * pushes)."""
+    """The rows after ``tokens``, int64 (B,). O(B * longest * looks * pushes)."""
     live = known(t, rows) & (tokens >= 0) & (tokens < len(t.tokens))
     at = t.states[torch.where(live, rows[:, STATE], DEAD)]
     token = t.tokens[torch.where(live, tokens, 0)]
@@ -109,7 +111,7 @@ def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, reach: Reach)
 def _acted(
     t: Tables, row: Tensor, stack: Tensor, depth: Tensor, over: Tensor, pushes: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What rows in ``row`` of negative numbers, which are actions, come to: places, or again actions."""
+    """Apply the actions (negative numbers in ``row``): the results are states, or again actions."""
     acting = row < 0
     action = t.actions[torch.where(acting, -row, 0)]
     depth = torch.where(acting & (action[:, 1] == 0), 0, depth)
@@ -135,7 +137,7 @@ def _acted(
 
 
 def _symbol(stack: Tensor, at: Tensor) -> Tensor:
-    """The symbols at these heights; any where there are none."""
+    """The symbols at these heights; arbitrary where there are none."""
     return stack.gather(1, at.clamp(0, stack.shape[1] - 1)[:, None].long())[:, 0]
 
 

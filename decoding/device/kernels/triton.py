@@ -1,11 +1,11 @@
-"""The masking loop by Triton kernels (device_kernels.py, device_stack_kernels.py): what ``plain`` and
-``plain_stacks`` say, bit for bit.
+"""The masking loop by Triton kernels (``triton_kernels``, ``triton_stack_kernels``): the same results as ``plain`` and
+``plain_stacks``, bit for bit.
 
-Tables must be ``dense``: a mask is a row, or a list on the empty row. Masking stores -inf where the row forbids and
-reads no logit; for a list the program puts the listed logits of its block aside first and back afterwards. The greedy
-step writes no logit: each program finds the greatest allowed one of a block of columns, by the order of the numbers
-as integers, and a second kernel the greatest of those, then walks the token's bytes. A step is two launches, with
-nothing between them and the host, so CUDA graphs can capture it.
+Tables must be ``dense``: a mask is a row, or a list on the empty row. Masking stores -inf where the row forbids, and
+reads no logit. For a list, the program first saves the listed logits of its block, and restores them afterwards. The
+greedy step writes no logit: each program finds the greatest allowed logit of a block of columns, in the order of the
+numbers as integers; a second kernel finds the greatest of those and walks the token's bytes. A step is two launches
+without synchronization with the host, so CUDA graphs can capture it.
 
 Tested on the CPU by Triton's interpreter (TRITON_INTERPRET=1); ``AVAILABLE`` says whether Triton is installed.
 """
@@ -33,11 +33,11 @@ _BITS = {
     torch.float16: (torch.int16, 0x7C00, 0x7FFF),
     torch.bfloat16: (torch.int16, 0x7F80, 0x7FFF),
 }
-"""Of each type of logits: integers of its width, infinity, and the greatest magnitude."""
+"""For each type of logits: integers of its width, infinity, and the greatest magnitude."""
 BLOCK = 4096
 """Columns of a row that one program masks."""
 READ = 8192
-"""Columns of a row in which one program looks for the greatest."""
+"""Columns of a row that one program of the greedy kernel reads."""
 ADVANCED = 32
 """Rows that one program advances."""
 COMPOSED = 1024
@@ -45,7 +45,7 @@ COMPOSED = 1024
 
 
 def takes(logits: Tensor | None) -> bool:
-    """Whether the kernels know the type of these logits, if there are any."""
+    """Whether the kernels support the type of these logits, if there are any."""
     return logits is None or logits.dtype in _BITS
 
 

@@ -84,7 +84,7 @@ def test_the_budget_is_the_widest_of_the_holes() -> None:
         ("a{x:>3}", 1, "name only"),
         ("a{x.y}", 1, "name only"),
         ("{x} {0}", 4, "name only"),
-        ("{x} {x}", 4, "stands twice"),
+        ("{x} {x}", 4, "occurs twice"),
         ("{x} and {y}", 8, "nothing is given for the hole {y}"),
         ("a{b{x}}", 1, "no partner"),
         ("{x}}", 3, "no partner"),

@@ -80,7 +80,9 @@ def test_what_is_taken_is_compiled(provider: Any) -> None:
 
 
 def test_providers_are_checked() -> None:
-    with pytest.raises(ConstraintError, match="strict='mistral' is none of 'openai', 'anthropic', 'gemini'"):
+    with pytest.raises(
+        ConstraintError, match="strict must be one of 'openai', 'anthropic', 'gemini', not 'mistral'"
+    ):
         json_schema(PERSON, strict="mistral")  # type: ignore[arg-type]
     assert tuple(each.value for each in Provider) == PROVIDERS
     assert provider_findings(True, "gemini") == []

@@ -184,10 +184,10 @@ def test_shown() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (True, "True is no number"),
-        ("1", "'1' is no number"),
-        (float("inf"), "no JSON number"),
-        (Decimal("nan"), "no JSON number"),
+        (True, "True is not a number"),
+        ("1", "'1' is not a number"),
+        (float("inf"), "not a JSON number"),
+        (Decimal("nan"), "not a JSON number"),
         (Fraction(1, 3), "no finite decimal form"),
         (Decimal("1e999999999"), "more than 500 digits"),
         (Decimal("-1e-999999999"), "more than 500 digits"),

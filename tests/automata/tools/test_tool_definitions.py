@@ -220,7 +220,7 @@ def test_arguments_that_are_refused() -> None:
         tools([WEATHER], format="hermes", choice="wether")
     with pytest.raises(ToolError, match="there is no tool"):
         tools([], format="hermes", choice="required")
-    with pytest.raises(ToolError, match="have none"):
+    with pytest.raises(ToolError, match="has no reasoning"):
         tools([WEATHER], format="llama", reasoning="enabled")
     with pytest.raises(TypeError):
         tools(5, format="hermes")  # type: ignore[arg-type]
@@ -356,7 +356,7 @@ def test_requests_that_are_refused(request_: Any, pointer: str) -> None:
 def test_python_calls_need_python_names() -> None:
     for name in ("get-time", "a.b", "class"):
         tool = {"type": "function", "function": {"name": name}}
-        with pytest.raises(ToolError, match="no Python identifier") as caught:
+        with pytest.raises(ToolError, match="not a Python identifier") as caught:
             tools([WEATHER, tool], format="python")
         assert caught.value.pointer == "#/1/function/name"
         assert tools([WEATHER, tool], format="python", choice="weather").accepts("[weather(city='Paris')]")

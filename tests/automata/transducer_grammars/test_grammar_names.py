@@ -117,5 +117,5 @@ def test_strings_and_files(tmp_path: Path) -> None:
         grm.union("a", "b").string()
     with pytest.raises(FstArgError, match="0 is no limit"):
         grm.closure("a", 3, 2)
-    with pytest.raises(FstArgError, match="there is no machine"):
+    with pytest.raises(FstArgError, match="no machine was given"):
         grm.union()

@@ -217,10 +217,10 @@ def test_text_with_symbols() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 1 a", "line 1: the input 'a' is no number|line 1 has 3 words"),
-        ("0 1 1 x", "line 1: the output 'x' is no number"),
+        ("0 1 a", "line 1: the input 'a' is not a number|line 1 has 3 words"),
+        ("0 1 1 x", "line 1: the output 'x' is not a number"),
         ("\n0 1 1 2 nan", "line 2: .*no weight"),
-        ("0 1 1 2 a", "line 1: .*'a' is no number"),
+        ("0 1 1 2 a", "line 1: .*'a' is not a number"),
         ("0 1 1 2 3 4", "line 1 has 6 words"),
         ("-1 1 1 2", "line 1: the state '-1'"),
         ("0 1 4294967296 1", "line 1: the input '4294967296'"),

@@ -87,7 +87,7 @@ def test_the_mass_of_a_model_that_is_a_distribution_is_one() -> None:
         (("<s> a\n", "q a\n"), "the context 'q'"),
         (("-99 <s>", "nan <s>"), "no logarithm"),
         (("-99 <s>", "0.5 <s>"), "no logarithm"),
-        ((" a b\n", " <s> a\n"), "stands twice"),
+        ((" a b\n", " <s> a\n"), "occurs twice"),
     ],
 )
 def test_files_that_are_at_fault(change: tuple[str, str], message: str) -> None:

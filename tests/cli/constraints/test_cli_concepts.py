@@ -75,7 +75,7 @@ def test_formulas_over_concepts(files: dict[str, Path]) -> None:
         (["--hierarchy", "TREE", "--separator", ""], "separator is empty"),
         (["--hierarchy", "SAME"], "same.json: 'a > b' occurs twice"),
         (["--hierarchy", "NUMBER"], "number.json: what is below a name"),
-        (["--hierarchy", "TWICE"], "twice.json: 'a' stands twice in one object"),
+        (["--hierarchy", "TWICE"], "twice.json: 'a' occurs twice in one object"),
         (["--hierarchy", "BROKEN"], "broken.json: its names are not JSON"),
         (["--hierarchy", "DEEP"], "nested too deeply"),
         (["--contains", "all"], "go with --concepts"),

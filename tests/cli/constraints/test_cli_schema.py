@@ -141,7 +141,7 @@ def test_what_is_relaxed_is_a_warning(folder: Path) -> None:
     [
         (["missing.json"], "missing.json: No such file"),
         (["."], "Is a directory"),
-        (["broken.json"], "broken.json: #: the schema is no JSON text: Expecting value"),
+        (["broken.json"], "broken.json: #: the schema is not a JSON text: Expecting value"),
         (["latin.json"], "latin.json is not UTF-8 at byte 11"),
         (["list.json"], "list.json: #: a schema is an object or a boolean, not an array"),
         (["circular.json"], "circular.json: #/$ref: this reference leads back to itself"),
@@ -154,7 +154,7 @@ def test_what_is_relaxed_is_a_warning(folder: Path) -> None:
         ),
         (["remote.json", "--document", "x"], "--document takes URI=FILE, not 'x'"),
         (["remote.json", "--document", "x=missing.json"], "missing.json: No such file"),
-        (["any.json", "--whitespace", "x*"], "no JSON white space"),
+        (["any.json", "--whitespace", "x*"], "a pattern of JSON white space"),
         (["any.json", "--whitespace", "("], "missing ), unterminated subpattern"),
         (["any.json", "--draft", "2021"], "'--draft'"),
         (["any.json", "--spelling", "minimal"], "'--spelling'"),

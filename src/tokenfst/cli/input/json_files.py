@@ -18,7 +18,7 @@ def read_json(path: Path, what: str) -> Any:
     try:
         return json.loads(read_text(path, what), object_pairs_hook=unique_names)
     except RepeatedNameError as error:
-        raise UsageError(f"{path}: {error.name!r} stands twice in one object") from error
+        raise UsageError(f"{path}: {error.name!r} occurs twice in one object") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}: {what} are not JSON: {error}") from error
     except RecursionError:

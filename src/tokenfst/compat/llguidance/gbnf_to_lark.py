@@ -67,7 +67,7 @@ class _Writer:
                 self._reader.fail(f"the rule {str(head)!r} is defined twice", head.start_pos)
             self.rules[str(head)] = body
         if "root" not in self.rules:
-            self._reader.fail("there is no rule 'root' to start with", 0)
+            self._reader.fail("the start rule 'root' is not defined", 0)
         needs = {name: self._needs(body) for name, body in self.rules.items()}
         terminals: set[str] = set()
         while more := {name for name, needed in needs.items() if needed <= terminals} - terminals - {"root"}:

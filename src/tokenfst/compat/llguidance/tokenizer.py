@@ -254,7 +254,7 @@ class LLTokenizer:
     def _named(self, token: int) -> bytes:
         """What a token spells; of a special one its name."""
         if not 0 <= token < self.vocab_size:
-            raise VocabularyError(f"token {token} is none of the {self.vocab_size:,} tokens")
+            raise VocabularyError(f"unknown token {token}: the vocabulary has {self.vocab_size:,} tokens")
         return self._names.get(token, self.vocabulary.tokens[token])
 
     def _goes_on(self, text: bytes) -> bool:
