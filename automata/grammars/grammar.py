@@ -94,7 +94,9 @@ class Grammar(Operators):
         self._positions = dict(positions or {})
         self._usable: Rules | None = None
         if start not in self._rules:
-            raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
+            raise ConstraintError(
+                f"the start rule {start!r} is not defined; the rules are {_some(self._rules)}"
+            )
         for name, body in self._rules.items():
             self._check(name, body)
 
@@ -145,7 +147,9 @@ class Grammar(Operators):
         wanted = {rule: rule for rule in rules} | {rule: name for name, rule in named.items()}
         for rule in wanted:
             if rule not in self._rules:
-                raise ConstraintError(f"there is no rule {rule!r} to capture; there are {_some(self._rules)}")
+                raise ConstraintError(
+                    f"the rule {rule!r} to capture is not defined; the rules are {_some(self._rules)}"
+                )
         if self._reading is not None and not self._marked:
             raise ConstraintError(f"{self._source} is made of others: capture their rules before")
         marked = NamedParts(self._marked.rules | wanted, self._marked.leaves, self._marked.temperatures)

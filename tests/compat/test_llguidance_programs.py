@@ -52,7 +52,7 @@ def test_a_grammar_that_needs_a_stack_and_tokens() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("root ::= a", "line 1, column 10: there is no rule 'a'"),
+        ("root ::= a", "line 1, column 10: the rule 'a' is not defined"),
         ('a ::= "x"', "the start rule 'root' is not defined"),
         ('root ::= "x"\nroot ::= "y"', "line 2, column 1: the rule 'root' is defined twice"),
         ("root ::= [", "does not end"),

@@ -77,7 +77,7 @@ def test_nested_and_repeated_rules() -> None:
     }
     begun = grammar.captures("a=1,b=(c", prefix=True)
     assert [(each.text, each.is_open) for each in begun["inner"]] == [("1", False), ("(c", True)]
-    with pytest.raises(ConstraintError, match="no rule 'nothing' to capture"):
+    with pytest.raises(ConstraintError, match="the rule 'nothing' to capture is not defined"):
         grammar.capturing("nothing")
     assert texts(pickle.loads(pickle.dumps(grammar)).captures("a=1")) == {"key": ["a"], "inner": ["1"]}
 

@@ -49,7 +49,7 @@ def test_any_language_is_a_terminal() -> None:
 def test_values_are_checked() -> None:
     with pytest.raises(ConstraintError, match="'s' calls 't', and there is no such rule"):
         grammar(s=call("t"))
-    with pytest.raises(ConstraintError, match="no rule 's' to start with; there are 't'"):
+    with pytest.raises(ConstraintError, match="the start rule 's' is not defined; the rules are 't'"):
         grammar(t=A)
     for wrapped in (complement(call("s")), intersect(A, call("s")), scope(call("s"))):
         with pytest.raises(ConstraintError, match="only concatenation, union and repetition"):

@@ -292,7 +292,7 @@ def test_what_is_excluded_may_stand_in_for_an_end() -> None:
     assert structural_tag(tag("<", inner, [""])).accepts("<acd") and not structural_tag(
         tag("<", inner, "")
     ).accepts("<cdb")
-    with pytest.raises(StructuralTagError, match="say in 'excludes'"):
+    with pytest.raises(StructuralTagError, match="list in 'excludes'"):
         structural_tag(tag("<", {"type": "or", "elements": [{**ANY, "excludes": ["b"]}, ANY]}, ""))
 
 

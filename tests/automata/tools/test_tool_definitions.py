@@ -127,7 +127,7 @@ def test_choices(choice: Any, texts: list[str], parallel: bool) -> None:
         (
             {"type": "function", "name": "a", "parameters": {"type": "array"}},
             "#/1/parameters/type",
-            "an object",
+            "'object'",
         ),
         ({"type": "function", "function": 5}, "#/1/function", "must be an object"),
         ({"type": "web_search"}, "#/1/type", "provider"),

@@ -49,7 +49,7 @@ def test_leading_spaces(labels: Path) -> None:
         (["-c", "LABELS", "--most", "2"], "go with --separator"),
         (["-c", "LABELS", "--separator", "b"], "'ab' holds the separator 'b'"),
         (["-c", "LABELS", "-g", "json"], "two constraints"),
-        (["-c", "LABELS", "--flags", "i"], "--file and --flags are for patterns"),
+        (["-c", "LABELS", "--flags", "i"], "--file and --flags cannot be combined"),
         (["-c", "EMPTY"], "line 2 is empty"),
         (["-c", "TWICE"], "twice.txt: the label 'x' occurs 2 times"),
         (["-c", "LABELS", "ab"], "the labels come from"),

@@ -79,15 +79,15 @@ def test_formulas_over_concepts(files: dict[str, Path]) -> None:
         (["--hierarchy", "BROKEN"], "broken.json: its names are not JSON"),
         (["--hierarchy", "DEEP"], "nested too deeply"),
         (["--contains", "all"], "go with --concepts"),
-        (["--concepts", "FORMS", "--contains", "all", "--ltlf", "F dog"], "both say how"),
-        (["--concepts", "FORMS", "--symbols", "dog"], "does not go with --concepts"),
+        (["--concepts", "FORMS", "--contains", "all", "--ltlf", "F dog"], "both define how"),
+        (["--concepts", "FORMS", "--symbols", "dog"], "cannot be combined with --concepts"),
         (["--concepts", "FORMS", "--hierarchy", "TREE"], "two constraints"),
         (["--concepts", "FORMS", "ab"], "the concepts come from"),
         (["--concepts", "FORMS", "--ltlf", "F bird"], "bird"),
         (["--concepts", "NONE"], "there are no concepts"),
         (["--concepts", "EMPTY"], "empty.json: the concept 'dog' has no forms"),
         (["--concepts", "WRONG"], "an object of names and their forms"),
-        (["--concepts", "FORMS", "--flags", "i"], "--file and --flags are for patterns"),
+        (["--concepts", "FORMS", "--flags", "i"], "--file and --flags cannot be combined"),
     ],
 )
 def test_what_is_refused(words: list[str], message: str, files: dict[str, Path]) -> None:

@@ -53,7 +53,7 @@ BAD: list[tuple[str, str, str]] = [
     ('{"json_schema": {"properties": {"a": {"type": "x"}}}}', "#/properties/a/type", "must be one of"),
     ('{"json_schema": {}, "spelling": "odd"}', "", "spelling"),
     ('{"json_schema": {}, "indent": [1]}', "", "indent"),
-    ('{"lark": "start: nothing"}', "position 7", "there is no rule 'nothing'"),
+    ('{"lark": "start: nothing"}', "position 7", "the rule 'nothing' is not defined"),
     ('{"structural_tag": {}}', "#", "missing"),
     ('{"gbnf": "root ::= root"}', "", "has no word"),
 ]

@@ -41,11 +41,11 @@ from tokenfst.decoding.store.store import Store
 
 _PANEL = "Batch"
 _SHOWN = 20
-"""Failures that are shown; all of them are in the JSON object."""
+"""The greatest number of failures that are shown; the JSON object has all of them."""
 
 
 class Engine(enum.StrEnum):
-    """What compiles a batch."""
+    """Where a batch is compiled."""
 
     PROCESSES = "processes"
     RAY = "ray"
@@ -53,7 +53,7 @@ class Engine(enum.StrEnum):
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """Many constraints, and where they go."""
+    """A batch: many constraints, and the store for the results."""
 
     batch: Annotated[
         str | None,
@@ -102,12 +102,13 @@ class BatchOptions:
     ] = None
 
     def are_given(self, *others: object) -> bool:
-        """Whether there is a batch. UsageError for what says something of batches alone, or, with one, for ``others``:
-        the constraint, and what becomes of one."""
+        """Whether a batch is given. Raises UsageError for options of a batch without one, and, with a batch, for
+        ``others``: the constraint and the options of a single one.
+        """
         if self.batch is not None:
             if any(others):
                 raise UsageError(
-                    "--batch FILE stands instead of CONSTRAINT, --output, --estimate and --force"
+                    "--batch FILE cannot be combined with CONSTRAINT, --output, --estimate or --force"
                 )
             return True
         given = {
@@ -119,17 +120,17 @@ class BatchOptions:
         }
         for name, value in given.items():
             if value:
-                raise UsageError(f"{name} is for --batch FILE")
+                raise UsageError(f"{name} needs --batch FILE")
         return False
 
     def run(self, tokenizing: VocabularyOptions, budget: Budget, as_json: bool) -> int:
-        """Compile the batch; Exit.NO where a line failed."""
+        """Compile the batch; Exit.NO if a line failed."""
         if self.store is None:
             raise UsageError(
                 "--batch needs --store URL, such as --store artifacts or --store s3://bucket/folder"
             )
         if tokenizing.tokenization is not Tokenization.ALL or tokenizing.token_class:
-            raise UsageError("--tokenization and --token-class are not for --batch")
+            raise UsageError("--tokenization and --token-class cannot be combined with --batch")
         source = Path(self.batch or "")
         if self.keys is not None and self.keys.exists() and source.exists() and self.keys.samefile(source):
             raise UsageError("--keys is the file of the batch itself: its lines would be lost. Name another")
@@ -171,7 +172,7 @@ class BatchOptions:
         return Exit.NO if tally.failed else Exit.YES
 
     def _lines(self, stack: ExitStack) -> tuple[Iterator[str], int | None]:
-        """The lines of the batch, and how many there are, if that can be told."""
+        """The lines of the batch, and their number, if it is known."""
         if self.batch == "-":
             return (line.decode("utf-8", "backslashreplace") for line in sys.stdin.buffer), None
         path, total = Path(self.batch or ""), None
@@ -183,7 +184,7 @@ class BatchOptions:
 
 @dataclass
 class _Tally:
-    """What became of the lines so far."""
+    """The outcomes of the lines so far."""
 
     put: int = 0
     known: int = 0
@@ -200,7 +201,7 @@ class _Tally:
         return self.put + self.known + self.failed
 
     def add(self, outcome: Outcome, keys: TextIO | None) -> None:
-        """Count a line, and write its key down."""
+        """Count a line, and write its key to the file of keys."""
         if outcome.state == "failed":
             about = {"line": outcome.line, "id": outcome.id, "place": outcome.place, "reason": outcome.reason}
             self.failures.append(about)

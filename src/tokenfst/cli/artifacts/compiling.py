@@ -1,7 +1,7 @@
-"""``tokenfst compile``: a pattern and a vocabulary into an artifact.
+"""``tokenfst compile``: from a pattern and a vocabulary to an artifact.
 
-The expansion runs in the native core, which calls nobody back; a thread asks it now and then how far it is,
-and moves the progress bar. Files are written after everything else, under a temporary name.
+The expansion runs in the native core, which makes no callbacks. A thread asks it for its progress at intervals and
+updates the progress bar. The artifact is written last, under a temporary name, and then renamed.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from tokenfst.errors import (
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _ESTIMATE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
-"""What the estimate may cost."""
+"""The budget of an estimate."""
 _PATIENCE = 1.0
 """Seconds before the progress bar appears."""
 _TICK = 0.2
-"""Seconds between two looks at the work."""
+"""Seconds between two updates."""
 _STATE_BYTES = 13
 """Bytes of an artifact per state, without its row of the table: mask, distance, bound, accepting."""
 
@@ -108,10 +108,10 @@ def compile_command(
     if isinstance(constraint.value, Language) and not of_tokens:
         expected = make_estimate(constraint.value, len(tokens))
     elif of_tokens and estimate:
-        raise UsageError(f"--estimate is about bytes, and {constraint.source} constrains tokens")
+        raise UsageError(f"--estimate counts byte states, but {constraint.source} constrains tokens")
     elif estimate:
         raise UsageError(
-            f"--estimate is for finite machines, and {constraint.source} needs a stack: add --depth N"
+            f"--estimate needs a finite automaton, but {constraint.source} needs a stack: add --depth N"
         )
     answer: dict[str, Any] = {
         "command": "compile",
@@ -193,13 +193,14 @@ def _report(
 
 
 def _tables(automaton: TokenAutomaton | CanonicalAutomaton) -> TokenAutomaton:
-    """The automaton that has states and masks, if need be of more sequences."""
+    """The automaton that has states and masks, if necessary that of all token sequences."""
     return automaton.every_sequence if isinstance(automaton, CanonicalAutomaton) else automaton
 
 
 def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary) -> int | None:
-    """The tokens of the shortest sequence; None where canonical ones are too hard to search. EmptyLanguageError where
-    there is none: no matcher could be made of the artifact."""
+    """The number of tokens of the shortest sequence; None if canonical sequences are too expensive to search. Raises
+    EmptyLanguageError if there is no sequence: the artifact would have no matcher.
+    """
     if isinstance(automaton, CanonicalAutomaton):
         try:
             return automaton.matcher().distance()
@@ -219,8 +220,7 @@ def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How large an automaton gets. Without ``exact``, ``states`` is only a lower bound, and ``classes``
-    unknown (0)."""
+    """The size of an automaton. If not ``exact``, ``states`` is only a lower bound, and ``classes`` is unknown (0)."""
 
     states: int
     classes: int
@@ -256,7 +256,7 @@ class Estimate:
 
 
 def make_estimate(language: Language, vocab_size: int) -> Estimate:
-    """Determinize over bytes alone, for at most a second: the states are those of the token automaton."""
+    """Determinize over bytes only, for at most a second: the states are those of the token automaton."""
     glance = language.with_budget(
         Budget(
             states=min(_ESTIMATE.states, language.budget.states),
@@ -274,9 +274,11 @@ def make_estimate(language: Language, vocab_size: int) -> Estimate:
 
 
 def _check_output(path: Path, force: bool) -> None:
-    """Refuse, before the long work, what cannot be written, and what would overwrite something precious."""
+    """Refuse, before the long work, a path that cannot be written, or a file that may be something else than an
+    artifact.
+    """
     if path.suffix != SUFFIX:
-        raise UsageError(f"the name of an artifact ends in {SUFFIX}, which {str(path)!r} does not")
+        raise UsageError(f"the name of an artifact must end in {SUFFIX}, not be {str(path)!r}")
     folder = path.parent
     if not folder.is_dir():
         raise ArtifactError(f"cannot write {path}: there is no folder {folder}")
@@ -303,7 +305,7 @@ def _check_output(path: Path, force: bool) -> None:
 class _Bar:
     """A progress bar on a terminal while an automaton expands, if that takes long. A context manager.
 
-    One thread asks the core, which may keep it waiting; another one draws.
+    One thread asks the core, which may block it; another thread draws.
     """
 
     def __init__(self, automaton: TokenAutomaton, expected: Estimate | None) -> None:
@@ -349,8 +351,9 @@ class _Bar:
 
 
 class Meter:
-    """What the progress bar shows. An expansion has three steps: states and masks are made one by one, the
-    distances between them are solved for all at once, while the core does not answer."""
+    """The state of the progress bar. An expansion has three steps: states, masks, and the distances, which are computed
+    all at once while the core does not answer.
+    """
 
     def __init__(self, expected: Estimate | None) -> None:
         self._total = expected.states + 1 if expected is not None and expected.exact else None
@@ -358,9 +361,9 @@ class Meter:
         self._since = (0.0, 0)
 
     def read(self, stats: Stats, now: float, silence: float = 0.0) -> tuple[str, int | None, int, str]:
-        """The step, how much there is to do (if known), how much is done, and rate and time left in words.
+        """The step, the amount of work (if known), the finished amount, and the rate and remaining time in words.
 
-        ``silence``: seconds since the core gave these figures.
+        ``silence``: seconds since the core reported these figures.
         """
         if silence > _PATIENCE or (
             self._total is not None and not stats.masks_made and stats.states >= self._total

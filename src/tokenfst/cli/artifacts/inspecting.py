@@ -1,4 +1,4 @@
-"""``tokenfst inspect``: what is in an artifact, read from its tables alone, without the vocabulary."""
+"""``tokenfst inspect``: the content of an artifact, read from its tables without the vocabulary."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BARS = 10
 """Most lines of the histogram."""
 _SHOWN_PATH = 40
 _READABLE_LAST = sorted(range(256), key=lambda b: (32 < b < 127) + chr(b).isalnum() * (b < 128))
-"""The bytes, those that best stand for their class last."""
+"""All bytes, those that are the most readable examples of their class last."""
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +64,7 @@ def inspect_command(
     No vocabulary is needed.
     """
     if plot is not None and plot.suffix.lower() != ".svg":
-        raise UsageError(f"--plot writes SVG: a name that ends in .svg, not {str(plot)!r}")
+        raise UsageError(f"--plot writes SVG: the name must end in .svg, not be {str(plot)!r}")
     found = artifact.read(file)
     if found.is_program:
         if plot is not None:
@@ -86,8 +86,9 @@ def inspect_command(
 
 
 def _check_tables(found: artifact.Artifact, file: Path) -> None:
-    """``ArtifactCorruptError`` where a number points outside of the table that it is about. ``artifact.read``
-    leaves that to the native core, which looks only together with a vocabulary."""
+    """Raise ``ArtifactCorruptError`` if a number points outside of its table. ``artifact.read`` leaves this check to
+    the native core, which needs a vocabulary for it.
+    """
     arrays = found.arrays
     states, classes = arrays["table"].shape
     if "stack_states" in arrays:
@@ -114,8 +115,7 @@ def _check_tables(found: artifact.Artifact, file: Path) -> None:
 
 
 def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
-    """The figures of an artifact, as ``--json`` prints them. Linear in its tables, which must fit
-    together."""
+    """The figures of an artifact, as ``--json`` prints them. Linear in its tables, which must be consistent."""
     arrays = found.arrays
     table, distance = arrays["table"], arrays["distance"]
     classes = np.bincount(arrays["classes"], minlength=table.shape[1])
@@ -167,7 +167,7 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
 
 
 def _charts(found: artifact.Artifact, distances: list[int]) -> list[Chart]:
-    """How many states are how far, and how many allow how many tokens, by powers of ten."""
+    """The numbers of states by distance, and by the number of allowed tokens, in powers of ten."""
     arrays = found.arrays
     mask = np.where(arrays["mask"] & ASK, 0, arrays["mask"])
     allowed = mask_counts(arrays)[mask[(mask != 0) & (arrays["distance"] != UNREACHABLE)]]
@@ -227,8 +227,9 @@ def _program(found: artifact.Artifact, file: Path) -> dict[str, Any]:
 
 
 def _stack(arrays: dict[str, Any]) -> dict[str, int]:
-    """What a push-down automaton has beside its states: symbols of the stack, masks by what they look at of it
-    (leaves), and how many symbols one of them looks at."""
+    """The figures of a push-down automaton beyond its states: stack symbols, masks that depend on the stack (leaves),
+    and the greatest number of symbols that one of them inspects.
+    """
     depth: dict[int, int] = {int(root ^ ASK): 1 for root in arrays["mask"] if root & ASK}
     leaves = int(np.count_nonzero((arrays["mask"] & ASK == 0) & (arrays["mask"] != 0)))
     for node, _, value in arrays["stack_asks"].tolist():
@@ -245,7 +246,7 @@ def _stack(arrays: dict[str, Any]) -> dict[str, int]:
 
 
 def mask_counts(arrays: dict[str, Any]) -> Ints:
-    """How many tokens each mask allows: int64 (masks,)."""
+    """The number of tokens that each mask allows: int64 (masks,)."""
     rows, offsets = arrays["rows"], arrays["flip_offsets"].astype(np.int64)
     in_row = np.array([0, *(np.unpackbits(row.view(np.uint8)).sum() for row in rows)], np.int64)
     row_of = arrays["mask_row"].astype(np.int64)
@@ -261,8 +262,9 @@ def mask_counts(arrays: dict[str, Any]) -> Ints:
 
 
 def access_words(arrays: dict[str, Any], states: list[int]) -> dict[int, bytes]:
-    """For each of the states, a shortest text that leads to it, without its special tokens. Breadth first over the
-    whole table."""
+    """For each of the states, a shortest text that leads to it, without its special tokens. Breadth-first search over
+    the whole table.
+    """
     table = arrays["table"]
     first_byte = np.full(table.shape[1], -1, np.int64)
     for byte in _READABLE_LAST:
@@ -383,7 +385,7 @@ def _after(entry: dict[str, Any]) -> str:
 
 
 def _show_histogram(histogram: list[int]) -> None:
-    """How many states are how far, in at most ``_BARS`` groups of equal width."""
+    """Print the numbers of states by distance, in at most ``_BARS`` groups of equal width."""
     if not histogram:
         return
     groups = _grouped(histogram)

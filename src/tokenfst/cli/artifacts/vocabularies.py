@@ -1,4 +1,4 @@
-"""``tokenfst vocab``: what a vocabulary holds, and whether texts survive the way into tokens and back."""
+"""``tokenfst vocab``: the content of a vocabulary, and whether texts survive encoding and decoding."""
 
 from __future__ import annotations
 
@@ -84,8 +84,9 @@ def vocab_command(
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """``texts``: how many were tried. ``changed``: those that came back as other texts. ``unspelled``: those
-    that no tokens were found for."""
+    """The result of the check. ``texts``: how many were tried. ``changed``: those that decoded to other texts.
+    ``unspelled``: those without a token sequence.
+    """
 
     texts: int
     changed: tuple[bytes, ...]

@@ -1,4 +1,4 @@
-"""Concepts on the command line: texts by the words in them, which a JSON file names."""
+"""Concepts on the command line: texts by the words in them. A JSON file lists the words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PANEL = "Concepts"
 
 
 class Contains(enum.StrEnum):
-    """Which of the concepts a text holds, and how."""
+    """Which of the concepts a text contains, and how."""
 
     IN_ORDER = "in-order"
     ALL = "all"
@@ -66,21 +66,21 @@ class ConceptOptions:
     def read_concepts(
         self, formulas: Sequence[str] | None, symbols: str | None, budget: Budget
     ) -> Language | None:
-        """The texts that hold the concepts as asked for, if some are given.
+        """The texts that contain the concepts as requested; None if no concepts are given.
 
-        Raises UsageError for options that do not go together and for another JSON value, OSError, and ``LabelError``
+        Raises UsageError for options that cannot be combined and for an invalid JSON value, OSError, and ``LabelError``
         with the file's name.
         """
         if self.concepts is None:
             if self.contains is not None or self.inside_words or self.ignore_case or self.inflections:
                 raise UsageError(
-                    "--contains, --inside-words, --ignore-case and --inflections go with --concepts"
+                    "--contains, --inside-words, --ignore-case and --inflections need --concepts"
                 )
             return None
         if formulas and self.contains is not None:
-            raise UsageError("--contains and --ltlf both say how concepts occur: give one")
+            raise UsageError("--contains and --ltlf cannot be combined: both define how concepts occur")
         if symbols is not None:
-            raise UsageError("--symbols does not go with --concepts: the concepts are the symbols")
+            raise UsageError("--symbols cannot be combined with --concepts: the concepts are the symbols")
         forms = read_json(self.concepts, "its concepts")
         if not _are_forms(forms):
             raise UsageError(

@@ -1,8 +1,8 @@
-"""What a CONSTRAINT stands for: a language, a grammar, an automaton over symbols, or an artifact.
+"""The meaning of CONSTRAINT: a language, a grammar, an automaton over symbols, or an artifact.
 
-An artifact is its own language, exactly, read from its tables without a vocabulary. Where it has a stack, or speaks of
-tokens as such, it is none: then it can be walked by tokens, with its vocabulary, and whoever asks for its texts is told
-what to give instead.
+The language of an artifact is exact, and is read from its tables without a vocabulary. An artifact with a stack or of a
+token-level constraint has no such language: it can only be walked by tokens, with its vocabulary, and commands that
+need its texts say what to give instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tokenfst.tokenizers.adapters.symbols import from_symbols
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 SUFFIX = ".safetensors"
-"""How the name of an artifact ends; this is what tells it from a pattern."""
+"""The ending of an artifact's name; it distinguishes an artifact from a pattern."""
 
 _MEANT = {
     ".json": "--json-schema",
@@ -38,7 +38,7 @@ _MEANT = {
     ".ebnf": "--grammar",
     ".lark": "--grammar",
 }
-"""How the names of files end that are no patterns, and the option that reads them."""
+"""Endings of file names that are not patterns, and the option that reads such a file."""
 
 _FLAGS = {
     "i": re.IGNORECASE,
@@ -51,12 +51,12 @@ _FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a CONSTRAINT stands for.
+    """A parsed CONSTRAINT.
 
-    ``words``: its words; a grammar only where they are no regular language; None where only tokens can tell, of an
-    artifact. ``source``: what it was made from. ``path``: the artifact that it came from; ``canonical``: whether that
-    holds canonical token sequences alone. ``grammar``: the grammar, with nothing left out. ``automaton``: the automaton
-    over symbols, where ``words`` is its language over their codes.
+    ``words``: its words; a grammar only if they are not a regular language; None for an artifact that only tokens can
+    walk. ``source``: its origin. ``path``: the artifact; ``canonical``: whether that has only canonical token
+    sequences. ``grammar``: the complete grammar. ``automaton``: the automaton over symbols; then ``words`` is its
+    language over their codes.
     """
 
     words: Language | Grammar | None
@@ -68,7 +68,7 @@ class Constraint:
 
     @property
     def value(self) -> Language | Grammar:
-        """The words, for what is asked of texts. UsageError for an artifact that only tokens walk."""
+        """The words, for questions about texts. Raises UsageError for an artifact that only tokens can walk."""
         if self.words is None:
             raise UsageError(
                 f"{self.path} can only be walked by tokens: it has a stack or no tables, or constrains tokens. Use "
@@ -78,10 +78,10 @@ class Constraint:
 
     @property
     def language(self) -> Language:
-        """The words as a language, for questions that need one. UsageError where they are none."""
+        """The words as a language. Raises UsageError if they are not regular."""
         if isinstance(self.value, Grammar):
             raise UsageError(
-                f"{self.source} is not regular, and this asks for a finite machine: add --depth N for the part "
+                f"{self.source} is not regular, and this command needs a finite automaton: add --depth N for the part "
                 "of it that is nested at most so deeply"
             )
         return self.value
@@ -89,8 +89,9 @@ class Constraint:
     def token_automaton(
         self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
     ) -> TokenAutomaton | CanonicalAutomaton:
-        """The constraint over tokens, or its canonical sequences, as ``given`` says: the artifact itself, or the value
-        composed with the vocabulary, lazily."""
+        """The constraint over tokens, or over canonical sequences, as ``given`` says: the artifact itself, or the value
+        composed with the vocabulary, lazily.
+        """
         if self.path is not None and self.canonical:
             return CanonicalAutomaton.load(self.path, vocabulary)
         if self.path is not None and given.tokenization is Tokenization.ALL:
@@ -103,7 +104,7 @@ class Constraint:
     def compiled(
         self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
     ) -> tuple[TokenAutomaton | CanonicalAutomaton, list[str]]:
-        """``compile``, and the warnings that it gave."""
+        """``compile``, and its warnings."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TokenfstWarning)
             value, classes = self.automaton or self.value, given.classes()
@@ -117,7 +118,7 @@ class Constraint:
         return automaton, [str(item.message) for item in caught]
 
     def tokens(self, given: VocabularyOptions, why: str) -> Vocabulary:
-        """The vocabulary that is given, or else that of the constraint's own symbols."""
+        """The given vocabulary, or else that of the constraint's own symbols."""
         if self.automaton is None or given.vocabulary is not None:
             return given.need(why)
         return from_symbols(
@@ -126,12 +127,12 @@ class Constraint:
 
 
 def of_words(words: Language | Grammar) -> Constraint:
-    """The constraint of a language or of a grammar that is none."""
+    """The constraint of a language, or of a grammar that is not regular."""
     return Constraint(words, words.source)
 
 
 def is_artifact(constraint: str) -> bool:
-    """Whether a constraint is written as the name of an artifact, rather than as a pattern."""
+    """Whether a constraint is the name of an artifact, not a pattern."""
     return constraint.endswith(SUFFIX)
 
 
@@ -141,14 +142,14 @@ def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
         _refuse_file(argument)
         return of_words(regex(argument, _flags(flags), budget).with_budget(budget))
     if flags:
-        raise UsageError(f"--flags is for patterns, and {argument} is an artifact")
+        raise UsageError(f"--flags needs a pattern, but {argument} is an artifact")
     found = artifact.read(argument)
     language = artifact_language(found, argument, budget)
     return Constraint(language, found.source, Path(argument), found.split_pattern is not None)
 
 
 def _refuse_file(argument: str) -> None:
-    """UsageError for a pattern that is the name of a file: its author most likely means what is in the file."""
+    """Raise UsageError for a pattern that is the name of a file: most likely the content of the file was meant."""
     path = Path(argument)
     try:
         there = path.is_file()
@@ -157,12 +158,12 @@ def _refuse_file(argument: str) -> None:
     meant = _MEANT.get(path.suffix.lower())
     if there:
         raise UsageError(
-            f"{argument} is a file, and CONSTRAINT is a pattern: say {meant or '--file'} {argument} for what is in the "
-            "file (--json-schema for a JSON Schema, --grammar for a grammar, --file for a pattern); the pattern itself "
-            f"is written '({argument})'"
+            f"{argument} is a file, and CONSTRAINT is a pattern: use {meant or '--file'} {argument} for the content of "
+            "the file (--json-schema for a JSON Schema, --grammar for a grammar, --file for a pattern); the pattern "
+            f"itself is written '({argument})'"
         )
     if meant is not None and path.stem and not any(letter in argument for letter in "()[]{}|*+?^$\\"):
-        warn(f"there is no file {argument}: it is read as a pattern (for a file, say {meant} FILE)")
+        warn(f"there is no file {argument}: it is read as a pattern (for a file, use {meant} FILE)")
 
 
 def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> Language | None:
@@ -186,7 +187,7 @@ def pattern_in(path: Path, flags: str, budget: Budget) -> Constraint:
 
 
 def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> Constraint:
-    """A grammar, or its part of so much depth; as a language where it is regular."""
+    """A grammar, or its part up to a depth; as a language if it is regular."""
     words: Language | Grammar = grammar
     if depth is not None:
         words = grammar.truncate(depth)
@@ -196,7 +197,7 @@ def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> C
 
 
 def schema_constraint(schema: Language | Grammar, depth: int | None, budget: Budget) -> Constraint:
-    """A schema's texts; as a language where they are regular and that language is not too long to be written out."""
+    """The texts of a schema; as a language if they are regular and the language is not too large to be written out."""
     if not isinstance(schema, Grammar):
         return of_words(schema)
     try:
@@ -211,6 +212,6 @@ def _flags(letters: str) -> int:
     flags = 0
     for letter in letters:
         if letter not in _FLAGS:
-            raise UsageError(f"--flags takes the letters {''.join(_FLAGS)}, not {letter!r}")
+            raise UsageError(f"--flags must consist of the letters {''.join(_FLAGS)}, not {letter!r}")
         flags |= _FLAGS[letter]
     return int(flags)

@@ -1,7 +1,7 @@
-"""Grammars on the command line: which file or name means which, and in which notation.
+"""Grammars on the command line: from a name to a file or bundled grammar, and its notation.
 
-The file comes first, so that a grammar of one's own can have the name of a bundled one. Errors begin with the
-file's name, and names that are not there are answered with those that are like them.
+A file takes precedence, so that a user's grammar may have the name of a bundled one. Errors begin with the file's name;
+an error for an unknown name suggests similar names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tokenfst.errors import ConstraintError, EmptyLanguageError, PatternError
 
 
 class Syntax(enum.StrEnum):
-    """The notations; also how the names of their files end."""
+    """The notations; also the endings of their file names."""
 
     LARK = "lark"
     GBNF = "gbnf"
@@ -37,10 +37,10 @@ _DEFINED = re.compile(
 
 
 def read_grammar(name: str, start: str | None, syntax: Syntax | None, budget: Budget) -> Grammar:
-    """The grammar in the file ``name``, or the bundled one of that name.
+    """The grammar in the file ``name``, or the bundled grammar of that name.
 
-    Raises UsageError where ``syntax`` goes with no file; OSError; ConstraintError, with the file's name, for a
-    text that is no grammar, for an unknown start, and for an unknown name, with those that are like it.
+    Raises UsageError if ``syntax`` is given without a file; OSError; ConstraintError, with the file's name, for an
+    invalid text, for an unknown start, and for an unknown name, with similar names.
     """
     path = Path(name)
     shown = "" if start is None else f", start={start!r}"
@@ -50,7 +50,7 @@ def read_grammar(name: str, start: str | None, syntax: Syntax | None, budget: Bu
     names = bundled_grammars()
     if name in names:
         if syntax is not None:
-            raise UsageError(f"--syntax is for files, and {name} is a grammar that comes with tokenfst")
+            raise UsageError(f"--syntax needs a file, but {name} is a grammar that comes with tokenfst")
         grammar = bundled_grammar(name)
         if start is not None:
             grammar = _read(path, grammar.text, start, Syntax.LARK)
@@ -95,7 +95,7 @@ def _read(path: Path, text: str, start: str | None, syntax: Syntax | None) -> Gr
         if start is not None and start not in found:
             close = difflib.get_close_matches(start, found, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise ConstraintError(f"{path}: there is no rule {start!r} to start with{hint}") from error
+            raise ConstraintError(f"{path}: the start rule {start!r} is not defined{hint}") from error
         note = ""
         if guessed and isinstance(error, PatternError):
             note = f"\n{path.name} was read in Lark's notation; if it has another, say --syntax gbnf or ebnf"

@@ -1,6 +1,6 @@
-"""Labels on the command line: a file with one label a line, or a tree of names as JSON.
+"""Labels on the command line: a file with one label on each line, or a tree of names as JSON.
 
-Nothing is trimmed but the ends of lines: a space before a label is part of it.
+Only the line ends are removed: a space before a label is a part of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PANEL = "Labels"
 
 
 class LeadingSpace(enum.StrEnum):
-    """Whether a space stands before the first label."""
+    """Whether a space comes before the first label."""
 
     NONE = "none"
     OPTIONAL = "optional"

@@ -94,7 +94,7 @@ class ObjectOptions:
     ] = None
 
     def read_object(self, budget: Budget) -> Language | Grammar | None:
-        """What the options stand for; None if none is given."""
+        """The constraint of the options; None if none is given."""
         if self.hole and self.template is None:
             raise UsageError("--hole goes with --template")
         if self.python is None and (self.arguments is not None or self.defaults is not None):

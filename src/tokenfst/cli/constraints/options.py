@@ -1,4 +1,4 @@
-"""The constraint of a command, as one group of options: the first argument, or what stands in for it."""
+"""The constraint of a command, as one group of options: the first argument, or an option that replaces it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ConstraintOptions(
     SymbolOptions,
     GrammarOptions,
 ):
-    """A constraint: the first argument, or what stands in for it."""
+    """A constraint: the first argument, or an option that replaces it."""
 
     constraint: Annotated[
         str | None,
@@ -86,18 +86,18 @@ class ConstraintOptions(
         return self.constraint is not None or self.file is not None or bool(self._named())
 
     def first(self, rest: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
-        """The constraint, and the arguments that are not part of it; ``rest``: those after the first."""
+        """The constraint, and the arguments that are not a part of it. ``rest``: the arguments after the first."""
         words = rest if self.constraint is None else [self.constraint, *rest]
         found, words = self._given(words, budget)
         return self.related(found, budget), words
 
     def _given(self, words: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
-        """The constraint before anything is made of it, and the words that are not part of it."""
+        """The constraint as given, and the words that are not a part of it."""
         given = self._named()
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} are two constraints: give one")
         if given and (self.file is not None or self.flags):
-            raise UsageError(f"--file and --flags are for patterns, not for {given[0]}")
+            raise UsageError(f"--file and --flags cannot be combined with {given[0]}")
         found = self.read_concepts(self.ltlf, self.symbols, budget)
         temporal = None if found else self.read_formulas(budget)
         labels = self.read_labels(budget)
@@ -126,7 +126,7 @@ class ConstraintOptions(
         return read_constraint(words[0], self.flags, budget), words[1:]
 
     def _named(self) -> list[str]:
-        """The options that are given and stand for a constraint each."""
+        """The given options that define a constraint."""
         return [
             name
             for name, value in (

@@ -1,8 +1,8 @@
-"""Texts that lie near the constraint's, or that a transducer makes of them, as one group of options.
+"""Texts that are near the constraint's texts, or that a transducer makes from them, as one group of options.
 
-The options change the constraint that the others give, in this order, whatever the order on the command line: first
-what transducers write of its texts, then texts equal but for case, then texts of the same normal form, then texts so
-many edits away. So what is nearest to the constraint's meaning comes first, and slips of the pen are counted last.
+The options change the constraint in this order, whatever the order on the command line: first the outputs of
+transducers, then texts that differ only in case, then texts with the same normal form, then texts within a number of
+edits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FORMS: dict[NormalForm, Form] = {
 
 @dataclass(frozen=True)
 class RelationOptions:
-    """What becomes of a constraint's texts."""
+    """Changes of a constraint's texts."""
 
     rewrite: Annotated[
         list[Path] | None,
@@ -115,10 +115,10 @@ class RelationOptions:
     ] = False
 
     def related(self, given: Constraint, budget: Budget) -> Constraint:
-        """The constraint of the texts that the options make of ``given``'s; itself where there are none.
+        """The constraint of the texts that the options make from those of ``given``; ``given`` itself without options.
 
-        Raises UsageError for options that do not go together and for constraints that are no regular language,
-        ``FstError`` with the file's name, OSError, and what the relations raise.
+        Raises UsageError for options that cannot be combined and for constraints that are not regular, ``FstError``
+        with the file's name, OSError, and the errors of the relations.
         """
         self._check()
         if not (
@@ -150,7 +150,7 @@ class RelationOptions:
         return of_words(language)
 
     def refuse_for(self, what: str) -> None:
-        """UsageError where one of the options is given with something that is no set of texts."""
+        """Raise UsageError if one of the options is given with something that is not a set of texts."""
         if self != RelationOptions():
             raise UsageError(
                 "--rewrite, --case-insensitive, --normalization-insensitive, --within-edits and what goes with them "
@@ -158,7 +158,7 @@ class RelationOptions:
             )
 
     def _check(self) -> None:
-        """UsageError for options without the one that they go with."""
+        """Raise UsageError for an option without the one that it needs."""
         if self.full_folding and not self.case_insensitive:
             raise UsageError("--full-folding goes with --case-insensitive")
         if self.within_edits is None and (self.transpositions or self.edit_bytes):

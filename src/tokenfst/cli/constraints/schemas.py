@@ -1,7 +1,7 @@
-"""JSON Schemas on the command line: a schema's file and what is decided about its texts, as one group of options.
+"""JSON Schemas on the command line: the file of a schema and the options of its texts, as one group.
 
-Errors begin with the file's name, then comes the JSON pointer of the keyword. Relaxed keywords are warnings. The front
-end is imported when a schema is given, so that no other command pays for it.
+Errors begin with the file's name, followed by the JSON pointer of the keyword. Relaxed keywords are warnings. The front
+end is imported only if a schema is given, so that other commands start faster.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPTIONS = (
 
 
 class Draft(enum.StrEnum):
-    """The drafts that are understood."""
+    """The supported drafts."""
 
     DRAFT_04 = "draft-04"
     DRAFT_06 = "draft-06"
@@ -63,7 +63,7 @@ class Around(enum.StrEnum):
 
 
 class Additional(enum.StrEnum):
-    """What becomes of members that a schema does not name and says nothing of."""
+    """Members that a schema does not name."""
 
     SCHEMA = "schema"
     FORBID = "forbid"
@@ -77,14 +77,14 @@ class Repeated(enum.StrEnum):
 
 
 class Formats(enum.StrEnum):
-    """Whether ``format`` constrains."""
+    """Whether ``format`` is a constraint."""
 
     ASSERT = "assert"
     ANNOTATE = "annotate"
 
 
 class OnUnsupported(enum.StrEnum):
-    """What happens to keywords that are out of reach."""
+    """What happens to unsupported keywords."""
 
     RAISE = "raise"
     RELAX = "relax"
@@ -191,7 +191,7 @@ class SchemaOptions:
     ] = None
 
     def read_schema(self, budget: Budget) -> SchemaLanguage | SchemaGrammar | None:
-        """The schema's texts, if one is given; warns of what was relaxed."""
+        """The texts of the schema, if one is given; warns about relaxed keywords."""
         if self.json_schema is None:
             for name in _OPTIONS:
                 if getattr(self, name) is not None:

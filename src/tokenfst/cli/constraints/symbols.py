@@ -1,4 +1,6 @@
-"""Temporal formulas on the command line; sequences of symbols: how they are written, and where one leaves a formula."""
+"""Temporal formulas on the command line; sequences of symbols: their notation, and the place where a sequence violates
+a formula.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,12 @@ class SymbolOptions:
 
 @dataclass(frozen=True, slots=True)
 class SymbolResult:
-    """What was found about one sequence. If it is not accepted: ``place`` is the number of symbols that are allowed,
-    ``expected`` those that could come next, ``other`` whether anything else could, ``ends`` whether the end could, and
-    ``ending`` a shortest way on."""
+    """The result of checking one sequence.
+
+    If it is not accepted: ``place`` is the number of symbols that are allowed, ``expected`` the symbols that could come
+    next, ``other`` whether any other symbol could, ``ends`` whether the sequence could end, and ``ending`` a shortest
+    continuation.
+    """
 
     symbols: tuple[str, ...]
     accepted: bool
@@ -117,6 +122,6 @@ def check_symbols(automaton: SymbolAutomaton, text: str) -> SymbolResult:
 
 
 def _listed(symbols: tuple[str, ...]) -> str:
-    """Symbols with commas; of very many the last ones, which matter."""
+    """Symbols separated by commas; of very many only the last ones."""
     shown = ", ".join(symbols[-_SHOWN:])
     return f"…, {shown}" if len(symbols) > _SHOWN else shown

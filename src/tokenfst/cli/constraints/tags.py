@@ -1,6 +1,6 @@
 """Structural tags on the command line: ``--structural-tag FILE``, with the vocabulary whose special tokens it names.
 
-Errors begin with the file's name, then comes the JSON pointer of the place in it.
+Errors begin with the file's name, followed by the JSON pointer of the position in it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PANEL = "Structural tags"
 
 
 class SpecialTokens(enum.StrEnum):
-    """What stands for a special token that a string of the tag names."""
+    """How a special token that a string of the tag names is matched."""
 
     TOKEN = "token"
     TEXT = "text"

@@ -1,4 +1,4 @@
-"""What bounds every construction, as one group of options."""
+"""The bounds of every construction, as one group of options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PANEL = "Budget"
 
 @dataclass(frozen=True, slots=True)
 class BudgetOptions:
-    """What bounds every construction."""
+    """The bounds of every construction."""
 
     budget_states: Annotated[
         int, typer.Option(metavar="N", min=1, help="Most states to make.", rich_help_panel=_PANEL)
@@ -58,7 +58,7 @@ class BudgetOptions:
 
 
 def read_size(option: str, text: str) -> int:
-    """Bytes, as an option says them. UsageError."""
+    """A number of bytes from the text of an option. Raises UsageError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", text)
     if match is None or float(match[1]) == 0:
         raise UsageError(f"{option} takes a size such as 500M or 2G, not {text!r}")

@@ -1,8 +1,8 @@
-"""Options in groups: what several commands share is written once, as a dataclass.
+"""Options in groups: options that several commands share are defined once, as a dataclass.
 
-The idea: a parameter of a command whose type is a dataclass stands for one option for each field; the field's
-annotation and default are the option's. ``register`` shows Typer the flat list and hands the command the
-groups. Typer itself knows no groups.
+If the type of a command's parameter is a dataclass, it stands for one option for each field; the field's annotation and
+default are the option's. ``register`` passes the flat list of options to Typer, and passes the groups to the command.
+Typer itself has no groups.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from tokenfst.cli.output.exits import UsageError
 
 
 class _Once(TyperCommand):
-    """A command whose options are given once each, but for those that say that they may be repeated: of two values the
-    first would be dropped without a word."""
+    """A command that accepts each option once, except for those that may be repeated. Otherwise the first of two values
+    would be ignored silently.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         given: list[Any]

@@ -84,7 +84,7 @@ class _Writer:
             if leaf.data == "reference":
                 (token,) = leaf.children
                 if token not in self.rules:
-                    self._reader.fail(f"there is no rule {str(token)!r}", token.start_pos)
+                    self._reader.fail(f"the rule {str(token)!r} is not defined", token.start_pos)
                 found.add(str(token))
             elif leaf.data == "token":
                 found.add("")
