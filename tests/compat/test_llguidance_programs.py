@@ -56,7 +56,7 @@ def test_a_grammar_that_needs_a_stack_and_tokens() -> None:
         ('a ::= "x"', "the start rule 'root' is not defined"),
         ('root ::= "x"\nroot ::= "y"', "line 2, column 1: the rule 'root' is defined twice"),
         ("root ::= [", "does not end"),
-        ('root ::= "a"{3,2}', "is empty"),
+        ('root ::= "a"{3,2}', "is not valid: its bounds"),
     ],
 )
 def test_what_is_no_grammar(text: str, message: str) -> None:

@@ -107,9 +107,9 @@ def test_places_where_texts_are_easily_misread(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [("", "ends before"), ("[1", "ends before"), ("[1,]", "begins no value"), ("{,}", "begins no key"),
-     ('{"a" 1}', "colon"), ('{"a":1,}', "begins no key"), ("[1 2]", "','"), ("01", "no number"),
-     ("1.", "no number"), ("--1", "no number"), ("tru", "ends before"), ("trux", "no constant"), ('"\\x"', "no escape"),
-     ('"\\u12g"', "hexadecimal"),
+     ('{"a" 1}', "colon"), ('{"a":1,}', "begins no key"), ("[1 2]", "','"), ("01", "not a number"),
+     ("1.", "not a number"), ("--1", "not a number"), ("tru", "ends before"), ("trux", "no constant"),
+     ('"\\x"', "no escape"), ('"\\u12g"', "hexadecimal"),
      ('"a\nb"', "control character"), ("[] []", "behind the document"), ("NaN", "begins no value"),
      ("]", "begins no value"), ('{"a":1]', "'}'"), ('"abc', "ends before"), ("1" * 5000, "digits")],
 )  # fmt: skip

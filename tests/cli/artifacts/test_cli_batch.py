@@ -51,7 +51,7 @@ def test_a_batch_of_tables_from_stdin(tmp_path: Path, spec: str) -> None:
         (["--batch", "b"], "--batch needs --store URL"),
         (["--batch", "b", "--store", "s", "a+"], "cannot be combined with CONSTRAINT"),
         (["--batch", "b", "--store", "s", "--output", "x.safetensors"], "cannot be combined with"),
-        (["--batch", "b", "--store", "s", "--tokenization", "canonical"], "not for --batch"),
+        (["--batch", "b", "--store", "s", "--tokenization", "canonical"], "cannot be combined with --batch"),
         (["a+", "--store", "s"], "--store needs --batch"),
         (["a+", "--jobs", "3"], "--jobs needs --batch"),
         (["--batch", "nothing.jsonl", "--store", "s"], "nothing.jsonl"),

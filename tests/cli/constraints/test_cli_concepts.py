@@ -78,7 +78,7 @@ def test_formulas_over_concepts(files: dict[str, Path]) -> None:
         (["--hierarchy", "TWICE"], "twice.json: 'a' occurs twice in one object"),
         (["--hierarchy", "BROKEN"], "broken.json: its names are not JSON"),
         (["--hierarchy", "DEEP"], "nested too deeply"),
-        (["--contains", "all"], "go with --concepts"),
+        (["--contains", "all"], "need --concepts"),
         (["--concepts", "FORMS", "--contains", "all", "--ltlf", "F dog"], "both define how"),
         (["--concepts", "FORMS", "--symbols", "dog"], "cannot be combined with --concepts"),
         (["--concepts", "FORMS", "--hierarchy", "TREE"], "two constraints"),

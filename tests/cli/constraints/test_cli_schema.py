@@ -162,7 +162,7 @@ def test_what_is_relaxed_is_a_warning(folder: Path) -> None:
         (["any.json", "--separators", ",", ";"], "';' must be ':'"),
         (["any.json", "--indent", "2", "--whitespace", "compact"], "both say"),
         (["any.json", "--grammar", "json"], "--grammar and --json-schema are two constraints"),
-        (["any.json", "--flags", "i"], "not for --json-schema"),
+        (["any.json", "--flags", "i"], "cannot be combined with --json-schema"),
         (["any.json", "--start", "x"], "--start and --syntax go with --grammar"),
     ],
 )

@@ -60,7 +60,7 @@ def test_a_tag_is_compiled(folder: Path) -> None:
         (["--structural-tag", "tag.json", "--template", "a"], "give one"),
         (["--special-tokens", "text", "a"], "go with --structural-tag"),
         (["--structural-tag", "none.json"], "none.json"),
-        (["--structural-tag", "bad.json"], "bad.json: #/format/excludes/0: must be a text"),
+        (["--structural-tag", "bad.json"], "bad.json: #/format/excludes/0: must be a string"),
         (["--structural-tag", "schema.json"], "schema.json: #/json_schema/type"),
         (["--structural-tag", "empty.json"], "empty.json: #/json_schema: no JSON value"),
     ],
