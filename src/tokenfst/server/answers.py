@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 _T = TypeVar("_T")
 _BESIDE = 300
-"""Bytes that an entry takes beside its value, about."""
+"""The approximate number of bytes that an entry takes in addition to its value."""
 
 
 class SizedCache(Generic[_T]):
@@ -50,7 +50,7 @@ class SizedCache(Generic[_T]):
 
 
 def digest(*parts: str | bytes) -> bytes:
-    """One name for several parts, each of which counts with its length."""
+    """The digest of several parts, each with its length."""
     made = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part

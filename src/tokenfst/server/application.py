@@ -1,7 +1,7 @@
-"""The routes, and what each request goes through: a key, a size, what is kept, a queue, a worker.
+"""The routes, and the steps of each request: key, size, cache, queue, worker.
 
-Nothing here reads a body but to count and digest it. Requests with the same bytes of one tenant that are under way at
-the same time share one job.
+This module reads a body only to count and digest it. If a tenant sends several requests with the same bytes at the same
+time, they share one job.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from tokenfst.server.tenants import Tenants, store_url
 from tokenfst.server.workers import Job, Reply, Work
 
 _FRESH = {"compile": 60.0, "describe": 60.0}
-"""Seconds for which answers that speak of what is in the store are kept."""
+"""The lifetime, in seconds, of cached answers that depend on the content of the store."""
 _CHUNK = 256 << 10
 _READERS = 4
-"""Artifacts that are read out of stores at once."""
+"""The greatest number of artifacts that are read from stores at the same time."""
 _LOOKED = 2.0
-"""Seconds for which it is believed that the store can be reached."""
+"""Seconds for which a successful check of the store is trusted."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TICK = 0.1
 _NOTHING = "0" * 64
@@ -54,13 +54,13 @@ QUESTIONS = {
     "/v1/sample": "sample",
     "/v1/openai/validate": "openai",
 }
-"""What is posted where."""
+"""The question that each POST route asks."""
 _Handler = Callable[[Request, "_About"], Awaitable[Response]]
 
 
 @dataclass
 class _About:
-    """What the log says of a request."""
+    """The fields of a request's log entry."""
 
     id: str
     route: str
@@ -72,7 +72,7 @@ class _About:
 
 
 class Server:
-    """All of one server but its port."""
+    """One server without its port."""
 
     def __init__(self, work: Work, store: str, keys: Path | None) -> None:
         self._work, self._limits, self._store, self._keys = work, work.limits, store, keys
@@ -118,7 +118,7 @@ class Server:
         )
 
     def reload_keys(self) -> None:
-        """Read the file of keys again; where that fails, the old ones go on to count."""
+        """Read the file of keys again; if that fails, the old keys stay valid."""
         try:
             self._tenants = Tenants.read(self._keys)
             logs.event("keys read again")
@@ -126,7 +126,7 @@ class Server:
             logs.event("keys not read", logging.ERROR, error=str(error))
 
     def kill(self) -> None:
-        """End all processes at once, whatever they do."""
+        """Kill all processes at once."""
         self._pool.kill()
 
     @asynccontextmanager
@@ -147,7 +147,7 @@ class Server:
         await self._pool.close()
 
     async def _tick(self) -> None:
-        """Measure by how much this loop is late: that is added to every latency."""
+        """Measure the delay of the event loop; every latency contains it."""
         while True:
             began = time.perf_counter()
             await asyncio.sleep(_TICK)
@@ -343,7 +343,7 @@ class Server:
         return JSONResponse({"status": "ok"})
 
     async def _ready(self, _: Request) -> Response:
-        """Whether requests should be sent here: workers, a store that can be reached, and no end in sight."""
+        """Whether the server is ready for requests: it has workers, can reach the store, and is not shutting down."""
         if time.monotonic() - self._looked > _LOOKED:
             try:
                 store = await asyncio.to_thread(Store, self._store, **self._work.store_options)
@@ -386,6 +386,6 @@ def _refusal(error: Refused) -> Response:
 
 
 async def _chunks(data: memoryview) -> AsyncIterator[bytes]:
-    """The bytes in pieces, so that who reads slowly holds few of them."""
+    """The bytes in pieces, so that a slow reader holds few of them."""
     for begin in range(0, len(data), _CHUNK):
         yield bytes(data[begin : begin + _CHUNK])

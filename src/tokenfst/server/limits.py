@@ -1,4 +1,4 @@
-"""What bounds the server: nothing that a client sends makes it use more than this."""
+"""The bounds of the server: no request makes it use more than these."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from tokenfst.arguments import real, whole
 from tokenfst.budget import Budget
 
 _PART = 0.8
-"""Of a job's time, for one construction."""
+"""The part of a job's time that one construction may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one server.
 
-    ``workers``: processes that compile, and so constraints that are compiled at once. ``seconds``: wall-clock time that
-    a request may take there before its process is killed; it is refused for good only if it had a processor for most of
-    them. ``memory``: bytes that one may take beyond what its process
-    has when it starts. ``states``: of an automaton. ``body``: bytes of a request. ``answer``: bytes of an answer that
-    is no artifact. ``queue``: requests of one tenant that wait for a worker. ``waiting``: seconds that they wait at
-    most. ``reading``: seconds in which a body must have arrived. ``kept``: bytes of answers that are kept in memory,
-    and again as many of artifacts. ``grace``: seconds that requests have to be finished when the server ends.
-    ``connections``: open ones.
+    ``workers``: the number of processes that compile, and so of constraints that are compiled at the same time.
+    ``seconds``: wall-clock time that a request may take in a process before that is killed; the refusal is final only
+    if the request had a processor for most of them. ``memory``: bytes that a process may take beyond those at its
+    start. ``states``: of an automaton. ``body``: bytes of a request. ``answer``: bytes of an answer that is not an
+    artifact. ``queue``: requests of one tenant that wait for a worker. ``waiting``: the greatest number of seconds that
+    they wait. ``reading``: seconds within which a body must arrive. ``kept``: bytes of cached answers, and again as
+    many of cached artifacts. ``grace``: seconds for open requests when the server shuts down. ``connections``: open
+    connections.
     """
 
     workers: int = 0
@@ -51,6 +51,7 @@ class Limits:
 
     @property
     def budget(self) -> Budget:
-        """What each construction in a worker may take: less than a job as a whole, so that the library says what
-        grew before the process is killed."""
+        """The budget of each construction in a worker. It is smaller than that of a whole job, so that the library
+        reports what was too large before the process is killed.
+        """
         return Budget(states=self.states, bytes=max(1, self.memory // 2), seconds=_PART * self.seconds)

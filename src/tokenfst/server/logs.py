@@ -26,7 +26,7 @@ class _Lines(logging.Formatter):
 
 
 def start(level: str) -> None:
-    """Send what is logged here and by uvicorn to stderr, as lines of JSON."""
+    """Send the log of the server and of uvicorn to stderr, as lines of JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines())
     for name in ("tokenfst.server", "uvicorn", "uvicorn.error"):
@@ -39,6 +39,6 @@ def start(level: str) -> None:
 
 
 def event(name: str, level: int = logging.INFO, **about: Any) -> None:
-    """Log what happened, and what is to be known of it."""
+    """Log an event with its fields."""
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, name, extra={"about": about})

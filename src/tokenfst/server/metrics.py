@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus. No label has the name of a tenant, or anything else that a client chooses."""
+"""Metrics for Prometheus. No label has the name of a tenant, or another value that a client chooses."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """The counters of one server. ``now``: gauges by name and help, read when somebody asks; ``deaths``: processes that
-    were replaced, by why."""
+    """The counters of one server. ``now``: gauges by name and help, read on request; ``deaths``: the number of replaced
+    processes, by reason.
+    """
 
     def __init__(self, now: dict[str, tuple[str, Callable[[], float]]], deaths: dict[str, int]) -> None:
         self._registry = CollectorRegistry()
@@ -40,7 +41,7 @@ class Metrics:
         self._registry.register(_Now(now, deaths))
 
     def text(self) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """All metrics in the text format of Prometheus."""
         found: bytes = generate_latest(self._registry)
         return found
 
@@ -50,7 +51,7 @@ class _Now:
         self._now, self._deaths = now, deaths
 
     def collect(self) -> Iterable[Any]:
-        """What it is at the moment."""
+        """The current value of the gauges."""
         for name, (words, read) in self._now.items():
             yield GaugeMetricFamily(f"tokenfst_{name}", words, value=read())
         replaced = CounterMetricFamily(

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the server. Tests hold every answer to it."""
+"""The OpenAPI document of the server. Tests compare every answer with it."""
 
 from __future__ import annotations
 

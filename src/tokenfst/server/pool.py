@@ -1,11 +1,11 @@
-"""The processes that answer, and who is next.
+"""The worker processes and their scheduling.
 
-Each tenant has a queue of bounded length; a free process takes the next job of the tenant that has waited longest for
-its turn, and where several tenants wait, none has all processes. So one tenant's bombs cost another at most a turn. A
-thread drives each process: it sends a job, waits no longer than the limit says, and kills and replaces the process
-where the time is up. Killing is by SIGKILL: nothing in the process is asked.
+Each tenant has a queue of bounded length. A free process takes the next job of the tenant that has waited longest for
+its turn, and if several tenants wait, no tenant gets all processes. So a tenant that sends expensive requests delays
+another tenant by at most one job. A thread drives each process: it sends a job, waits no longer than the limit, and
+then kills and replaces the process. It uses SIGKILL, so the process need not cooperate.
 
-Invariant: a job that was taken in gets exactly one reply, whatever becomes of its process.
+Invariant: an accepted job gets exactly one reply, whatever happens to its process.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tokenfst.server.refusals import Refused
 from tokenfst.server.workers import PRELOAD, Job, Reply, Work, died, over_time, processor_seconds, serve
 
 _START = 300.0
-"""Seconds in which a process must have loaded its vocabularies."""
+"""Seconds within which a process must have loaded its vocabularies."""
 _WEIGHT = 0.1
-"""Of the last job in the mean of their seconds."""
+"""The weight of the last job in the moving average of seconds."""
 
 
 class WorkerError(TokenfstError):
-    """No process could be started; what it printed says why."""
+    """No process could be started; the message has its output."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class _Waiting:
 
 
 class Pool:
-    """Processes that answer jobs."""
+    """Worker processes that answer jobs."""
 
     def __init__(self, work: Work) -> None:
         self._work, self._limits = work, work.limits
@@ -69,10 +69,10 @@ class Pool:
         self._is_over = False
         self.vocabularies: list[tuple[str, str, int]] = []
         self.deaths = {"time": 0, "overload": 0, "memory": 0, "crash": 0, "tired": 0}
-        """Processes that were replaced, by why."""
+        """The number of replaced processes, by reason."""
 
     async def start(self) -> None:
-        """Start the processes. ``WorkerError``."""
+        """Start the processes. Raises ``WorkerError``."""
         loop = asyncio.get_running_loop()
         first = await loop.run_in_executor(self._threads, self._start)
         rest = [loop.run_in_executor(self._threads, self._start) for _ in range(self._limits.workers - 1)]
@@ -80,21 +80,21 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """Jobs that wait."""
+        """The number of jobs that wait."""
         return sum(map(len, self._queues.values()))
 
     @property
     def busy(self) -> int:
-        """Jobs that run."""
+        """The number of jobs that run."""
         return sum(self._running.values())
 
     @property
     def is_ready(self) -> bool:
-        """Whether there are processes."""
+        """Whether the processes are started."""
         return bool(self._free) or self.busy > 0
 
     async def ask(self, tenant: str, job: Job) -> Reply:
-        """The reply to a job. ``Refused`` where too many wait, or it waited for too long."""
+        """The reply to a job. Raises ``Refused`` if too many jobs wait, or if it waited too long."""
         queue = self._queues.setdefault(tenant, deque())
         if len(queue) >= self._limits.queue:
             raise Refused(
@@ -114,7 +114,7 @@ class Pool:
             timer.cancel()
 
     async def close(self) -> None:
-        """End the processes, after what they have in hand."""
+        """End the processes after their current jobs."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         for worker in self._free:
@@ -123,7 +123,7 @@ class Pool:
         await loop.run_in_executor(None, self._end)
 
     def kill(self) -> None:
-        """End all processes at once."""
+        """Kill all processes at once."""
         self._is_over = True
         for process in list(self._processes):
             process.kill()
@@ -144,11 +144,11 @@ class Pool:
             waiting.reply.set_exception(error)
 
     def _delay(self) -> int:
-        """Seconds after which a request has a chance."""
+        """Seconds after which a client should try again."""
         return max(1, math.ceil(self.waiting * self._mean / self._limits.workers))
 
     def _next(self) -> None:
-        """Give free processes something to do."""
+        """Give jobs to free processes."""
         while self._free:
             tenant = self._turn()
             if tenant is None:
@@ -163,7 +163,7 @@ class Pool:
             task.add_done_callback(self._tasks.discard)
 
     def _turn(self) -> str | None:
-        """Whose turn it is; a tenant that has all processes but one leaves that to others, should they come."""
+        """The tenant whose turn it is. A tenant that uses all processes except one leaves that one to others."""
         most = max(1, self._limits.workers - (len(self._queues) > 1))
         for tenant, queue in self._queues.items():
             if queue and self._running.get(tenant, 0) < most:

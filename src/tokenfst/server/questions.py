@@ -1,8 +1,8 @@
-"""What the server is state, answered in a worker: each question is a function from a JSON object to a JSON value.
+"""The questions that the server answers, in a worker: each is a function from a JSON object to a JSON value.
 
-The questions are those of the command line, and share its code: a constraint is written as a line of a batch has it
-(``decoding/store/documents``), or is named by its id in the tenant's store. Members that a question does not know are
-refused, so that nothing is left out without a word.
+The questions are those of the command line, and share its code. A constraint is written as in a line of a batch
+(``decoding/store/documents``), or is named by its id in the tenant's store. Unknown members are refused, so that none
+is ignored silently.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Json = dict[str, Any]
 MOST_TEXTS = 1000
-"""Texts, token sequences or samples of one request."""
+"""The greatest number of texts, token sequences or samples of one request."""
 _MOST_SHOWN = 100
 _SHOWN = 8
 _MAX_TOKENS = 64
 _KEPT = 32
-"""Constraints that a worker keeps: the same one is often asked about text after text."""
+"""The number of constraints that a worker caches: clients often ask about the same one several times."""
 
 
 @dataclass
@@ -63,18 +63,18 @@ class WorkerState:
 
 
 def answer(question: str, body: Json, state: WorkerState) -> Json:
-    """The answer. Raises ``Refused``, and what the library raises."""
+    """The answer. Raises ``Refused``, and the errors of the library."""
     return QUESTIONS[question](_Members(body), state)
 
 
 class _Members:
-    """The members of a request, each of which must be taken and of its type."""
+    """The members of a request. Each must be taken, and have its type."""
 
     def __init__(self, body: Json) -> None:
         self._left = dict(body)
 
     def take(self, name: str, kind: type | tuple[type, ...], wanted: str, default: Any = None) -> Any:
-        """A member, or ``default``. ``Refused``."""
+        """A member, or ``default``. Raises ``Refused`` for a wrong type."""
         if name not in self._left:
             return default
         value = self._left.pop(name)
@@ -83,7 +83,7 @@ class _Members:
         return value
 
     def need(self, name: str, kind: type | tuple[type, ...], wanted: str) -> Any:
-        """A member that must be there."""
+        """A required member."""
         if name not in self._left:
             there = ", ".join(map(repr, sorted(self._left)))
             raise _bad(f"{name!r} is missing: it must be {wanted}. There is {there or 'nothing'}", name)
@@ -97,7 +97,7 @@ class _Members:
         return found if found is None else int(found)
 
     def end(self) -> None:
-        """``Refused`` where a member was not taken."""
+        """Raise ``Refused`` if a member was not taken."""
         if self._left:
             raise _bad(f"there is no member {min(self._left)!r} here: leave it out", min(self._left))
 
@@ -132,7 +132,7 @@ def _vocabulary(members: _Members, state: WorkerState) -> Vocabulary:
 
 @contextmanager
 def _about(part: str) -> Iterator[None]:
-    """Errors are about a part of the request."""
+    """Errors inside get the part of the request that they are about."""
     try:
         yield
     except (Refused, MemoryError):
@@ -142,7 +142,7 @@ def _about(part: str) -> Iterator[None]:
 
 
 def _made(document: Json, part: str, vocabulary: Vocabulary, state: WorkerState) -> Constraint:
-    """What a front end makes of a document; the one that it was before, where it is known."""
+    """The constraint of a document, from the cache if it is there."""
     with _about(part):
         read = Document.of(document)
         return state.constraints.get(
@@ -155,7 +155,7 @@ def _constraint(members: _Members, part: str, vocabulary: Vocabulary, state: Wor
 
 
 def _automaton(members: _Members, vocabulary: Vocabulary, state: WorkerState) -> Automaton:
-    """The automaton over tokens of a constraint, or of the id of one."""
+    """The token automaton of a constraint, or of an id."""
     name = members.take("id", str, "the id of a constraint")
     if name is None:
         constraint = _constraint(members, "constraint", vocabulary, state)
@@ -175,7 +175,7 @@ def _stored(name: str, vocabulary: Vocabulary, state: WorkerState) -> Automaton:
 
 
 def _compile(members: _Members, state: WorkerState) -> Json:
-    """Compile and put: its id, sizes and warnings."""
+    """Compile a constraint and store it: its id, sizes and warnings."""
     vocabulary = _vocabulary(members, state)
     document = members.need("constraint", dict, "a constraint, as an object")
     expand = members.take("expand", bool, "true or false", False)
@@ -200,7 +200,7 @@ def _compile(members: _Members, state: WorkerState) -> Json:
 
 
 def _describe(members: _Members, state: WorkerState) -> Json:
-    """The sizes of what an id names."""
+    """The sizes of the entry with an id."""
     vocabulary = _vocabulary(members, state)
     name = members.need("id", str, "the id of a constraint")
     members.end()
@@ -265,7 +265,7 @@ def _token_ids(ids: object, place: int) -> list[int]:
 
 
 def _explain(members: _Members, state: WorkerState) -> Json:
-    """Where a text leaves a constraint, what could stand there, in words and as data."""
+    """Where a text violates a constraint, and what is allowed there, in words and as data."""
     vocabulary = _vocabulary(members, state)
     text = _utf8(members.need("text", str, "a text"))
     prefix = members.take("prefix", bool, "true or false", False)
@@ -288,7 +288,7 @@ def _explain(members: _Members, state: WorkerState) -> Json:
 
 
 def _diff(members: _Members, state: WorkerState) -> Json:
-    """How two constraints lie to each other; of two JSON Schemas, what changed."""
+    """The relation of two constraints; for two JSON Schemas, their differences."""
     vocabulary = _vocabulary(members, state)
     a, b = (_constraint(members, part, vocabulary, state) for part in ("a", "b"))
     members.end()
@@ -337,7 +337,7 @@ def _sample(members: _Members, state: WorkerState) -> Json:
 
 
 def _openai(members: _Members, state: WorkerState) -> Json:
-    """Whether a request of OpenAI's APIs has a constraint that compiles, and what that costs."""
+    """Whether the constraint of a request of OpenAI's APIs compiles, and its size."""
     vocabulary = _vocabulary(members, state)
     request = members.need("request", dict, "a request of Chat Completions or of the Responses API")
     how = {
@@ -370,7 +370,7 @@ def _openai(members: _Members, state: WorkerState) -> Json:
 
 
 def _findings(request: Json, provider: str) -> Iterator[Json]:
-    """What a provider does not take of the schemas in a request, each by its pointer in the request."""
+    """The parts of a request's schemas that a provider does not accept, each by its pointer in the request."""
     for pointer, schema in islice(_schemas(request), _MOST_SHOWN):
         for each in provider_findings(read_schema(schema, "#", Work(None)), provider):
             yield {"pointer": pointer + each.pointer.removeprefix("#"), "message": each.message}
@@ -403,4 +403,4 @@ QUESTIONS: dict[str, Callable[[_Members, WorkerState], Json]] = {
     "sample": _sample,
     "openai": _openai,
 }
-"""By their names, which the routes give."""
+"""The questions by name; the routes use these names."""

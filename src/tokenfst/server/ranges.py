@@ -1,4 +1,4 @@
-"""Which bytes a ``Range`` header asks for (RFC 9110, section 14)."""
+"""The bytes that a ``Range`` header requests (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ _ONE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*")
 
 
 def asked_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """The first byte and the one behind the last; None: the whole. A header that asks for several ranges, or that is
-    none of bytes, is passed over, as the RFC allows. Raises ValueError where there is no such byte."""
+    """The first requested byte and the one after the last; None for the whole. A header with several ranges, or in
+    another unit than bytes, is ignored, as the RFC allows. Raises ValueError if there is no such byte.
+    """
     if header is None or (match := _ONE.fullmatch(header)) is None:
         return None
     first, last = match.groups()

@@ -1,10 +1,10 @@
-"""Refusals: every error as one JSON object, with the words of the library.
+"""Refusals: every error as one JSON object, with the message of the library.
 
     {"error": {"code": "bad_constraint", "type": "SchemaError", "message": "#/type: ...", "pointer": "#/type",
                "position": null, "part": "a", "remedy": "..."}}
 
-``code`` is one of few, for programs; ``type`` is the class of the library's error, ``message`` its words, which say the
-place, what is wrong and what to write instead. ``remedy`` is what this server adds.
+``code`` is one of few values, for programs. ``type`` is the class of the library's error. ``message`` is its text,
+which says where and what is wrong, and what to write instead. ``remedy`` is added by the server.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Refused(Exception):
-    """A request that gets no answer, and why."""
+    """A request that is refused, and the reason."""
 
     code: str
     message: str
@@ -61,11 +61,11 @@ class Refused(Exception):
 
     @property
     def status(self) -> int:
-        """Its HTTP status."""
+        """The HTTP status."""
         return STATUS[self.code]
 
     def body(self) -> bytes:
-        """It, as JSON."""
+        """The refusal as JSON."""
         about: dict[str, Any] = {
             "code": self.code,
             "type": self.type or None,
@@ -79,12 +79,13 @@ class Refused(Exception):
 
 
 _OWN = 0.75
-"""Of the seconds that a request may take: who used less of a processor was kept waiting for one."""
+"""A request that used less than this part of its seconds on a processor was kept waiting for one."""
 
 
 def late(limit: float, used: float | None) -> Refused:
-    """A request that took more than ``limit`` seconds, ``used`` of them on a processor (``None``: nobody knows). Only
-    where it had the processor for most of them will it take as long when it is sent again."""
+    """A request that took more than ``limit`` seconds, ``used`` of them on a processor (``None``: not known). It is
+    expected to take as long again only if it had a processor for most of them.
+    """
     if used is None or used >= _OWN * limit:
         return Refused(
             "over_limit",
@@ -112,8 +113,9 @@ def unknown_id() -> Refused:
 
 
 def refused(error: Exception, part: str | None = None, used: float | None = None) -> Refused:
-    """What becomes of an error that a question raised. ``part``: which part of the request it is about; ``used``: the
-    seconds that the question had a processor for."""
+    """The refusal for an error of a question. ``part``: the part of the request that it is about; ``used``: the seconds
+    that the question used on a processor.
+    """
     kind, message = type(error).__name__, reason_of(error)
     if isinstance(error, Refused):
         return error

@@ -1,8 +1,8 @@
-"""A server on a port, and the signals that it hears.
+"""A server on a port, and its signals.
 
-SIGTERM and SIGINT: what is under way is finished, what comes is refused, for at most ``grace`` seconds; before that,
-for ``drain`` seconds, requests are still answered while /readyz says no, so that who distributes them looks elsewhere.
-A second signal ends at once. SIGHUP: the keys are read again.
+SIGTERM and SIGINT: open requests are finished and new ones are refused, for at most ``grace`` seconds. Before that, for
+``drain`` seconds, requests are still answered while /readyz reports that the server is not ready, so that a load
+balancer stops using it. A second signal ends the server at once. SIGHUP: the keys are read again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ _HEADERS = 64 << 10
 
 
 class PortError(TokenfstError, OSError):
-    """The server cannot listen where it should."""
+    """The server cannot listen on its port."""
 
 
 class Listening(uvicorn.Server):  # type: ignore[misc]
-    """uvicorn's server, which tells its port, and ends as this module says. ``announce`` is called with the host and
-    the port once it listens."""
+    """uvicorn's server, which reports its port and shuts down as the module's docstring says. ``announce`` is called
+    with the host and the port once it listens.
+    """
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         self._ending: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[object] | None = None) -> None:
-        """Listen, and say where."""
+        """Listen, and report the port."""
         await super().startup(sockets=sockets)
         addresses = [
             socket.getsockname()[:2] for each in getattr(self, "servers", []) for socket in each.sockets
@@ -85,7 +86,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Hear signals while it runs."""
+        """Handle signals while the server runs."""
         if threading.current_thread() is not threading.main_thread():  # signals are not for us
             yield
             return
@@ -100,7 +101,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end; the second time, end."""
+        """Begin to shut down; at the second signal, end at once."""
         logs.event("ending", signal=signal.Signals(sig).name)
         if self._own.is_draining:
             self.should_exit = self.force_exit = True
@@ -125,8 +126,9 @@ def run(
     log_level: str = "info",
     announce: Announce | None = None,
 ) -> int:
-    """Serve until a signal comes; 0. ``announce`` is called with the host and the port once it listens. Raises what the
-    store and the keys raise, and ``TokenfstError`` where no worker or no port is to be had.
+    """Serve until a signal comes; returns 0. ``announce`` is called with the host and the port once it listens.
+
+    Raises the errors of the store and of the keys, and ``TokenfstError`` if no worker or port is available.
     """
     logs.start(log_level)
     server = Server(work, store, keys)

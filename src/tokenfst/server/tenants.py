@@ -1,8 +1,8 @@
 """Tenants and their API keys.
 
-A file holds SHA-256 digests of keys, one JSON object: ``{"acme": ["<64 hexadecimal digits>", ...]}``. Keys are random
-and long, so a plain digest of them tells nothing. A key that is presented is compared with all of them, each in
-constant time and none left out, so that the time tells neither a digest nor a tenant.
+A file has the SHA-256 digests of keys, as one JSON object: ``{"acme": ["<64 hexadecimal digits>", ...]}``. Keys are
+random and long, so a plain digest does not reveal them. A presented key is compared with all digests, each in constant
+time, so that the time reveals neither a digest nor a tenant.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ ALONE = "default"
 
 
 class KeysError(TokenfstError, ValueError):
-    """A file of API keys is at fault; the message names the file and the tenant."""
+    """A file of API keys is invalid; the message names the file and the tenant."""
 
 
 class Tenants:
-    """Who may ask. ``None`` in place of keys: everyone, as one tenant."""
+    """The tenants. ``None`` in place of keys: everyone may ask, as one tenant."""
 
     def __init__(self, keys: Mapping[str, list[str]] | None) -> None:
         self._keys = None if keys is None else [(name, each) for name in keys for each in keys[name]]
 
     @classmethod
     def read(cls, path: Path | None) -> Tenants:
-        """The tenants of a file; without one, the one that everyone is. ``KeysError``; OSError."""
+        """The tenants of a file; without a file, one tenant for everyone. Raises ``KeysError`` and OSError."""
         if path is None:
             return cls(None)
         try:
@@ -62,7 +62,7 @@ class Tenants:
 
     @property
     def are_known(self) -> bool:
-        """Whether a key is needed."""
+        """Whether a key is required."""
         return self._keys is not None
 
     def of(self, key: str | None) -> str | None:
