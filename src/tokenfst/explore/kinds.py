@@ -1,4 +1,4 @@
-"""What can be typed into the explorer: the kinds of constraints, each with examples."""
+"""The kinds of constraints that the explorer accepts, each with examples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ Make = Callable[[str, Vocabulary, Budget], Constraint]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``name``: for programs; ``title``: for people; ``examples``: titles and texts; ``make``: the constraint of a
-    text, whatever error that may raise."""
+    """``name``: for programs; ``title``: for people; ``examples``: titles and texts; ``make``: builds the constraint of
+    a text, and may raise any error.
+    """
 
     name: str
     title: str

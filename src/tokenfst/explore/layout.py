@@ -1,9 +1,9 @@
-"""Where the states of a picture stand: columns by their distance from the first one, few crossings.
+"""Positions of the states of a picture: columns by distance from the first state, with few crossings.
 
-The idea (Sugiyama, Tagawa, Toda 1981): breadth first gives each state its column. An arrow over several columns is cut
-into pieces by empty places, so that it goes around states; one that leads back is drawn as a bow. Each column is then
-ordered by the mean place of what its members are connected with, forwards and backwards a few times. Deterministic;
-linear in places per sweep.
+The method is that of Sugiyama, Tagawa and Toda (1981): breadth-first search gives each state its column. An arrow over
+several columns is divided by virtual positions, so that it goes around states; an arrow that leads back is drawn as a
+bow. Each column is then ordered by the mean position of its members' neighbours, forwards and backwards a few times.
+Deterministic; linear in the positions for each sweep.
 
 Rejected: Graphviz, which draws better, but is a program that many machines do not have.
 """
@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 COLUMN, ROW = 150.0, 76.0
-"""Between the middles of two columns, and of two rows."""
+"""The distances between the centres of two columns, and of two rows."""
 _SWEEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """``at``: the middle of each state. ``ways``: for each arrow the points that it passes, its ends included."""
+    """``at``: the centre of each state. ``ways``: for each arrow the points that it passes, including its ends."""
 
     at: list[tuple[float, float]]
     ways: list[list[tuple[float, float]]]
 
 
 def place(count: int, arrows: Sequence[tuple[int, int]]) -> Placed:
-    """Place the states 0 to ``count`` - 1, of which 0 is the first and reaches all others."""
+    """Place the states 0 to ``count`` - 1. State 0 is the first and reaches all others."""
     column = _columns(count, arrows)
     members: list[list[int]] = [[] for _ in range(max(column, default=0) + 1)]
     for state, where in enumerate(column):
@@ -78,7 +78,7 @@ def _columns(count: int, arrows: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _ordered(members: list[list[int]], beside: dict[int, list[int]]) -> dict[int, float]:
-    """Order each column in place, and say the row of each place; columns are centred on row 0."""
+    """Order each column in place, and return the row of each position; columns are centred on row 0."""
     row: dict[int, float] = {}
     for states in members:
         row.update(_rows(states))

@@ -1,8 +1,8 @@
-"""A constraint with a vocabulary, and every question that the page asks of it; answers are what JSON can hold.
+"""A constraint with a vocabulary, and all queries of the page about it; answers are JSON values.
 
-Nothing is remembered between two questions but the automaton, whose masks are kept: the page says each time which
-tokens have been accepted. So going back is as cheap as going on, and several tabs do not disturb each other. Questions
-about one constraint take turns (``Walk`` is for one thread).
+Between two queries only the automaton and its masks are stored: the page sends the accepted tokens each time. So going
+back costs no more than going forward, and several tabs do not affect each other. Queries about one constraint run one
+after the other (``Walk`` is for one thread).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 MOST_TOKENS = 2_000
-"""Tokens of one sequence."""
+"""The greatest number of tokens of one sequence."""
 MOST_STATES = 400
-"""States of one picture."""
+"""The greatest number of states of one picture."""
 MOST_LISTED = 500
-"""Tokens of one page of a list."""
+"""The greatest number of tokens on one page of a list."""
 
 
 class Opened:
@@ -62,7 +62,7 @@ class Opened:
         return cls(automaton, over_bytes, constraint.source, [str(each.message) for each in caught])
 
     def about(self) -> dict[str, Any]:
-        """What it is: facts for people, and the shortest text."""
+        """Facts about the constraint, and its shortest text."""
         shortest: bytes | None = None
         facts = [["Made from", self.source]]
         if self.constraint is not None:
@@ -87,9 +87,10 @@ class Opened:
     def step(
         self, tokens: Sequence[int], *, limit: int | None, query: str, offset: int, count: int
     ) -> dict[str, Any]:
-        """Where ``tokens`` lead: masks on the way, what is forced, the distance, what may follow, and the tokens that
-        are allowed next and match ``query``, ``count`` of them from ``offset`` on. Tokens behind the first that is
-        not allowed do not count."""
+        """The state after ``tokens``: the masks on the way, forced text, the distance, what may follow, and those
+        allowed next tokens that match ``query``, ``count`` of them from ``offset``. Tokens after the first one that is
+        not allowed are ignored.
+        """
         walked = self._walked(tokens, limit)
         matcher, path = walked
         before = self.vocabulary.decode(matcher.tokens)
@@ -116,13 +117,13 @@ class Opened:
         }
 
     def explain(self, tokens: Sequence[int], token: int, limit: int | None) -> dict[str, Any]:
-        """Whether a token is allowed behind ``tokens``, and why not."""
+        """Whether a token is allowed after ``tokens``, and why not."""
         matcher, _ = self._walked(tokens, limit)
         found = matcher.explain(token)
         return {"allowed": found.allowed, "said": str(found)}
 
     def check(self, text: str) -> dict[str, Any]:
-        """Whether a text is in the constraint, and where it leaves it."""
+        """Whether a text satisfies the constraint, and where it violates it."""
         if self.constraint is None:
             said = self._through_tokens(text)
             return {"accepted": said is None, "said": said or "the text is in the language", "ending": None}
@@ -130,11 +131,11 @@ class Opened:
         return {"accepted": bool(found), "said": _said(found), "ending": _text(found.ending)}
 
     def cut(self, text: str) -> dict[str, Any]:
-        """A text as tokens: each the longest that fits."""
+        """A text as tokens: at each position the longest that matches."""
         return {"tokens": self._cut(text)}
 
     def picture(self, tokens: Sequence[int], *, around: bool, states: int) -> dict[str, Any]:
-        """A part of the automaton over bytes; the place that ``tokens`` lead to is marked."""
+        """A part of the automaton over bytes; the state after ``tokens`` is marked."""
         if self.constraint is None:
             raise ConstraintError(
                 "only tokens walk this constraint: it names tokens as such, or is an artifact with a stack or without "
@@ -147,7 +148,7 @@ class Opened:
     # --- details --------------------------------------------------------------------------------------
 
     def _walked(self, tokens: Sequence[int], limit: int | None) -> tuple[Any, Trace]:
-        """A matcher behind those of the tokens that are allowed, and the way there."""
+        """A matcher after the allowed ones of the tokens, and the trace of the way there."""
         if len(tokens) > MOST_TOKENS:
             raise ConstraintError(f"the explorer follows at most {MOST_TOKENS:,} tokens, not {len(tokens):,}")
         matcher = self.automaton.matcher(max_new_tokens=limit)
@@ -170,7 +171,7 @@ class Opened:
         }
 
     def _bound(self) -> str:
-        """What is to be said of a distance."""
+        """The kind of bound that a distance is."""
         bounded = isinstance(self.automaton, TokenAutomaton) and self.automaton.is_pushdown
         return ", at most" if bounded else ""
 
@@ -202,7 +203,7 @@ class Opened:
         return list(self.vocabulary.encode_greedy(data))
 
     def _through_tokens(self, text: str) -> str | None:
-        """Why tokens that spell the text lead to no end; None: they lead to one."""
+        """The reason why no tokens that spell the text lead to an end; None if some do."""
         tokens = self._cut(text)
         matcher, path = self._walked(tokens, None)
         if path.refused is not None:
@@ -212,7 +213,9 @@ class Opened:
 
 
 def _matching(vocabulary: Vocabulary, allowed: list[int], query: str, *, first: bool) -> list[int]:
-    """The tokens with ``query`` in them, those that are it first, then those that begin with it; ``#12``: that id."""
+    """The tokens that contain ``query``: those equal to it first, then those that begin with it; ``#12`` is the token
+    with that id.
+    """
     if not query:
         return allowed
     if query.startswith("#") and query[1:].isdecimal():
@@ -226,7 +229,7 @@ def _matching(vocabulary: Vocabulary, allowed: list[int], query: str, *, first: 
 
 
 def _text(data: bytes | None) -> dict[str, Any] | None:
-    """Bytes for the page: as they are shown, and as text where they are UTF-8."""
+    """Bytes for the page: as they are shown, and as text if they are UTF-8."""
     if data is None:
         return None
     try:

@@ -1,8 +1,8 @@
-"""A part of an automaton as a picture: the configurations near a place, in words, and what is left out.
+"""A part of an automaton as a picture: the configurations near a state, described in words, and what is left out.
 
-The idea: a breadth first walk over configurations (with stacks there may be infinitely many) stops at a number of
-states; what leads out of the part is counted and marked. A character beyond ASCII is one arrow, not up to four bytes,
-and states that only one byte leads into and out of are one arrow with the whole word.
+A breadth-first search over configurations (with stacks there may be infinitely many) stops at a number of states;
+arrows that leave the part are counted and marked. A character beyond ASCII is one arrow, not up to four bytes, and a
+chain of states with one byte each is one arrow with the whole word.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from tokenfst.explore.layout import place
 _ASCII_END = 0x80
 _SHOWN = 24
 _RULES = 3
-"""Open rules to name at a state."""
+"""The number of open rules that are named at a state."""
 Code = tuple[int, int]
 
 
 @dataclass(slots=True)
 class _Step:
-    """What an arrow reads: one of some characters, one of some bytes that begin no whole character, or, of a chain of
-    arrows, a whole word."""
+    """The label of an arrow: one of several characters; one of several bytes that begin no complete character; or, for
+    a chain of arrows, a word.
+    """
 
     characters: list[Code] = field(default_factory=list)
     raw: int = 0
     chain: bytes = b""
 
     def word(self) -> bytes | None:
-        """The one thing that it reads; None: there are several."""
+        """The only word that it reads; None if there are several."""
         if self.chain:
             return self.chain
         if self.raw:
@@ -54,8 +55,9 @@ class _Step:
 
 @dataclass(slots=True)
 class _Part:
-    """``order``: configurations in the order in which they were met; ``word``: a shortest text that leads from the
-    first one there; ``arrows``: what is read between two; ``open``: those of which arrows lead out of the part."""
+    """``order``: configurations in the order of the search; ``word``: a shortest text that leads from the first one to
+    each; ``arrows``: the labels between two; ``open``: the configurations with arrows that leave the part.
+    """
 
     order: list[int] = field(default_factory=list)
     word: dict[int, bytes] = field(default_factory=dict)
@@ -64,8 +66,9 @@ class _Part:
 
 
 def picture(constraint: Constraint, before: bytes, *, around: bool, states: int) -> dict[str, Any]:
-    """The states near the start, or with ``around`` near where ``before`` leads, as JSON: ``states``, ``arrows``, and
-    ``left_out``, a sentence (empty: all states are there)."""
+    """The states near the start or, with ``around``, near the one that ``before`` leads to, as JSON: ``states``,
+    ``arrows``, and ``left_out``, a sentence (empty if all states are shown).
+    """
     walk = Walk(constraint.automaton, constraint.budget, "the picture of the automaton")
     here = walk.run(before)
     first = here if around else walk.start
@@ -122,8 +125,9 @@ def _near(walk: Walk, first: int, states: int) -> _Part:
 
 
 def _characters(walk: Walk, at: int) -> list[tuple[int, _Step, bytes]]:
-    """Where a configuration leads by one character: the target, what is read, and a readable one of it. Bytes that
-    begin no whole character lead on by themselves."""
+    """The successors of a configuration by one character: the target, the label, and a readable character of it. Bytes
+    that begin no complete character are labels by themselves.
+    """
     found: list[tuple[int, _Step, bytes]] = []
     for target, live in walk.arcs(at):
         if ascii := [byte for byte in live if byte < _ASCII_END]:
@@ -168,7 +172,7 @@ def _whole(walk: Walk, at: int, missing: int, begun: list[Code]) -> dict[int, Ra
 
 
 def _joined(part: _Part, walk: Walk, keep: set[int | None]) -> list[int]:
-    """The states that stay, once chains of arrows that read one thing each have become one arrow each."""
+    """The remaining states, after chains of arrows that read one byte each were joined."""
     into: dict[int, list[int]] = {}
     out: dict[int, list[int]] = {}
     for source, target in part.arrows:

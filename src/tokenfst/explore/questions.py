@@ -1,6 +1,6 @@
-"""The questions of the page by name, checked, with answers that JSON can hold; who carries them is not said here.
+"""The queries of the page by name, with checked arguments and JSON answers; independent of the transport.
 
-The server answers them over HTTP, and in a page without a server a worker asks them in the browser.
+The server answers them over HTTP. In a page without a server, a worker in the browser answers them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tokenfst.explore.opened import MOST_LISTED, MOST_STATES, MOST_TOKENS, Opene
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _KEPT = 8
-"""Constraints that are kept open."""
+"""The number of constraints that stay open."""
 GIVEN = "given"
 """The kind of the constraint that the command line gave."""
 
 
 class RequestError(errors.TokenfstError, ValueError):
-    """What was asked has another form than the page gives it."""
+    """A query whose form is not that of the page."""
 
 
 class Explorer:
-    """The questions of the page by name; ``given``: a constraint that is there from the beginning."""
+    """The queries of the page by name. ``given``: a constraint that is open from the beginning."""
 
     def __init__(
         self, vocabulary: Vocabulary, budget: Budget | None = None, given: Opened | None = None
@@ -45,7 +45,7 @@ class Explorer:
         }
 
     def answer(self, question: str, asked: Any) -> tuple[HTTPStatus, dict[str, Any]]:
-        """The answer to a question, or what is wrong with it."""
+        """The answer to a query, or its error."""
         if question not in self.questions:
             return HTTPStatus.NOT_FOUND, {"error": f"there is no question {question!r}", "kind": "request"}
         if not isinstance(asked, dict):

@@ -1,9 +1,9 @@
-"""HTTP for the explorer's page, on this machine and for this page alone.
+"""HTTP for the explorer's page, on this machine and for this page only.
 
-Who may ask: the address has a secret of 128 random bits, which no other page knows; a request must name this machine as
-its host (so that no foreign name leads here) and, where a browser says where it comes from, come from this very page.
-Answers forbid frames, other hosts and copies in caches. A request is JSON of at most ``MOST_BYTES``; what a constraint
-may cost is the budget's to say.
+Access: the address has a secret of 128 random bits, which no other page knows. A request must name this machine as its
+host (so that no foreign name leads here) and, if a browser sends the origin, that must be this page. Answers forbid
+frames, other hosts and cached copies. A request is JSON of at most ``MOST_BYTES``; the budget bounds the cost of a
+constraint.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ HEADERS = {
 }
 MOST_BYTES = 1 << 20
 _SECONDS = 30.0
-"""Of silence on a connection before it is closed."""
+"""Seconds without data after which a connection is closed."""
 
 
 class Server(ThreadingHTTPServer):
-    """The explorer at ``address``, until ``shutdown()``. ``port`` 0: one that is free."""
+    """The explorer at ``address``, until ``shutdown()``. ``port`` 0: any free port."""
 
     daemon_threads = True
 
@@ -46,15 +46,15 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The URL of the page."""
         return f"http://127.0.0.1:{self.server_port}/{self.secret}/"
 
     def start(self) -> None:
-        """Serve in a thread of its own."""
+        """Serve in a separate thread."""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A page that was closed in the midst of an answer is nobody's fault."""
+        """Ignore a page that was closed before its answer was complete."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(code, "application/json", json.dumps(answer).encode())
 
     def _place(self) -> str | None:
-        """The path below the secret; None, and an answer is sent: who asks is not this page."""
+        """The path after the secret; None, after an answer was sent, if the request is not from this page."""
         port = self.server.server_port
         hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
@@ -120,4 +120,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the answer of the command is one line."""
+        """Log nothing: the answer of the command is one line."""

@@ -1,4 +1,4 @@
-"""Exit codes, what is wrong with a command line, and the streams: what is needed before anything is printed."""
+"""Exit codes, errors of the command line, and the preparation of the output streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Exit(enum.IntEnum):
 
 
 class UsageError(Exception):
-    """The options of a command line do not fit together."""
+    """Options of a command line that are invalid or cannot be combined."""
 
 
 def prepare_streams() -> None:

@@ -1,7 +1,7 @@
-"""Bars as SVG: a picture of a few numbers by name, without another package.
+"""Bar charts as SVG, without another package.
 
-The picture follows the reader's light or dark colours. Each bar has its value beside it, so nothing is told by colour
-or length alone.
+The picture follows the reader's light or dark colours. Each bar has its value in text beside it, so colour and length
+are not the only information.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its name, how long it is, what is written beside it, and whether it stands out."""
+    """One bar: its name, its length, the text beside it, and whether it is highlighted."""
 
     name: str
     value: float
@@ -30,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Bars under a title. ``logarithmic``: lengths by the logarithm, from a tenth of the least value on."""
+    """Bars with a title. ``logarithmic``: the scale is logarithmic, and begins at a tenth of the least value."""
 
     title: str
     bars: Sequence[Bar]
@@ -38,7 +38,7 @@ class Chart:
 
 
 def svg(charts: Sequence[Chart]) -> str:
-    """Charts below each other."""
+    """Charts, one below the other."""
     width = _LEFT + _WIDTH + _RIGHT
     parts, at = [], _GAP
     for chart in charts:

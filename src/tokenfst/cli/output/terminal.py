@@ -1,4 +1,4 @@
-"""What a user sees: text and JSON on stdout, everything else on stderr, colours on terminals only."""
+"""Output of the commands: answers in text or JSON on stdout, everything else on stderr, colours only on terminals."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ writing = threading.Lock()
 
 
 def say(text: str = "", style: str = "") -> None:
-    """A line of the answer."""
+    """Print a line of the answer."""
     _print(False, Text(text, style))
 
 
 def say_pairs(pairs: list[tuple[str, str]], indent: str = "") -> None:
-    """Lines of a name and a value, values below each other."""
+    """Print lines of a name and a value, with the values aligned."""
     width = max(len(name) for name, _ in pairs) + 2
     for name, value in pairs:
         _print(False, Text.assemble(indent, (f"{name:<{width}}", "cyan"), value))
 
 
 def say_json(answer: dict[str, Any]) -> None:
-    """The answer as one JSON object, on one line; ASCII, so that no terminal's encoding can spoil it."""
+    """Print the answer as one JSON object on one line, in ASCII: it does not depend on the terminal's encoding."""
     print(json.dumps(answer))
 
 
 def note(text: str) -> None:
-    """Something worth knowing that is no part of the answer."""
+    """Print a note that is not a part of the answer."""
     _print(True, Text(text, "dim"))
 
 
@@ -54,14 +54,13 @@ def warn(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """An error; the command ends after it, with the exit code of the error even where nobody reads this."""
+    """Print an error. The command then ends with the exit code of the error, even if stderr is closed."""
     with contextlib.suppress(OSError):
         _print(True, Text.assemble(("error: ", "bold red"), text))
 
 
 def leave_interrupted() -> None:
-    """The last words after an interrupt. A progress bar may stand in this line, and have hidden the
-    cursor."""
+    """Print the message after an interrupt. A progress bar may be on this line, and may have hidden the cursor."""
     with contextlib.suppress(OSError):
         screen = console(stderr=True)
         if screen.is_terminal:
@@ -74,7 +73,7 @@ def leave_interrupted() -> None:
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Let ``run`` decide, where rich would end the process with code 1."""
+        """Leave a broken pipe to ``run``; rich would end the process with code 1."""
         raise BrokenPipeError
 
 
@@ -102,22 +101,21 @@ def explain(error: BaseException) -> str:
 
 
 def plain(data: bytes) -> str:
-    """``data`` on one line, with escapes for what cannot be printed."""
+    """``data`` on one line, with escapes for characters that cannot be printed."""
     from tokenfst.automata.languages.display.readable import cells
 
     return "".join(shown for _, shown in cells(data))
 
 
 def quoted(data: bytes, limit: int | None = None) -> str:
-    """``readable.quoted``, which is imported when there is something to print."""
+    """``readable.quoted``, imported on first use."""
     from tokenfst.automata.languages.display import readable
 
     return readable.quoted(data, limit)
 
 
 def pointed(data: bytes, place: int, width: int = 72) -> tuple[str, str]:
-    """The surroundings of byte ``place`` of ``data`` on one line, and a line with a caret under that
-    place."""
+    """The bytes around ``place`` on one line, and a line with a caret under that position."""
     from tokenfst.automata.languages.display.readable import cells
 
     shown = cells(data)

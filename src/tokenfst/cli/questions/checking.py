@@ -1,5 +1,6 @@
-"""``tokenfst check``: are texts, or token sequences, in a language? If not: where they leave it, and what
-could stand there instead."""
+"""``tokenfst check``: whether texts or token sequences satisfy a constraint; if not, where they violate it, and what is
+allowed there.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _SHOWN_TEXT = 60
 _SHOWN_RULES = 8
-"""Open rules to show at each end of a deep nesting."""
+"""The number of open rules that are shown at each end of a deep nesting."""
 _NOTHING = Following(False, (), b"")
-"""What is expected in the empty language, and there only: machines are trim."""
+"""The expectation of the empty language. No other language has it, since automata have no dead states."""
 
 
 def register(app: typer.Typer) -> None:
@@ -120,7 +121,7 @@ def check_command(
 
 
 def texts_given(arguments: list[str]) -> Iterator[bytes]:
-    """The texts that are arguments, or else the lines of stdin."""
+    """The texts from the arguments, or else from the lines of stdin."""
     if arguments and arguments != ["-"]:
         yield from map(os.fsencode, arguments)
         return
@@ -143,8 +144,9 @@ def _token_ids(text: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class TextResult:
-    """What was found about one text. ``rules``: those of the grammar that are open where it leaves the language, the
-    outermost first; also of a regular grammar, whose language knows of none."""
+    """The result of checking one text. ``rules``: the rules of the grammar that are open where the text violates it,
+    the outermost first; also for a regular grammar.
+    """
 
     found: Explanation
     rules: tuple[str, ...] | None = None
@@ -196,7 +198,7 @@ class TextResult:
 
 
 def _nested(rules: tuple[str, ...]) -> str:
-    """Open rules, outermost first; of very many, those at both ends."""
+    """The open rules, the outermost first; of very many only those at both ends."""
     if len(rules) > 2 * _SHOWN_RULES:
         left_out = len(rules) - 2 * _SHOWN_RULES
         rules = (*rules[:_SHOWN_RULES], f"… ({left_out:,} more)", *rules[-_SHOWN_RULES:])
@@ -204,7 +206,9 @@ def _nested(rules: tuple[str, ...]) -> str:
 
 
 def check_text(language: Language | Grammar, text: bytes, grammar: Grammar | None = None) -> TextResult:
-    """Check one text. Linear in its length, and the search for an ending. ``grammar``: whose rules to tell."""
+    """Check one text. Linear in its length, plus the search for an ending. ``grammar``: the grammar whose rules are
+    reported.
+    """
     found = language.explain(text)
     if found.accepted or found.expected is None or grammar is None:
         return TextResult(found)
@@ -217,8 +221,9 @@ def check_text(language: Language | Grammar, text: bytes, grammar: Grammar | Non
 
 @dataclass(frozen=True, slots=True)
 class TokenResult:
-    """What was found about one token sequence. If it is not accepted: ``place`` is the number of tokens that
-    are allowed, ``allowed`` holds the ids that could come next (those of end tokens too)."""
+    """The result of checking one token sequence. If it is not accepted: ``place`` is the number of allowed tokens,
+    ``allowed`` has the ids that could come next, end tokens included.
+    """
 
     vocabulary: Vocabulary
     ids: list[int]

@@ -1,4 +1,4 @@
-"""``tokenfst diff``: how two languages lie to each other, with strings that show it."""
+"""``tokenfst diff``: the relation of two languages, with strings that show it."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def _read(word: str, files: bool, flags: str, budget: Budget) -> Constraint:
 
 
 def compare(a: Language, b: Language) -> tuple[str, dict[str, bytes | None]]:
-    """How two languages lie to each other, and shortest strings that are only in one, and in both where that
-    is said.
+    """The relation of two languages, with shortest strings that are only in one of them, or in both if that is a part
+    of the answer.
 
     The keys of the strings are ``only_in_a``, ``only_in_b`` and ``in_both``.
     """

@@ -1,4 +1,4 @@
-"""``tokenfst count``: how many texts a constraint has."""
+"""``tokenfst count``: the number of texts of a constraint."""
 
 from __future__ import annotations
 

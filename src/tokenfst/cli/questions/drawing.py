@@ -38,7 +38,7 @@ class Format(enum.StrEnum):
 
 
 _MACHINE_STATES, _RULE_STATES = 100, 400
-"""Most states to draw, if nothing is said: of one machine, and of rules, which are many small ones."""
+"""The default numbers of states that are drawn at most: of one automaton, and of rules, which are many small ones."""
 
 
 def register(app: typer.Typer) -> None:
@@ -143,7 +143,7 @@ def _format(given: Format | None, output: Path | None) -> str:
 def draw_masks(
     given: Constraint, text: str, tokenizing: VocabularyOptions, budget: Budget
 ) -> tuple[Drawing, int]:
-    """The heat map of the masks along a text, and how many tokens it has; a note says where the text is refused."""
+    """The heat map of the masks along a text, and the number of its tokens; a note says where the text is refused."""
     vocabulary = tokenizing.need("--text")
     automaton = given.token_automaton(vocabulary, budget, tokenizing)
     path = trace(automaton.matcher(), vocabulary.encode_greedy(os.fsencode(text)), vocabulary)
@@ -178,7 +178,7 @@ def _machine(
 
 @contextlib.contextmanager
 def _remedies() -> Iterator[None]:
-    """``DrawingError`` with the command line's option in place of Python's parameter."""
+    """Inside, ``DrawingError`` names the option of the command line instead of Python's parameter."""
     try:
         yield
     except DrawingError as error:
@@ -186,7 +186,7 @@ def _remedies() -> Iterator[None]:
 
 
 def _check_size(states: int, most: int, bound: str = "") -> None:
-    """``DrawingError`` with the command line's remedies."""
+    """Raise ``DrawingError``, with the options of the command line, if there are too many states."""
     if states > most:
         raise DrawingError(
             f"the machine has {bound}{counted(states, 'state')}, and at most {most:,} are drawn: try "
@@ -203,8 +203,9 @@ def draw_tokens(automaton: TokenAutomaton, max_states: int) -> tuple[Drawing, in
 
 
 def draw_canonical(automaton: CanonicalAutomaton, max_states: int) -> tuple[Drawing, int]:
-    """The same of canonical sequences: a state is a place in text and segmentation with the last token, where that
-    matters. ``DrawingError`` as soon as there are more than ``max_states``."""
+    """The same for canonical sequences. A state is a position in text and segmentation, with the last token where it
+    matters. Raises ``DrawingError`` as soon as there are more than ``max_states``.
+    """
     numbers = {automaton.start: 0}
     arcs: list[tuple[int, int, int]] = []
     final = []

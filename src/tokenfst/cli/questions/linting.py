@@ -1,8 +1,8 @@
-"""``tokenfst lint``: what is suspicious about a grammar, and which rules a vocabulary cannot spell.
+"""``tokenfst lint``: suspicious parts of a grammar, and rules that a vocabulary cannot spell.
 
-A rule is *unspelled* if it takes part in no text that a token sequence spells: it is missing from the
-intersection of the grammar with the texts of all token sequences. That is decided exactly. Where each byte is a
-token there is nothing to decide, and where all rules can do with the bytes that are tokens, nothing more.
+A rule is *unspelled* if no token sequence spells a text that uses it: it is missing from the intersection of the
+grammar with the texts of all token sequences. This is decided exactly. If every byte is a token, no rule is unspelled;
+nor is one if all rules need only bytes that are tokens.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _CONFLICT = "conflict"
 _INNOCENT = {FindingKind.LEFT_RECURSION.value, _CONFLICT}
-"""What is worth knowing and no fault: it leaves the exit code at 0."""
+"""Findings that are notes and not faults: the exit code stays 0."""
 _USELESS = {FindingKind.UNREACHABLE.value, FindingKind.UNPRODUCTIVE.value}
 _UNSPELLED = "unspelled"
 _STRICT = "strict"
 
 
 class Provider(enum.StrEnum):
-    """Those whose structured outputs take schemas."""
+    """Providers whose structured outputs accept schemas."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -115,7 +115,7 @@ def lint_command(
 
 
 def _not_taken(reading: GrammarOptions, strict: Provider) -> list[Remark]:
-    """What a provider does not take of the schema that is given."""
+    """The parts of the given schema that a provider does not accept."""
     if reading.json_schema is None:
         raise UsageError("--strict goes with --json-schema")
     from tokenfst.automata.json_schema.providers import provider_findings
@@ -135,8 +135,9 @@ def _one_rule(language: Language) -> Grammar:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A finding about a rule, where it is defined (0: in no text), or about the place of a schema that is named by its
-    JSON pointer. ``path``: rules that show it."""
+    """A finding about a rule, with the line of its definition (0: none), or about a part of a schema, with its JSON
+    pointer. ``path``: rules that show it.
+    """
 
     kind: str
     rule: str
@@ -168,7 +169,7 @@ class Remark:
 
 
 def findings(grammar: Grammar) -> list[Remark]:
-    """What is to be said about a grammar by itself."""
+    """The findings about a grammar without a vocabulary."""
     found = [
         Remark(each.kind.value, each.rule, each.message, each.path, each.line, each.column)
         for each in grammar.lint()
@@ -196,8 +197,9 @@ def findings(grammar: Grammar) -> list[Remark]:
 
 
 def unspelled(grammar: Grammar, vocabulary: Vocabulary, known: set[str]) -> list[Remark]:
-    """The rules that take part in no text which a token sequence spells, without those ``known`` to be
-    useless; the start alone, if that is one of them. Raises BudgetExceeded."""
+    """The unspelled rules without those in ``known``, which are useless anyway; only the start rule, if it is
+    unspelled. Raises BudgetExceeded.
+    """
     single = _single_bytes(vocabulary.tokens) & _single_bytes(vocabulary.initial_tokens or vocabulary.tokens)
     if single == ALL_BYTES:
         return []
@@ -218,8 +220,9 @@ def unspelled(grammar: Grammar, vocabulary: Vocabulary, known: set[str]) -> list
 
 
 def spelled(vocabulary: Vocabulary, single: int) -> Expr:
-    """The texts of all token sequences. ``single``: bytes that are tokens anywhere in a text; tokens of only
-    these add nothing."""
+    """The texts of all token sequences. ``single``: the bytes that are tokens at every position; tokens of only these
+    bytes add nothing.
+    """
     longer = {data for data in vocabulary.tokens if any(not single >> byte & 1 for byte in data)}
     rest = repeat(union(byte_set(single), *map(literal, sorted(longer))))
     if vocabulary.initial_tokens is None:
@@ -237,7 +240,7 @@ def _single_bytes(tokens: tuple[bytes, ...]) -> int:
 
 
 def _used(grammar: Grammar, texts: Expr) -> set[str]:
-    """The rules in derivations of those words that are among ``texts``."""
+    """The rules in derivations of those words of the grammar that are in ``texts``."""
     dfa = Language(texts, budget=grammar.budget).determinize()
     found = product.intersect(grammar.rules, grammar.start, dfa, grammar.budget)
     return set() if found.rules[grammar.start].op is Op.EMPTY else set(found.origins.values())

@@ -1,4 +1,4 @@
-"""``tokenfst list``: which texts a constraint has, shorter ones first."""
+"""``tokenfst list``: the texts of a constraint, shorter ones first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tokenfst repair``: the text of a constraint that is nearest to one that is broken."""
+"""``tokenfst repair``: the text of a constraint that is nearest to a given text."""
 
 from __future__ import annotations
 

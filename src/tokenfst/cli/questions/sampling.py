@@ -18,7 +18,7 @@ from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 
 _STOP = 0.15
-"""How probable it is to end a token sequence where it may end."""
+"""The probability of ending a token sequence at a place where it may end."""
 _MAX_TOKENS = 64
 
 
@@ -102,7 +102,8 @@ def sample_tokens(
 ) -> list[int]:
     """A random accepted token sequence of at most ``max_new_tokens`` tokens, without the end token.
 
-    Raises ``TokenBudgetError`` where none is that short, ``BudgetExceeded`` where that is not found out for a stack.
+    Raises ``TokenBudgetError`` if no sequence is that short, ``BudgetExceeded`` if this cannot be decided within the
+    budget.
     """
     matcher = start_matcher(automaton, max_new_tokens)
     ends = automaton.vocabulary.eos_token_ids

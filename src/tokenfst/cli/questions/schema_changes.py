@@ -1,4 +1,4 @@
-"""``tokenfst diff old.json new.json``: what changed between two versions of a JSON Schema."""
+"""``tokenfst diff old.json new.json``: the differences between two versions of a JSON Schema."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def is_schema(argument: str) -> bool:
-    """Whether an argument is the name of a schema's file."""
+    """Whether an argument is the name of a schema file."""
     return argument.endswith(".json") and Path(argument).is_file()
 
 
 def diff_schemas(old: Path, new: Path, both_ways: bool, budget: Budget, json: bool) -> int:
-    """Print what changed. ``both_ways``: new values count as incompatible too."""
+    """Print the differences. ``both_ways``: values that only the new schema allows count as incompatible too."""
     from tokenfst.automata.json_schema.changes import schema_changes
 
     try:
@@ -50,7 +50,7 @@ def _read(path: Path, budget: Budget) -> ComparedSchema:
 
 
 def as_json(found: SchemaChanges) -> dict[str, Any]:
-    """What changed, in JSON."""
+    """The differences in JSON."""
     return {
         "backward_compatible": found.backward_compatible,
         "forward_compatible": found.forward_compatible,
@@ -71,5 +71,5 @@ def as_json(found: SchemaChanges) -> dict[str, Any]:
 
 
 def _value(answer: SchemaAnswer | None) -> str | None:
-    """The JSON text of a value that shows it."""
+    """The JSON text of a value that shows the difference."""
     return None if answer is None else answer.text

@@ -1,4 +1,4 @@
-"""``tokenfst doctor``: what is installed, what is missing and what it would give, and what the machine has."""
+"""``tokenfst doctor``: installed and missing packages, the features of the missing ones, and the machine."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ GIVES = {
     "onnx-genai": "masks and a loop for ONNX Runtime GenAI",
     "openai": "Generator over a server that speaks OpenAI's protocol",
 }
-"""The extras, and what each gives."""
+"""The extras, and the features of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that is asked for. ``found``: its version; None: it is not installed. ``wanted``: as the extra says it.
-    ``fits``: whether the version is recent enough."""
+    """A required package. ``found``: its version; None if it is not installed. ``wanted``: the requirement; ``fits``:
+    whether the version satisfies it.
+    """
 
     name: str
     wanted: str
@@ -98,7 +99,7 @@ def doctor_command(*, json: options.Json = False) -> int:
 
 
 def packages() -> tuple[list[Package], dict[str, list[Package]]]:
-    """What this distribution says that it needs: always, and for each extra."""
+    """The requirements of this distribution: those without extras, and those of each extra."""
     needed: list[Package] = []
     extras: dict[str, list[Package]] = {name: [] for name in GIVES}
     try:
@@ -131,7 +132,7 @@ def _package(name: str, wanted: str) -> Package:
 
 
 def _numbers(version: str) -> list[int]:
-    """The numbers that a version begins with; zeros at the end count for nothing."""
+    """The numbers at the beginning of a version, without trailing zeros."""
     leading = re.match(r"[0-9.]*", version)
     numbers = [int(each) for each in (leading[0] if leading else "").split(".") if each]
     while numbers and numbers[-1] == 0:
@@ -146,7 +147,7 @@ def _state(package: Package) -> str:
 
 
 def machine() -> dict[str, str]:
-    """Versions and what the machine has, as text by name."""
+    """Versions and properties of the machine, as text by name."""
     from tokenfst import __version__, _native
 
     return {
@@ -162,7 +163,7 @@ def machine() -> dict[str, str]:
 
 
 def _gpu() -> str:
-    """What the driver says; torch, which takes seconds to import, is not asked."""
+    """The GPU that the driver reports. torch is not used, since its import takes seconds."""
     if Path("/proc/driver/nvidia/version").exists():
         return "NVIDIA's driver is there" + (
             "" if importlib.util.find_spec("torch") else "; torch is missing"

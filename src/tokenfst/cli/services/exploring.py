@@ -65,7 +65,7 @@ def explore_command(
 
 
 def _vocabulary(given: VocabularyOptions) -> Vocabulary:
-    """What is given, or else what there is."""
+    """The given vocabulary, or else the default one."""
     if given.vocabulary is not None:
         return given.load(given.vocabulary)
     if importlib.util.find_spec("mistral_common") is not None:

@@ -1,4 +1,4 @@
-"""``tokenfst serve``: the server, and keys for it."""
+"""``tokenfst serve``: the server and its API keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOCAL = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """What bounds the server."""
+    """The bounds of the server."""
 
     workers: Annotated[
         int,
@@ -84,7 +84,7 @@ class LimitOptions:
     ] = _LIMITS.connections
 
     def read(self) -> Limits:
-        """The limits. UsageError."""
+        """The limits. Raises UsageError."""
         sizes = {name: read_size(f"--{name}", getattr(self, name)) for name in ("memory", "body", "kept")}
         for name in ("seconds", "waiting", "grace"):
             if not 0 < getattr(self, name) < float("inf"):
