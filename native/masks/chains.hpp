@@ -43,34 +43,38 @@ class Chains {
             Take&& take) {
     places_.clear();
     members_.clear();
+    behind_.clear();
     unordered_ = &unordered;
-    enter(arena, top, chains, exits);
-    if (places_.empty()) return false;
+    trie_ = &trie;
+    missed_ = false;
+    enter(arena, top, chains, kNone, exits);
+    if (places_.empty() && !missed_) return false;
     while (!places_.empty()) {
-      const Place at = places_.back();
+      Place at = places_.back();
       places_.pop_back();
-      const std::span<const TrieChild> children = trie.children(at.node);
-      const std::span<const uint8_t> bytes = trie.child_bytes(at.node);
       // Where a byte leads that tokens go on behind; null elsewhere.
-      auto step = [&](uint8_t byte) -> const TrieChild* {
-        const auto found = std::lower_bound(bytes.begin(), bytes.end(), byte);
-        if (found == bytes.end() || *found != byte) return nullptr;
+      auto step = [&](uint32_t node, uint8_t byte) -> const TrieChild* {
+        const TrieChild* const child = child_of(node, byte);
+        if (!child) return nullptr;
         --limit;
-        const TrieChild& child = children[found - bytes.begin()];
-        take(child);
-        return child.children ? &child : nullptr;
+        take(*child);
+        return child->children ? child : nullptr;
       };
-      if (at.machine == kNone) {
+      while (at.machine == kNone) {
         if (limit == 0) return false;
-        if (const TrieChild* child = step(static_cast<uint8_t>(at.state))) go_on(arena, child->node, at, exits);
-        continue;
+        const TrieChild* const child = step(at.node, static_cast<uint8_t>(at.state));
+        if (!child) break;
+        if (follow(arena, child->node, at)) continue;
+        go_on(arena, child->node, at, exits);
+        break;
       }
+      if (at.machine == kNone) continue;
       for (const Machine::Arc& arc : arena.machines()[at.machine]->arcs_from(at.state)) {
         if (limit == 0) return false;
-        const TrieChild* child = step(arc.byte);
+        const TrieChild* const child = step(at.node, arc.byte);
         if (!child) continue;
         if (arc.ends) go_on(arena, child->node, at, exits);
-        else places_.push_back({child->node, at.machine, arc.target, at.rest, at.within});
+        else places_.push_back({child->node, at.machine, arc.target, at.rest, at.behind, at.within});
       }
     }
     return true;
@@ -84,7 +88,15 @@ class Chains {
     uint32_t machine;  // kNone: the letter is a byte
     uint32_t state;    // of the machine, or the byte
     NodeId rest;
-    uint32_t within = kNone;  // of `members_`, where it is one of their options
+    uint32_t behind = kNone;  // of `behind_`: what follows the rest
+    uint32_t within = kNone;  // of `members_`, where it is one of their options; such a place surely leads on
+  };
+  // What follows a choice: an expression, and what follows that. They are put together only where a chain ends.
+  struct Behind {
+    NodeId rest;
+    uint32_t more;
+    bool certain;  // all of it
+    NodeId whole = kNone;  // put together; kNone: not yet
   };
   // A node of members in any order, and what follows it.
   struct Members {
@@ -92,39 +104,89 @@ class Chains {
     NodeId rest;
   };
 
-  static bool begins_with_members(const Arena& arena, NodeId id) {
-    return arena[id].certain && arena[arena[id].kind == Kind::Concat ? arena[id].a : id].kind == Kind::Unordered;
-  }
   static bool is_letter(const Arena& arena, NodeId id) {
     if (arena[id].kind == Kind::Machine) return arena.machine(id).is_letter();
     return arena[id].kind == Kind::Set && arena.set(id).size() == 1 && !arena.set(id).has_symbols();
   }
+  const TrieChild* child_of(uint32_t node, uint8_t byte) const {
+    const std::span<const TrieChild> children = trie_->children(node);
+    if (children.size() == 256) return &children[byte];
+    const std::span<const uint8_t> bytes = trie_->child_bytes(node);
+    const auto found = std::lower_bound(bytes.begin(), bytes.end(), byte);
+    return found == bytes.end() || *found != byte ? nullptr : &children[found - bytes.begin()];
+  }
+  bool is_certain(uint32_t behind) const { return behind == kNone || behind_[behind].certain; }
+  uint32_t put_behind(const Arena& arena, NodeId rest, uint32_t behind) {
+    if (rest == kEpsilon) return behind;
+    behind_.push_back({rest, behind, arena[rest].certain && is_certain(behind)});
+    return static_cast<uint32_t>(behind_.size() - 1);
+  }
+  // An expression with what follows it.
+  NodeId whole(Arena& arena, NodeId id, uint32_t behind) {
+    if (behind == kNone) return id;
+    check_stack();
+    if (behind_[behind].whole == kNone) {
+      const NodeId made = whole(arena, behind_[behind].rest, behind_[behind].more);
+      behind_[behind].whole = made;
+    }
+    return arena.concat(id, behind_[behind].whole);
+  }
+
+  // Where a letter follows at once, the place at it: nothing else is to be asked.
+  bool follow(const Arena& arena, uint32_t node, Place& at) const {
+    for (; at.rest == kEpsilon && at.within == kNone && at.behind != kNone; at.behind = behind_[at.behind].more)
+      at.rest = behind_[at.behind].rest;
+    if (at.within == kNone && !(arena[at.rest].certain && is_certain(at.behind))) return false;
+    return letter_of(arena, at.rest, at.machine, at.state, at.rest) && (at.node = node, true);
+  }
+  // The letter that an expression begins with, and what follows it.
+  static bool letter_of(const Arena& arena, NodeId id, uint32_t& machine, uint32_t& state, NodeId& rest) {
+    const Node& at = arena[id];
+    const bool more = at.kind == Kind::Concat;
+    const NodeId letter = more ? at.a : id;
+    if (!is_letter(arena, letter)) return false;
+    const Node& first = arena[letter];
+    rest = more ? at.b : kEpsilon;
+    machine = first.kind == Kind::Machine ? first.a : kNone;
+    state = first.kind == Kind::Machine ? first.b : arena.set(letter).first();
+    return true;
+  }
   void go_on(Arena& arena, uint32_t node, const Place& from, std::vector<Exit>& exits) {
-    if (from.within == kNone) enter(arena, node, from.rest, exits);
+    if (from.within == kNone) enter(arena, node, from.rest, from.behind, exits);
     else enter_option(arena, node, from.rest, from.within, exits);
   }
   // What stands behind a node: letters, members, or the end of a chain.
-  void enter(Arena& arena, uint32_t node, NodeId id, std::vector<Exit>& exits) {
-    if (!begins(arena, id)) {
-      exits.push_back({node, id});
+  void enter(Arena& arena, uint32_t node, NodeId id, uint32_t behind, std::vector<Exit>& exits) {
+    for (; id == kEpsilon && behind != kNone; behind = behind_[behind].more) id = behind_[behind].rest;
+    if (!is_certain(behind) || !begins(arena, id)) {
+      exits.push_back({node, whole(arena, id, behind)});
       return;
     }
+    if (enter_letter(arena, node, id, behind, kNone)) return;
     const size_t places = places_.size(), before = exits.size();
-    std::vector<NodeId> others, parts{id};  // what is not entered; of choices, and choices in them
+    struct Part {
+      NodeId id;
+      uint32_t behind;
+    };
+    std::vector<NodeId> others;  // what is not entered; of choices, and choices in them
+    std::vector<Part> parts{{id, behind}};
     while (!parts.empty()) {
-      const NodeId part = parts.back();
+      Part part = parts.back();
       parts.pop_back();
-      if (arena[part].certain && enter_letter(arena, node, part, kNone)) continue;
-      const bool more = arena[part].kind == Kind::Concat;
-      const NodeId head = more ? arena[part].a : part, rest = more ? arena[part].b : kEpsilon;
-      if (begins_with_members(arena, part)) {
-        members_.push_back({arena[head], rest});
-        enter_option(arena, node, arena[head].a, static_cast<uint32_t>(members_.size() - 1), exits);
+      for (; part.id == kEpsilon && part.behind != kNone; part.behind = behind_[part.behind].more) part.id = behind_[part.behind].rest;
+      const bool certain = arena[part.id].certain && is_certain(part.behind);
+      if (certain && enter_letter(arena, node, part.id, part.behind, kNone)) continue;
+      const bool more = arena[part.id].kind == Kind::Concat;
+      const NodeId head = more ? arena[part.id].a : part.id, rest = more ? arena[part.id].b : kEpsilon;
+      if (certain && arena[head].kind == Kind::Unordered) {
+        const Node members = arena[head];
+        members_.push_back({members, whole(arena, rest, part.behind)});
+        enter_option(arena, node, members.a, static_cast<uint32_t>(members_.size() - 1), exits);
       } else if (arena[head].kind == Kind::Or) {
-        const std::vector<NodeId> choices(arena.list(head).begin(), arena.list(head).end());
-        for (NodeId choice : choices) parts.push_back(arena.concat(choice, rest));
+        const uint32_t following = put_behind(arena, rest, part.behind);
+        for (NodeId choice : arena.list(head)) parts.push_back({choice, following});
       } else {
-        others.push_back(part);
+        others.push_back(whole(arena, part.id, part.behind));
       }
     }
     if (others.empty()) return;
@@ -132,7 +194,7 @@ class Chains {
     if (!has_word(arena, left) && places_.size() - places <= kFew) {
       places_.resize(places);
       exits.resize(before);
-      exits.push_back({node, id});
+      exits.push_back({node, whole(arena, id, behind)});
     } else {
       exits.push_back({node, left});
     }
@@ -143,34 +205,42 @@ class Chains {
     auto resolved = [&](NodeId left) {
       return arena.concat(unordered_->resolved(left, members.node.b, members.node.low, members.node.high), members.rest);
     };
-    if (arena[id].kind == Kind::Tag) return enter(arena, node, resolved(id), exits);
+    if (arena[id].kind == Kind::Tag) return enter(arena, node, resolved(id), kNone, exits);
     const bool more = arena[id].kind == Kind::Concat;
     const NodeId choice = more ? arena[id].a : id, rest = more ? arena[id].b : kEpsilon;
-    std::vector<NodeId> others{id};
-    if (arena[choice].kind == Kind::Or) others.assign(arena.list(choice).begin(), arena.list(choice).end());
-    std::erase_if(others, [&](NodeId& option) {
-      if (arena[choice].kind == Kind::Or) option = arena.concat(option, rest);
+    std::vector<NodeId> others;
+    auto enter_one = [&](NodeId option) {
+      if (is_missed(arena, node, option)) return;
       const auto [found, certain] = unordered_->leads_on(option, members.node);
-      return !found || (certain && !arena[option].has(kHasMark) && enter_letter(arena, node, option, within));
-    });
+      if (found && !(certain && !arena[option].has(kHasMark) && enter_letter(arena, node, option, kNone, within))) others.push_back(option);
+    };
+    if (arena[choice].kind != Kind::Or) {
+      enter_one(id);
+    } else {
+      for (uint32_t k = 0; k < arena[choice].b; ++k) enter_one(arena.concat(arena.list(choice)[k], rest));
+    }
     if (!others.empty()) exits.push_back({node, resolved(arena.any_of(others))});
   }
+  // Whether an expression begins with a byte that no token goes on with behind a node.
+  bool is_missed(const Arena& arena, uint32_t node, NodeId id) {
+    const NodeId letter = arena[id].kind == Kind::Concat ? arena[id].a : id;
+    if (arena[letter].kind != Kind::Set || !is_letter(arena, letter) || child_of(node, arena.set(letter).first())) return false;
+    return missed_ = true;
+  }
   // A place at the letter that an expression begins with, if it does.
-  bool enter_letter(const Arena& arena, uint32_t node, NodeId id, uint32_t within) {
-    const Node& at = arena[id];
-    const bool more = at.kind == Kind::Concat;
-    const NodeId letter = more ? at.a : id;
-    if (!is_letter(arena, letter)) return false;
-    const Node& first = arena[letter];
-    const NodeId rest = more ? at.b : kEpsilon;
-    if (first.kind == Kind::Machine) places_.push_back({node, first.a, first.b, rest, within});
-    else places_.push_back({node, kNone, arena.set(letter).first(), rest, within});
+  bool enter_letter(const Arena& arena, uint32_t node, NodeId id, uint32_t behind, uint32_t within) {
+    Place at{node, kNone, 0, kEpsilon, behind, within};
+    if (!letter_of(arena, id, at.machine, at.state, at.rest)) return false;
+    places_.push_back(at);
     return true;
   }
 
   std::vector<Place> places_;
   std::vector<Members> members_;
+  std::vector<Behind> behind_;
   Unordered* unordered_ = nullptr;  // of the arena that is read
+  const Trie* trie_ = nullptr;      // that it is read beside
+  bool missed_ = false;             // some letter was left out, since no token goes on with it
 };
 
 }  // namespace tokenfst
