@@ -159,6 +159,13 @@ State ByteAutomaton::fill_entry(State state, State* row, uint32_t column) {
   return made;
 }
 
+bool ByteAutomaton::find_sureness(State state) {
+  auto lock = enter();
+  const bool sure = boundary() == kNone && byte_derivatives_.surely_reads(states_[state].node);
+  states_[state].sureness.store(sure ? Sureness::Sure : Sureness::Unsure, std::memory_order_relaxed);
+  return sure;
+}
+
 NodeId ByteAutomaton::top_of(State state) const {
   if (!pushdown_ || states_[state].shape == 0) return states_[state].node;
   const std::vector<Member>& members = shape(state).members;

@@ -81,6 +81,11 @@ class ByteAutomaton {
     const State known = load_entry(entries, byte_class);
     return known & kPending ? make_entry(state, byte_class) : known;
   }
+  // Whether an entry that is not DEAD surely leads on, made or not: then who asks for no more need not have it made.
+  bool surely_leads_on(State state) {
+    const Sureness known = states_[state].sureness.load(std::memory_order_relaxed);
+    return known == Sureness::Unknown ? find_sureness(state) : known == Sureness::Sure;
+  }
   State next(State state, uint32_t byte_class) { return entry(state, entries(state), byte_class); }
   State step(State state, uint8_t byte) { return next(state, columns_.of_byte(byte)); }
   State run(State state, std::string_view bytes) {
@@ -126,11 +131,14 @@ class ByteAutomaton {
   const Effect& make_revealed(State state, std::span<const Edge> edges);
   const Shape& shape(State state) const { return pushdown_->shape(states_[state].shape); }
 
+  // Whether all entries of a row that are pending lead on.
+  enum class Sureness : uint8_t { Unknown, Unsure, Sure };
   struct StateInfo {
     std::atomic<State*> row{nullptr};
     NodeId node = kEmpty;
     uint8_t accepting = 0;
     bool marked = false;
+    std::atomic<Sureness> sureness{Sureness::Unknown};  // whoever finds it finds the same
     std::atomic<Life> life{Life::Unknown};
     std::atomic<bool> whole{false};  // nothing in the row is pending
     // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
@@ -156,6 +164,7 @@ class ByteAutomaton {
   [[gnu::noinline]] const State* make_row(State state);
   // What a pending column leads to.
   [[gnu::noinline]] State make_entry(State state, uint32_t column);
+  [[gnu::noinline]] bool find_sureness(State state);
   State fill_entry(State state, State* row, uint32_t column);
   // What is read in a state where nothing but one stack lies below: of its expression all but the stack. What is left of that
   // has the stack behind it as a whole, so it settles at a look.

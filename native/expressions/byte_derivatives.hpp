@@ -44,7 +44,7 @@ class ByteDerivatives {
     return left_of(id, letter);
   }
 
-  size_t memory() const { return known_.capacity() * sizeof(Known) + read_.size() * (sizeof(ByteSet) + 24); }
+  size_t memory() const { return known_.capacity() * sizeof(Known) + read_.size() * (sizeof(ByteSet) + 24) + sure_.size() * 24; }
 
   Unordered& unordered() { return derivatives_.unordered(); }
 
@@ -52,6 +52,13 @@ class ByteDerivatives {
   ByteSet readable(NodeId id) {
     room_ = &StackRoom::of_thread();
     return read_by(id);
+  }
+
+  // Whether each letter of readable() surely leaves something that has a word: nothing needs to be derived to know it. False also
+  // where that takes a look at what is left.
+  bool surely_reads(NodeId id) {
+    room_ = &StackRoom::of_thread();
+    return has_sure_letters(id);
   }
 
  private:
@@ -183,6 +190,56 @@ class ByteDerivatives {
     }
   }
 
+  bool has_sure_letters(NodeId id) {
+    const Node node = arena_[id];
+    if (node.kind == Kind::Set || id == kEpsilon || id == kEmpty) return true;
+    if (node.has(kHasBehind | kHasVar | kHasToken)) return false;
+    if (by_moves(id, node)) return std::ranges::all_of(derivatives_.moves(id), [&](const Move& move) { return is_certain(move.target); });
+    if (node.kind == Kind::And || node.kind == Kind::Not) return false;
+    room_->check();
+    arena_.tick();
+    // As in read_by(): many ways may lead to one part. What was cut short where a rule calls itself is false, which is always right.
+    if (auto known = sure_.find(id); known != sure_.end()) return known->second;
+    const bool found = has_sure_letters_in_parts(id, node);
+    sure_.emplace(id, found);
+    return found;
+  }
+  bool has_sure_letters_in_parts(NodeId id, const Node& node) {
+    switch (node.kind) {
+      case Kind::Concat:
+        for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) {
+          if (!is_certain(arena_[id].b) || !has_sure_letters(arena_[id].a)) return false;
+          if (!arena_[arena_[id].a].nullable) return true;
+        }
+        return has_sure_letters(id);
+      case Kind::Or:
+        for (uint32_t k = 0; k < node.b; ++k) {
+          if (!has_sure_letters(arena_.list(id)[k])) return false;
+        }
+        return true;
+      case Kind::Call: {
+        if (is_called(id)) return false;
+        const Calling guard(calls_, id);
+        return has_sure_letters(arena_.rule(node.a));
+      }
+      case Kind::Unordered:
+        if (arena_[node.a].kind != Kind::Or) return has_sure_letters(node.a, node);
+        for (uint32_t k = 0; k < arena_[node.a].b; ++k) {
+          if (!has_sure_letters(arena_.list(node.a)[k], node)) return false;
+        }
+        return true;
+      default: return false;
+    }
+  }
+  bool is_certain(NodeId id) const { return id != kEmpty && arena_[id].certain; }
+  // The same of an option of members in any order, or a place within: its first part is read before it is told which option it is.
+  bool has_sure_letters(NodeId option, const Node& members) {
+    const auto [found, certain] = unordered().leads_on(option, members);
+    if (!found) return true;
+    const Node node = arena_[option];
+    return certain && node.kind == Kind::Concat && !arena_[node.a].nullable && has_sure_letters(node.a);
+  }
+
   bool by_moves(NodeId id, const Node& node) const {
     if (derivatives_.known(id) || node.has(kHasBehind | kHasVar)) return true;
     switch (node.kind) {
@@ -251,6 +308,7 @@ class ByteDerivatives {
   uint64_t call_ = 0, found_ = 0;  // the calls so far, and what the last one found
   uint64_t kept_ = 0;              // by all, while there is less room than any automaton of some size takes
   std::unordered_map<NodeId, ByteSet> read_;  // the letters of an expression of several parts
+  std::unordered_map<NodeId, bool> sure_;     // and whether they are sure
 };
 
 }  // namespace tokenfst

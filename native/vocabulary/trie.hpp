@@ -253,10 +253,11 @@ class Trie {
     }
     [[gnu::always_inline]] Position next(Automaton& automaton, const Position& from, uint8_t byte_class, bool last) {
       if constexpr (requires { automaton.entries(from); }) {
-        const uint32_t raw = automaton.entry(from, this->from(automaton, from), byte_class);
-        if constexpr (requires { automaton.arrive_last(from, raw); }) {
-          if (last && raw != 0) return automaton.arrive_last(from, raw);
+        const uint32_t* const entries = this->from(automaton, from);
+        if constexpr (requires { automaton.last(from, entries, byte_class); }) {
+          if (last) return automaton.last(from, entries, byte_class);
         }
+        const uint32_t raw = automaton.entry(from, entries, byte_class);
         if constexpr (requires { automaton.arrive(from, raw); }) return raw == 0 ? Position{} : automaton.arrive(from, raw);
         else return raw;
       } else {

@@ -22,19 +22,27 @@ class PlainWalk {
   ByteAutomaton& bytes_;
 };
 
-// A walk that only asks which tokens lead on: their last byte leads to a live state or does not, whatever comes of stacks.
+// A walk that only asks which tokens lead on: their last byte leads to a live state or does not, whatever comes of stacks. So where
+// it surely does, no state is made for it.
 template <class Walk>
 class Leading {
  public:
-  Leading(Walk& walk, const ByteAutomaton& bytes) : walk_(walk), bytes_ends_(bytes.boundary() == kNone) {}
+  Leading(Walk& walk, ByteAutomaton& bytes) : walk_(walk), bytes_(bytes), bytes_ends_(bytes.boundary() == kNone) {}
   const uint8_t* classes() const { return walk_.classes(); }
   const State* entries(Config at) { return walk_.entries(at); }
   State entry(Config at, const State* entries, uint32_t byte_class) { return walk_.entry(at, entries, byte_class); }
   Config arrive(Config from, State raw) { return walk_.arrive(from, raw); }
-  Config arrive_last(Config from, State raw) { return bytes_ends_ ? Config{raw} : walk_.arrive(from, raw); }
+  // Where a last byte leads: a live state that may be a pending one, or nowhere.
+  Config last(Config from, const State* entries, uint32_t byte_class) {
+    const State known = load_entry(entries, byte_class);
+    if (bytes_ends_ && (known & kPending) && bytes_.surely_leads_on(from.state)) return Config{known};
+    const State raw = walk_.entry(from, entries, byte_class);
+    return bytes_ends_ || raw == kDead ? Config{raw} : walk_.arrive(from, raw);
+  }
 
  private:
   Walk& walk_;
+  ByteAutomaton& bytes_;
   const bool bytes_ends_;  // a token ends with its bytes
 };
 
