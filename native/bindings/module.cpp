@@ -2,6 +2,7 @@
 // in this room; no logic.
 
 #include "bindings/bindings.hpp"
+#include "bindings/schemas/schemas.hpp"
 #include "calls/budget.hpp"
 #include "python/calls.hpp"
 
@@ -52,6 +53,7 @@ NB_MODULE(_native, m) {
     }
   });
   bind_values(m);
+  bind_schemas(m);
   bind_byte_automata(m);
   bind_token_automata(m);
   bind_matchers(m);

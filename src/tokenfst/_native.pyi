@@ -1,6 +1,6 @@
 """Types of the native core (native/bindings). Semantics stand with the Python faces that use it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -111,6 +111,18 @@ class PlainReader:
         otherwise: Callable[[Any, str], object],
     ) -> dict[str, Any]: ...
 
+class NameTexts:
+    def __init__(
+        self,
+        every: Expr,
+        has_plain_names: bool,
+        one: Callable[[str], Expr],
+        several: Callable[[list[str]], Expr],
+        few: int,
+    ) -> None: ...
+    def of(self, name: str) -> Expr: ...
+    def without(self, names: frozenset[str]) -> Expr: ...
+
 class MemberNodes:
     def __init__(self, colon: Expr, has_plain_names: bool) -> None: ...
     def members(
@@ -124,8 +136,36 @@ class MemberNodes:
         name_of: Callable[[str], Expr],
     ) -> dict[str, Expr]: ...
 
+class PlainLevel:
+    def __init__(
+        self,
+        known: dict[Any, Expr],
+        shared: dict[Any, Expr],
+        names: dict[str, Expr],
+        members: dict[tuple[str, int], Expr],
+        later: dict[Expr, Expr],
+        later_needed: dict[Expr, Expr],
+        layout: tuple[Expr, Expr, Expr, Expr, Expr],
+        nodes: MemberNodes,
+        name_of: Callable[[str], Expr],
+        texts: NameTexts,
+        is_own: bool,
+    ) -> None: ...
+
+class PlainWriter:
+    def __init__(
+        self,
+        reader: PlainReader,
+        bits: tuple[int, int, int, int],
+        nested: object,
+        entered: object,
+        typed: dict[Any, Expr],
+        scalars: dict[Any, Expr],
+        ways: object,
+    ) -> None: ...
+    def text(self, writer: object, level: object, formula: object) -> Expr | None: ...
+
 def plain_parts(value: object) -> int: ...
-def are_members(properties: object, required: object) -> bool: ...
 def characters(
     classes: npt.NDArray[np.uint8],
     table: npt.NDArray[np.uint32],
@@ -207,6 +247,19 @@ def first_of(parts: list[Expr], later: list[Expr], end: int) -> Expr: ...
 class ProgramCode:
     def __init__(self) -> None: ...
     def copy(self) -> ProgramCode: ...
+    def follow(
+        self,
+        bodies: Mapping[str, Expr],
+        states: Container[str],
+        large: int,
+        most: int,
+        composed: list[int],
+    ) -> None: ...
+    def enter(self, name: str) -> None: ...
+    calls: dict[str, int]
+    finished: dict[str, int]
+    begun: set[str]
+    open: list[str]
     def add(self, node: object, operands: list[int], size: int = ...) -> int: ...
     def number_of(self, node: object) -> int | None: ...
     def give(self, node: object, number: int) -> None: ...

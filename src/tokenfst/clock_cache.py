@@ -19,19 +19,20 @@ class Recent(Generic[_Key, _Made]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._known: dict[_Key, _Made] = {}
+        self.known: dict[_Key, _Made] = {}
+        """What there is now: for those who look only."""
 
     def get(self, key: _Key, make: Callable[[], _Made]) -> _Made:
         """The result for a key; if it raises, nothing is kept."""
-        found = self._known.get(key)
+        found = self.known.get(key)
         if found is None:
             found = make()
-            found = self._known.setdefault(key, found)
-            if len(self._known) > self._most:
+            found = self.known.setdefault(key, found)
+            if len(self.known) > self._most:
                 with suppress(RuntimeError):  # another thread makes room
-                    self._known.pop(next(iter(self._known)), None)
+                    self.known.pop(next(iter(self.known)), None)
         return found
 
     def clear(self) -> None:
         """Forget all results."""
-        self._known.clear()
+        self.known.clear()

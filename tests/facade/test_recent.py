@@ -31,4 +31,4 @@ def test_threads() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(ask, range(0, 40, 10)))
-    assert len(recent._known) <= 9
+    assert len(recent.known) <= 9

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
+from tokenfst._native import NameTexts
 from tokenfst.automata.expressions.expression import EMPTY, Expr, complement, intersect, literal, union
 from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
 from tokenfst.automata.json_schema.sets.work import Work
@@ -156,6 +157,8 @@ class Strings:
     def json(self, spelling: Spelling, work: Work) -> Expr:
         """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
         expression. BudgetExceeded."""
+        if self.values is None and not self.parts and not self._bounded:
+            return name_texts(spelling).without(self.excluded)
         known = _texts if self.parts else _listed_texts
         return known.get((spelling, self), lambda: self._json(spelling, work))
 
@@ -163,9 +166,7 @@ class Strings:
         if self.values is not None:
             return json_literals(sorted(self.values), spelling=spelling)
         if not self.parts:
-            text = any_string(spelling)
-            if self._bounded:
-                text = json_string_of_length(self.low, self.high, spelling=spelling).expr
+            text = json_string_of_length(self.low, self.high, spelling=spelling).expr
             if self.excluded:
                 words = sorted(self.excluded)
                 if len(words) <= _FEW:
@@ -208,16 +209,29 @@ def any_string(spelling: Spelling) -> Expr:
     return json_string(spelling=spelling).expr
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8)
+def name_texts(spelling: Spelling) -> NameTexts:
+    """The texts of names, and of all strings but some, in a spelling."""
+    every = any_string(spelling)
+    has_a_word(every)
+    return NameTexts(
+        every,
+        spelling != "any",
+        partial(json_literal, spelling=spelling),
+        partial(json_literals, spelling=spelling),
+        _FEW,
+    )
+
+
 def spelled(text: str, spelling: Spelling) -> Expr:
     """The JSON texts of one string: one object for a name wherever it is listed, required or excluded."""
-    return json_literal(text, spelling=spelling)
+    return name_texts(spelling).of(text)
 
 
 _texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
 """Of cells with parts. Formats take up to 20 ms: what every object has of its own must not drive them out."""
 _listed_texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
-"""Of listed words, and of all strings but some."""
+"""Of listed words, and of strings of some lengths."""
 
 
 def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:

@@ -84,12 +84,12 @@ def count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> T
     if len(cells) == 1:
         [cell] = cells
         if cell.values is None and not cell.parts and cell.high is None:
-            return _endless(cell.low, len(cell.excluded))
+            return endless(cell.low, len(cell.excluded))
     return _counts.get((spelling, cells), lambda: _count_texts(cells, spelling, work))
 
 
 @lru_cache(maxsize=512)
-def _endless(low: int, excluded: int) -> TextCount:
+def endless(low: int, excluded: int) -> TextCount:
     """The same for the texts of at least this number of characters, except for some."""
     near, far = (_least_length(low, None, excluded, number) for number in (NEAR, FAR))
     return TextCount(MANY, thin=False, near=near, far=far)

@@ -46,6 +46,7 @@ _CALL, _VARIABLE, _UNORDERED = Op.CALL, Op.VARIABLE, Op.UNORDERED
 
 _LARGE = 4_000
 """Positions beyond which a rule is not inlined."""
+_COMPOSED = [int(op) for op in COMPOSED]
 _LABEL = 200
 """Maximum length of a rule's name in messages."""
 
@@ -77,50 +78,41 @@ class _Walk:
     def __init__(self, bodies: Mapping[str, Expr], states: Container[str], budget: Budget) -> None:
         self.bodies, self.states, self.budget = bodies, states, budget
         self.code = ProgramCode()
+        self.code.follow(bodies, states, _LARGE, min(budget.positions, MOST_POSITIONS), _COMPOSED)
+        self.calls, self.finished = self.code.calls, self.code.finished
+        """Of each rule that is called, its CALL; of each that is written, its instruction."""
         self.smaller: dict[int, Expr] = {}
         """Of members in any order, by the id of their node, those that are left without members that have no word."""
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
         """Instructions that have a word if recursions have one; their nodes and operands."""
         self.rules: dict[str, int] = {}
         """Of each rule that is called, its number."""
-        self.calls: dict[str, int] = {}
-        """Of each rule that is called, its CALL."""
-        self.finished: dict[str, int] = {}
-        self.begun: set[str] = set()
 
     def begin_with(self, name: str, done: _Walk) -> None:
         """Take over what a walk of the rule ``name`` has written; nothing may be written yet."""
         self.code = done.code.copy()
+        most = min(self.budget.positions, MOST_POSITIONS)
+        self.code.follow(self.bodies, self.states, _LARGE, most, _COMPOSED)
+        self.calls, self.finished = self.code.calls, self.code.finished
         self.unsure = dict(done.unsure)
-        self.rules, self.calls = dict(done.rules), dict(done.calls)
-        self.finished = dict(done.finished)
-        self.begun.add(name)
+        self.rules = dict(done.rules)
 
     def run(self, start: str) -> bool:
         """Write a rule and all that it needs. False if this walk cannot.
 
-        The code goes through what is under a rule by itself, as far as that asks for nothing that is known here."""
+        The code goes through what is under a rule by itself, and from rule to rule, as far as that asks for nothing
+        that is known here."""
         code = self.code
-        open_rules = [start]
-        self.begun.add(start)
-        self.enter(start)
+        code.enter(start)
         while code.pending:
             node = code.advance()
             if node is None:
-                self.finish(open_rules.pop())
-            elif node.op is _CALL:
-                name = name_of(node)
-                if name not in self.begun:
-                    self.begun.add(name)
-                    open_rules.append(name)
-                    self.enter(name)
-                    continue
-                number = self.finished.get(name)
-                large = number is not None and number >= 0 and name not in self.states
-                if number is None or (large and (name in self.calls or code.size_of(number) > _LARGE)):
-                    number = self.call(name)
-                    if number is None:
-                        return False
+                if code.open:  # a rule that the code does not finish by itself
+                    self.finish(code.open.pop())
+            elif node.op is _CALL:  # a recursion, or the first call of a large rule
+                number = self.call(name_of(node))
+                if number is None:
+                    return False
                 code.give(node, number)
             elif node.op is _VARIABLE:
                 code.pop()
@@ -135,11 +127,6 @@ class _Walk:
             elif (operands := code.operands(node)) is not None:
                 code.give(node, self.write(node, operands))
         return True
-
-    def enter(self, name: str) -> None:
-        """Go on with the body of a rule, and come back when it is done."""
-        self.code.push(None)
-        self.code.push(self.bodies[name])
 
     def without_dead(self, node: Expr) -> Expr:
         """Members in any order without those that have no word; itself where all have, or are not written yet."""

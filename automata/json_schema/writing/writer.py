@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from tokenfst._native import MemberNodes
+from tokenfst._native import MemberNodes, PlainLevel
 from tokenfst.automata.expressions.exclusion_marks import fresh_value, opened
 from tokenfst.automata.expressions.expression import (
     EMPTY,
@@ -33,14 +33,13 @@ from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGERS, Shape
-from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, any_string, spelled
+from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, any_string, name_texts, spelled
 from tokenfst.automata.json_schema.writing.distinct import fresh_text
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Differs, Layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.numbers import number_texts
-from tokenfst.automata.json_schema.writing.plain import PlainSchemas, plain_key, scalar_key
-from tokenfst.clock_cache import Recent
+from tokenfst.automata.json_schema.writing.plain import PlainSchemas, plain_key
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
 
 START = "value"
@@ -51,8 +50,6 @@ _ANY_HERE = "anything"
 """The same, where levels have rules of their own."""
 
 
-_SCALARS: Recent[Hashable, Expr] = Recent(1024)
-"""The texts of sub-schemas whose values have no parts, by ``scalar_key``: many schemas say the same of a number."""
 _ANY: dict[tuple[Layout, bool, bool], Expr] = {}
 _MOST_LAYOUTS = 16
 
@@ -68,7 +65,7 @@ class Rules:
     states: frozenset[str]
 
 
-class _Level:
+class Level:
     """What is written of the values that are equally deep, or of all where that makes no difference."""
 
     def __init__(self, layout: Layout) -> None:
@@ -82,14 +79,20 @@ class _Level:
         """By names and the ids of formulas."""
         self.later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
         """Of members, how they stand after a comma: where they need not be there, and where they must."""
-        self._below: _Level | None = None
+        self.plain = PlainLevel(
+            *(self.known, self.shared, self.names, self.members, *self.later),
+            (layout.comma, layout.colon, layout.empty, layout.opened, layout.closing),
+            *(_nodes(layout), partial(_named, layout), name_texts(layout.spelling), layout.inner is None),
+        )
+        """The same, for the native core."""
+        self._below: Level | None = None
 
-    def below(self) -> _Level:
+    def below(self) -> Level:
         """The level of the values inside."""
         if self.layout.inner is None:
             return self
         if self._below is None:
-            self._below = _Level(self.layout.inner)
+            self._below = Level(self.layout.inner)
         return self._below
 
 
@@ -111,12 +114,12 @@ class Writer:
         self.spelling = layout.spelling
         self.fractions, self.any_order, self.distinct = fractions, any_order, distinct
         self._bodies: dict[str, Expr] = {}
-        self._level = _Level(layout)
+        self._level = Level(layout)
         """Of the array or object that is being written; ``layout`` is its layout."""
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
         self._plain = None if meaning.relaxes else PlainSchemas()
-        self._waiting: list[tuple[str, Callable[[], Expr], Writer, _Level]] = []
+        self._waiting: list[tuple[str, Callable[[], Expr], Writer, Level]] = []
         """Rules to come: a name, what makes the body, who called it, and of which level it is."""
         self._names: set[str] = {START}
         self._taken: dict[str, int] = {}
@@ -187,12 +190,17 @@ class Writer:
         self._states.add(unique)
         return call(unique)
 
-    def _new(self, name: str, make: Callable[[], Expr], level: _Level) -> str:
+    def unique(self, name: str) -> str:
+        """A name that no rule has, which is taken from then on: ``name``, or with a number behind it."""
         unique = name
         while unique in self._names:
             self._taken[name] = number = self._taken.get(name, 1) + 1
             unique = f"{name}~{number}"
         self._names.add(unique)
+        return unique
+
+    def _new(self, name: str, make: Callable[[], Expr], level: Level) -> str:
+        unique = self.unique(name)
         self._waiting.append((unique, make, self, level))
         return unique
 
@@ -216,24 +224,17 @@ class Writer:
         bare = concat(before, self.layout.empty, behind) if empty else EMPTY
         return union(bare, concat(before, self.layout.opened, filled, self.layout.closing, behind))
 
-    def _value(self, formula: Formula, level: _Level) -> Expr:
-        if formula is ANY:
-            if level.layout.inner is None:
-                return self._call(ANY_RULE, lambda: ANY_RULE, self._any, level)
-            return self._call(ANY_RULE, lambda: _ANY_HERE, lambda: self._body(EVERY, "#"), level)
-        if self._plain is not None and isinstance(formula.atom, Place):
-            plain = self._plain.text(self, formula.atom)
-            if isinstance(plain, Expr):
-                return plain
-            if plain is not None:
-                key, make = plain
-                return self._call(key, formula.atom.where, make, level)
-            scalar = scalar_key(self, formula.atom)
-            if scalar is not None:
-                return _SCALARS.get(
-                    scalar, lambda: self.of_shape(self.meaning.shape(formula), formula, level)
-                )
-        return self.of_shape(self.meaning.shape(formula), formula, level)
+    def _value(self, formula: Formula, level: Level) -> Expr:
+        plain = None if self._plain is None else self._plain.text(self, level, formula)
+        return self.general(formula, level) if plain is None else plain
+
+    def general(self, formula: Formula, level: Level) -> Expr:
+        """The texts of a formula's values, whatever its schema says: an expression, or a call."""
+        if formula is not ANY:
+            return self.of_shape(self.meaning.shape(formula), formula, level)
+        if level.layout.inner is None:
+            return self._call(ANY_RULE, lambda: ANY_RULE, self._any, level)
+        return self._call(ANY_RULE, lambda: _ANY_HERE, lambda: self._body(EVERY, "#"), level)
 
     def different(self, formula: Formula, differs: Differs = "one of several") -> Expr:
         """The texts of a formula's values, each different from all items before it in the same array."""
@@ -256,7 +257,7 @@ class Writer:
             )
         return union(*parts)
 
-    def of_shape(self, shape: Shape, formula: Formula, level: _Level | None = None) -> Expr:
+    def of_shape(self, shape: Shape, formula: Formula, level: Level | None = None) -> Expr:
         """The texts of a shape, all or a part of a formula's values: an expression, or a call."""
         level = self._level if level is None else level
         if shape is EVERY or shape == EVERY:
@@ -273,7 +274,7 @@ class Writer:
             level,
         )
 
-    def _call(self, key: Hashable, name: Callable[[], str], make: Callable[[], Expr], level: _Level) -> Expr:
+    def _call(self, key: Hashable, name: Callable[[], str], make: Callable[[], Expr], level: Level) -> Expr:
         """A call of the rule with this key, which is made if it is new."""
         found = level.shared.get(key)
         if found is None:

@@ -1,8 +1,8 @@
 // Writes the nodes of expressions (tokenfst.automata.expressions.expression.Expr) as the instructions of a program.
 //
 // A schema has hundreds to tens of thousands of nodes, and each is looked at once, so this is done here; what asks for
-// judgement (calls, recursion, parts without a word) is handed back. `advance` goes depth first over a stack of nodes, of
-// which it owns none: whoever pushes a node keeps it alive.
+// judgement (recursion, large rules, parts without a word) is handed back. `advance` goes depth first over a stack of nodes, of
+// which it owns none: whoever pushes a node keeps it alive. A rule is written at its first call, if `follow` says which rules there are.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -37,6 +37,23 @@ class ProgramCode {
   nb::dict sets;     // bits to number
   nb::dict token_names;  // to number
   nb::list machines, lexicons;
+  nb::dict calls, finished;  // of each rule that is called, its CALL; of each that is written, its instruction
+  nb::set begun;
+  nb::list open;  // the rules that are begun and not finished, innermost last
+
+  // The rules that calls lead to: `bodies` by their names; `states` may have the empty word. A rule of more than `large` positions is
+  // called and not inlined; one of more than `most` is its caller's. `composed`: of which operators a body is named by its rule.
+  void follow(nb::dict bodies, nb::object states, int64_t large, int64_t most, const std::vector<int32_t>& composed) {
+    bodies_ = bodies, states_ = states, large_ = large, most_ = most;
+    for (int32_t op : composed) composed_ |= uint64_t{1} << op;
+  }
+  // Goes on with the body of a rule.
+  void enter(nb::handle name) {
+    begun.add(name);
+    open.append(name);
+    push(nb::none());
+    push(bodies_[name]);
+  }
 
   std::unique_ptr<ProgramCode> copy() const {
     auto made = std::make_unique<ProgramCode>();
@@ -48,6 +65,9 @@ class ProgramCode {
     made->doubted_ = doubted_;
     made->machines.extend(machines);
     made->lexicons.extend(lexicons);
+    made->calls.update(calls);
+    made->finished.update(finished);
+    for (nb::handle name : begun) made->begun.add(name);
     made->code_ = code_;
     made->sizes_ = sizes_;
     made->blob_ = blob_;
@@ -98,13 +118,14 @@ class ProgramCode {
   bool pending() const { return !stack_.empty(); }
 
   // Writes what is on the stack, and all below it, down to the node that is returned: one that the caller has to see to.
-  // None: what was pushed as None, and is taken away. What has an operand in doubt is the caller's, too. What is known to
-  // have a word is `assured`.
+  // None: the body of the innermost open rule is written, which the caller finishes. What has an operand in doubt is the caller's, too.
+  // What is known to have a word is `assured`.
   nb::handle advance() {
     while (!stack_.empty()) {
       const nb::handle node = stack_.back();
       if (node.is_none()) {
         stack_.pop_back();
+        if (finishes()) continue;
         return node;
       }
       if (numbers_.find(key(node)) != 0) {
@@ -112,6 +133,7 @@ class ProgramCode {
         continue;
       }
       const Op op = op_of(node);
+      if (op == Op::Call && follows(node)) continue;
       if (op == Op::Call || op == Op::Variable || op == Op::Empty) return node;
       if (!gather(node)) continue;
       int64_t size = node_of(node).size;
@@ -132,6 +154,64 @@ class ProgramCode {
   }
 
  private:
+  static constexpr Py_ssize_t kLabel = 200;  // longer names are shortened by the caller
+
+  static PyObject* item(const nb::dict& dict, nb::handle key) {
+    PyObject* const found = PyDict_GetItemWithError(dict.ptr(), key.ptr());
+    if (!found && PyErr_Occurred()) throw nb::python_error();
+    return found;
+  }
+  static bool holds(nb::handle container, nb::handle key) {
+    const int found = PySequence_Contains(container.ptr(), key.ptr());
+    if (found < 0) throw nb::python_error();
+    return found != 0;
+  }
+
+  // Sees to a call: of a rule that is not begun, which it enters; of a finished one, which is inlined; or as another call of the rule.
+  bool follows(nb::handle node) {
+    if (!bodies_.is_valid()) return false;
+    const nb::handle name = node_of(node).value;
+    PyObject* const number = item(finished, name);
+    if (!number && !holds(begun, name)) {
+      enter(name);
+      return true;
+    }
+    const bool is_state = holds(states_, name);
+    PyObject* found = number && is_state ? number : nullptr;
+    if (!is_state) {
+      PyObject* const call = item(calls, name);
+      const int64_t at = number ? integer(number) : -1;
+      const bool is_inlined = number && (at < 0 || (!call && sizes_.at(static_cast<size_t>(at)) <= large_));
+      found = is_inlined ? number : call;
+    }
+    if (!found) return false;
+    stack_.pop_back();
+    give(node, static_cast<int32_t>(integer(found)));
+    return true;
+  }
+  // Finishes the innermost open rule; false where the caller has to: where the rule is recursive, or large.
+  bool finishes() {
+    if (!bodies_.is_valid() || open.size() == 0) return false;
+    const nb::object name = open[open.size() - 1];
+    const nb::object body = bodies_[name];
+    const std::optional<int32_t> number = number_of(body);
+    if (!number || item(calls, name)) return false;
+    if (*number != kNoWord) {
+      const ExprNode& node = node_of(body);
+      if (sizes_.at(static_cast<size_t>(*number)) > most_) return false;
+      if (node.source == Py_None && composed_ >> node.code & 1) {
+        if (PyUnicode_GetLength(name.ptr()) > kLabel) return false;
+        const nb::object text = nb::steal(PyUnicode_FromFormat("the rule %R", name.ptr()));
+        if (!text.is_valid()) throw nb::python_error();
+        labels.append(nb::make_tuple(*number, text));
+      }
+    }
+    finished[name] = *number;
+    if (PyList_SetSlice(open.ptr(), static_cast<Py_ssize_t>(open.size()) - 1, static_cast<Py_ssize_t>(open.size()), nullptr) < 0)
+      throw nb::python_error();
+    return true;
+  }
+
   bool in_doubt(int32_t number) const { return static_cast<size_t>(number) < doubted_.size() && doubted_[number]; }
   static uint64_t key(nb::handle node) { return reinterpret_cast<uintptr_t>(node.ptr()); }
   static int64_t integer(nb::handle value) {
@@ -235,6 +315,10 @@ class ProgramCode {
   std::unordered_map<PyObject*, int32_t> tables_;
   StableMap numbers_;  // of each node its instruction and two more
   std::vector<nb::handle> stack_;
+  nb::dict bodies_ = nb::steal<nb::dict>(nullptr);  // not valid: calls are not followed
+  nb::object states_;
+  int64_t large_ = 0, most_ = 0;
+  uint64_t composed_ = 0;
 };
 
 inline void bind_program_code(nb::module_& m) {
@@ -242,6 +326,12 @@ inline void bind_program_code(nb::module_& m) {
   nb::class_<ProgramCode>(m, "ProgramCode", "The instructions of a program, one after another, and their side tables.")
       .def(nb::init<>())
       .def("copy", &ProgramCode::copy)
+      .def("follow", &ProgramCode::follow, "bodies"_a, "states"_a, "large"_a, "most"_a, "composed"_a)
+      .def("enter", &ProgramCode::enter, "name"_a)
+      .def_ro("calls", &ProgramCode::calls)
+      .def_ro("finished", &ProgramCode::finished)
+      .def_ro("begun", &ProgramCode::begun)
+      .def_ro("open", &ProgramCode::open)
       .def("add", &ProgramCode::add, "node"_a, "operands"_a, "size"_a = 1)
       .def("number_of", &ProgramCode::number_of, "node"_a)
       .def("give", &ProgramCode::give, "node"_a, "number"_a)

@@ -1,11 +1,9 @@
-// The Python face of what is not an automaton yet: nodes, programs, words, machines, schemas, spellings.
+// The Python face of what is not an automaton yet: nodes, programs, words, machines, spellings.
 #include "bindings/bindings.hpp"
 #include "bindings/values/lexicon.hpp"
 #include "bindings/values/machine.hpp"
-#include "bindings/values/plain_schema.hpp"
 #include "bindings/values/program.hpp"
 #include "bindings/values/program_code.hpp"
-#include "bindings/values/schema.hpp"
 #include "bindings/values/spelling.hpp"
 #include "bindings/values/suffix.hpp"
 #include "bindings/values/word_tree.hpp"
@@ -18,8 +16,6 @@ void bind_values(nanobind::module_& m) {
   bind_lexicon(m);
   bind_nodes(m);
   bind_program_code(m);
-  bind_schema(m);
-  bind_plain_schema(m);
   bind_spelling(m);
   bind_word_tree(m);
   bind_live_states(m);

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenfst._native import MemberNodes
+from tokenfst._native import MemberNodes, NameTexts
 from tokenfst.automata.expressions.expression import EMPTY, Expr, concat, literal
+from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
@@ -19,9 +20,9 @@ from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.layout import layout
-from tokenfst.automata.json_schema.writing.plain import _READER
+from tokenfst.automata.json_schema.writing.plain import _READER, PlainSchemas
 from tokenfst.automata.json_schema.writing.writer import _named, _nodes
-from tokenfst.errors import SchemaError
+from tokenfst.errors import SchemaError, TokenfstError
 
 LONG = "l" * 990
 NAMES = st.sampled_from(["a", "b", "x/y", "~", "é", "\ud800", "", '"', "\\", "\x7f", "\n", LONG])
@@ -206,3 +207,72 @@ def test_errors_pass() -> None:
     meaning, root = meaning_of({}, "2020-12")
     with pytest.raises(KeyError, match="mine"):
         _READER.formulas({"a": []}, meaning.formulas.atoms, meaning.targets, *settled(root), fails)
+
+
+# --- bodies of rules --------------------------------------------------------------------------------------
+
+
+def plain_schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    members = {
+        "properties": st.dictionaries(st.sampled_from(["a", "b", "é", '"', "\ud800"]), inner, max_size=3),
+        "required": st.lists(st.sampled_from(["a", "b", "z", "y"]), max_size=3, unique=True),
+        "additionalProperties": inner,
+    }
+    items = {"items": inner, "minItems": st.integers(0, 3), "maxItems": st.integers(1, 4)}
+    return st.one_of(
+        st.fixed_dictionaries({"type": st.just("object")}, optional=members),
+        st.fixed_dictionaries({"type": st.just("array")}, optional=items),
+    )
+
+
+PLAIN = st.recursive(
+    st.sampled_from([True, False, {"type": "string"}, {"type": "null"}, {"enum": ["a", "b"]}]),
+    plain_schemas,
+    max_leaves=8,
+)
+SETTINGS: dict[str, list[Any]] = {
+    "property_order": ["any", "schema"],
+    "repeated_names": ["forbid", "allow"],
+    "spelling": ["plain", "ascii", "any"],
+    "indent": [None, 2, 0],
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    plain_schemas(PLAIN), st.fixed_dictionaries({n: st.sampled_from(each) for n, each in SETTINGS.items()})
+)
+def test_bodies_of_rules_are_those_of_the_general_way(schema: Any, options: dict[str, Any]) -> None:
+    """The rules of the native core have the names, the order and the nodes of those that Python writes from shapes."""
+
+    def rules_of() -> Any:
+        try:
+            made = json_schema(schema, **options)
+        except TokenfstError as error:
+            return type(error), str(error)
+        if isinstance(made, SchemaGrammar):
+            return [(name, said(body)) for name, body in made.rules.items()]
+        return said(made.expr)
+
+    written = rules_of()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlainSchemas, "text", lambda self, writer, level, formula: None)
+        assert written == rules_of()
+
+
+def test_texts_of_names_are_shared_and_bounded() -> None:
+    texts = NameTexts(literal(b"every"), True, lambda name: literal(name.encode()), lambda _: EMPTY, 2)
+    assert texts.of("a").value == b'"a"' and texts.of("é").value == "é".encode()
+    assert texts.of("a") is texts.of("a")
+    assert texts.without(frozenset()).value == b"every"
+    found = texts.without(frozenset("ab"))
+    assert found is texts.without(frozenset("ba"))
+    text, barred = found.args
+    assert text.value == b"every" and [each.value for each in barred.args[0].args] == [b'"a"', b'"b"']
+    assert texts.without(frozenset("abc")).args[1].args[0] is EMPTY
+    first = texts.of("0")
+    for number in range(5000):
+        texts.of(str(number))
+    assert texts.of("0") is not first and said(texts.of("0")) == said(first)
+    with pytest.raises(ZeroDivisionError):
+        NameTexts(EMPTY, False, lambda name: 1 // 0, lambda names: EMPTY, 2).without(frozenset("a"))

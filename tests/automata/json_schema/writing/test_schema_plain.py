@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def general_way() -> Iterator[None]:
     """Inside of it, no schema is plain."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PlainSchemas, "text", lambda self, writer, place: None)
+        patch.setattr(PlainSchemas, "text", lambda self, writer, level, formula: None)
         patch.setattr(Object, "held", lambda self: None)
         yield
 

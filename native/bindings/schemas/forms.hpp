@@ -196,12 +196,11 @@ class PlainForms {
   std::vector<PyObject*> open_;
 };
 
-inline void bind_schema(nb::module_& m) {
+inline void bind_forms(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<PlainForms>(m, "PlainForms", "Documents whose keywords have the forms that almost all have.")
       .def(nb::init<>())
       .def("hold", &PlainForms::hold, "document"_a.none(), "forms"_a);
-  m.def("are_members", &are_members, "properties"_a, "required"_a);
   m.def("plain_parts", [](nb::handle value) { return PlainParts().of(value.ptr()); }, "value"_a.none());
 }
 

@@ -1,4 +1,4 @@
-// The parts of plain JSON schemas: from the keywords of sub-schemas to formulas, and from formulas to the nodes of members.
+// The parts of plain JSON schemas: from the keywords of sub-schemas to formulas.
 //
 // Most of the time from a schema to its first mask goes to a few steps for each property: which keywords there are, whether an
 // equal sub-schema is known, its formula and place, its name as a node. They are done here for all properties of an object in
@@ -34,6 +34,22 @@ class PlainReader {
         dumps_(dumps), far_down_(far_down), type_(nb::str("type")), ref_(nb::str("$ref")), properties_(nb::str("/properties")),
         type_bit_(bit(type_.ptr())), ref_bit_(bit(ref_.ptr())) {}
 
+  Py_ssize_t far_down() const { return far_down_; }
+  bool is_any(nb::handle formula) const { return formula.is(any_); }
+  bool is_none(nb::handle formula) const { return formula.is(none_); }
+  bool is_place(nb::handle atom) const { return reinterpret_cast<PyObject*>(Py_TYPE(atom.ptr())) == place_.ptr(); }
+  bool is_scalar(PyObject* type) const { return Py_TYPE(type) == &PyUnicode_Type && PySet_Contains(scalars_.ptr(), type) == 1; }
+  uint64_t bit(PyObject* name) const {
+    PyObject* const found = item(bits_.ptr(), name);
+    return found ? PyLong_AsUnsignedLongLong(found) : 0;
+  }
+  // A borrowed reference, or null.
+  static PyObject* item(PyObject* dict, PyObject* key) {
+    PyObject* const found = PyDict_GetItemWithError(dict, key);
+    if (!found && PyErr_Occurred()) throw nb::python_error();
+    return found;
+  }
+
   // The keywords of a schema, a dict.
   uint64_t said(const nb::dict& schema) const {
     uint64_t found = 0;
@@ -53,8 +69,9 @@ class PlainReader {
   }
 
   // The formulas of all `properties` of a schema; `otherwise(schema, name)` gives those that are left open.
+  template <class Otherwise>
   nb::dict formulas(nb::dict properties, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str pointer,
-                    nb::handle otherwise) const {
+                    Otherwise&& otherwise) const {
     const Around around(*this, atoms, targets, resource, closed, nb::steal<nb::str>(PyUnicode_Concat(pointer.ptr(), properties_.ptr())));
     nb::dict made;
     Py_ssize_t at = 0;
@@ -67,6 +84,25 @@ class PlainReader {
       if (PyDict_SetItem(made.ptr(), held_name.ptr(), found.ptr()) < 0) throw nb::python_error();
     }
     return made;
+  }
+
+  // As `keys.key_of`; not valid where `marshal` does not know a value.
+  nb::object text_of(nb::handle schema, Py_ssize_t keywords) const {
+    nb::object value = nb::borrow(schema);
+    if (keywords < PyDict_Size(schema.ptr())) {
+      value = nb::dict();
+      Py_ssize_t at = 0;
+      PyObject *name, *each;
+      while (PyDict_Next(schema.ptr(), &at, &name, &each)) {
+        if (bit(name) != 0 && PyDict_SetItem(value.ptr(), name, each) < 0) throw nb::python_error();
+      }
+    }
+    try {
+      return dumps_(value, 0);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_ValueError)) throw;
+      return {};
+    }
   }
 
  private:
@@ -131,17 +167,6 @@ class PlainReader {
     Py_ssize_t room_;  // characters that are left for the last part of an address
   };
 
-  // A borrowed reference, or null.
-  static PyObject* item(PyObject* dict, PyObject* key) {
-    PyObject* const found = PyDict_GetItemWithError(dict, key);
-    if (!found && PyErr_Occurred()) throw nb::python_error();
-    return found;
-  }
-  uint64_t bit(PyObject* name) const {
-    PyObject* const found = item(bits_.ptr(), name);
-    return found ? PyLong_AsUnsignedLongLong(found) : 0;
-  }
-  bool is_scalar(PyObject* type) const { return Py_TYPE(type) == &PyUnicode_Type && PySet_Contains(scalars_.ptr(), type) == 1; }
   // As `keywords.scalar_types`.
   nb::object scalar_types(PyObject* named) const {
     if (is_scalar(named)) return nb::borrow(named);
@@ -151,25 +176,6 @@ class PlainReader {
     }
     return nb::steal(PyList_AsTuple(named));
   }
-  // As `keys.key_of`; not valid where `marshal` does not know a value.
-  nb::object text_of(nb::handle schema, Py_ssize_t keywords) const {
-    nb::object value = nb::borrow(schema);
-    if (keywords < PyDict_Size(schema.ptr())) {
-      value = nb::dict();
-      Py_ssize_t at = 0;
-      PyObject *name, *each;
-      while (PyDict_Next(schema.ptr(), &at, &name, &each)) {
-        if (bit(name) != 0 && PyDict_SetItem(value.ptr(), name, each) < 0) throw nb::python_error();
-      }
-    }
-    try {
-      return dumps_(value, 0);
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_ValueError)) throw;
-      return {};
-    }
-  }
-
   nb::dict bits_;
   nb::object scalars_, type_key_, place_, formula_, atom_, any_, none_, dumps_;
   Py_ssize_t far_down_;
@@ -177,86 +183,7 @@ class PlainReader {
   uint64_t type_bit_, ref_bit_;
 };
 
-// Members with listed names as nodes: a name with its colon, and a value.
-class MemberNodes {
- public:
-  // `colon`: of the layout. `has_plain_names`: whether most of ASCII is spelled as it is, and in no other way.
-  MemberNodes(nb::object colon, bool has_plain_names) {
-    const ExprNode& node = node_of(colon);
-    const bool is_joined = static_cast<Op>(node.code) == Op::Concat;
-    const nb::handle first = is_joined ? nb::handle(PyTuple_GetItem(node.args, 0)) : nb::handle(colon);
-    if (!has_plain_names || static_cast<Op>(node_of(first).code) != Op::Literal) return;
-    const auto sign = nb::borrow<nb::bytes>(node_of(first).value);
-    sign_.assign(sign.c_str(), sign.size());
-    for (Py_ssize_t k = 1; is_joined && k < PyTuple_Size(node.args); ++k) behind_.push_back(nb::borrow(PyTuple_GetItem(node.args, k)));
-  }
-
-  // The members of these names, in their order. `formulas`: of each name that of its values. What is known already, and grows:
-  // `known_names`, names with their colons; `members`, by the name and the id of the formula. `texts`: those of formulas.
-  // `value_of(formula)` and `name_of(name)` give what else there is.
-  nb::dict members(nb::list names, nb::dict formulas, nb::dict known_names, nb::dict members, nb::dict texts, nb::handle value_of,
-                   nb::handle name_of) const {
-    nb::dict made;
-    for (nb::handle name : names) {
-      const nb::object formula = formulas[name];
-      const nb::tuple key = nb::make_tuple(name, reinterpret_cast<uintptr_t>(formula.ptr()));
-      nb::object found = known(members, key);
-      if (!found.is_valid()) {
-        nb::object text = known(texts, formula);
-        if (!text.is_valid()) text = value_of(formula);
-        found = joined({named(name, known_names, name_of), text});
-        if (PyDict_SetItem(members.ptr(), key.ptr(), found.ptr()) < 0) throw nb::python_error();
-      }
-      if (PyDict_SetItem(made.ptr(), name.ptr(), found.ptr()) < 0) throw nb::python_error();
-    }
-    return made;
-  }
-
- private:
-  static nb::object known(const nb::dict& dict, nb::handle key) {
-    PyObject* const found = PyDict_GetItemWithError(dict.ptr(), key.ptr());
-    if (!found && PyErr_Occurred()) throw nb::python_error();
-    return nb::borrow(found);
-  }
-  static nb::object joined(const std::vector<nb::object>& parts) {
-    std::vector<PyObject*> nodes;
-    nodes.reserve(parts.size());
-    for (const nb::object& each : parts) nodes.push_back(each.ptr());
-    nb::object made = nb::steal(expression_nodes::concat(nullptr, nodes.data(), static_cast<Py_ssize_t>(nodes.size())));
-    if (!made.is_valid()) throw nb::python_error();
-    return made;
-  }
-
-  // A name with its colon.
-  nb::object named(nb::handle name, nb::dict& known_names, nb::handle name_of) const {
-    nb::object found = known(known_names, name);
-    if (!found.is_valid()) {
-      found = spelled(name, name_of);
-      if (PyDict_SetItem(known_names.ptr(), name.ptr(), found.ptr()) < 0) throw nb::python_error();
-    }
-    return found;
-  }
-  nb::object spelled(nb::handle name, nb::handle name_of) const {
-    Py_ssize_t length = 0;
-    const char* const text = sign_.empty() ? nullptr : PyUnicode_AsUTF8AndSize(name.ptr(), &length);
-    if (!text) PyErr_Clear();  // a lone surrogate
-    const auto is_plain = [](char each) { return each >= 0x20 && each < 0x7f && each != '"' && each != '\\'; };
-    if (length == 0 || !text || !std::all_of(text, text + length, is_plain)) return name_of(name);
-    std::string bytes;
-    bytes.reserve(static_cast<size_t>(length) + 2 + sign_.size());
-    bytes.append("\"").append(text, static_cast<size_t>(length)).append("\"").append(sign_);
-    const nb::bytes data(bytes.data(), bytes.size());
-    std::vector<nb::object> parts{nb::steal(expression_nodes::literal(nullptr, data.ptr()))};
-    if (!parts[0].is_valid()) throw nb::python_error();
-    parts.insert(parts.end(), behind_.begin(), behind_.end());
-    return joined(parts);
-  }
-
-  std::string sign_;  // with which a colon begins; empty: it does not begin with one text
-  std::vector<nb::object> behind_;  // what follows it
-};
-
-inline void bind_plain_schema(nb::module_& m) {
+inline void bind_plain_reader(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<PlainReader>(m, "PlainReader", "From the keywords of sub-schemas to formulas.")
       .def(nb::init<nb::dict, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, Py_ssize_t>(),
@@ -264,11 +191,14 @@ inline void bind_plain_schema(nb::module_& m) {
       .def("said", &PlainReader::said, "schema"_a)
       .def("formula", &PlainReader::formula, "schema"_a.none(), "atoms"_a, "targets"_a, "resource"_a, "closed"_a.none(), "pointer"_a,
            "keyword"_a)
-      .def("formulas", &PlainReader::formulas, "properties"_a, "atoms"_a, "targets"_a, "resource"_a, "closed"_a.none(), "pointer"_a,
-           "otherwise"_a);
-  nb::class_<MemberNodes>(m, "MemberNodes", "Members with listed names as nodes.")
-      .def(nb::init<nb::object, bool>(), "colon"_a, "has_plain_names"_a)
-      .def("members", &MemberNodes::members, "names"_a, "formulas"_a, "known_names"_a, "members"_a, "texts"_a, "value_of"_a, "name_of"_a);
+      .def(
+          "formulas",
+          [](const PlainReader& self, nb::dict properties, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed,
+             nb::str pointer, nb::handle otherwise) {
+            return self.formulas(properties, atoms, targets, resource, closed, pointer,
+                                 [&](nb::handle schema, nb::handle name) { return otherwise(schema, name); });
+          },
+          "properties"_a, "atoms"_a, "targets"_a, "resource"_a, "closed"_a.none(), "pointer"_a, "otherwise"_a);
 }
 
 }  // namespace tokenfst
