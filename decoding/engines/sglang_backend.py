@@ -18,6 +18,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import cache
 from typing import Any
 
 import torch
@@ -196,7 +197,7 @@ class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
     def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Rows that allow everything, in host memory that a device can read where there is one."""
         shape = (batch_size, -(-vocab_size // 32))
-        return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
+        return torch.full(shape, -1, dtype=torch.int32, pin_memory=_has_device())
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         """JSON of a schema."""
@@ -231,6 +232,12 @@ class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
             del self.cache[key]
         found: tuple[Any, bool] = super().get_cached_or_future_value(key, require_reasoning)
         return found
+
+
+@cache
+def _has_device() -> bool:
+    """Whether there is a device that reads the host's memory. Asked once: a mask is allocated for each step."""
+    return torch.cuda.is_available()
 
 
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> BaseGrammarBackend:
