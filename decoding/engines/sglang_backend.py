@@ -237,7 +237,7 @@ class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
 @cache
 def _has_device() -> bool:
     """Whether there is a device that reads the host's memory. Asked once: a mask is allocated for each step."""
-    return torch.cuda.is_available()
+    return bool(torch.cuda.is_available())
 
 
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> BaseGrammarBackend:

@@ -89,7 +89,7 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
     def __post_init__(self) -> None:
         self.requests = compiled_requests(self.tokenizer, self.vocab_size)
         self._rows: Any = None
-        self.num_drafts: int = self.vllm_config.num_speculative_tokens
+        self.num_drafts = 0
 
     def compile_grammar(
         self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None

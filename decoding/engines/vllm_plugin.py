@@ -164,6 +164,7 @@ def _wrap_manager(manager: Any) -> None:
 
             width = self.vllm_config.model_config.get_vocab_size()
             self.backend = TokenfstBackend(self.vllm_config, tokenizer=self.tokenizer, vocab_size=width)
+            self.backend.num_drafts = self.vllm_config.num_speculative_tokens
             self.backend_name = NAME
         grammar_init(self, request)
 
