@@ -27,13 +27,15 @@ ByteAutomaton::ByteAutomaton(const Program& program, Budget budget, bool own_sta
 }
 
 uint32_t ByteAutomaton::make_signs(State raw) {
-  with_arena([&](Arena&) { marks_.keep_signs(raw, derivatives_.signs_ahead(states_[raw].node)); });
+  auto lock = enter();
+  marks_.keep_signs(raw, derivatives_.signs_ahead(states_[raw].node));
   return marks_.signs(raw) - 1;
 }
 
 State ByteAutomaton::make_passed(State raw, bool holds) {
-  const State state = intern(with_arena([&](Arena&) { return derivatives_.passed(states_[raw].node, holds); }));
-  with_arena([&](Arena&) { marks_.keep_passed(raw, holds, state); });
+  auto lock = enter();
+  const State state = live_state(derivatives_.passed(states_[raw].node, holds));
+  marks_.keep_passed(raw, holds, state);
   return state;
 }
 
@@ -127,7 +129,11 @@ void ByteAutomaton::each_target(State state, F&& f) {
 }
 
 const State* ByteAutomaton::make_row(State state) {
-  auto lock = enter();
+  auto [lock, space] = enter_to_derive();
+  if (space) {
+    if (space->arena[states_[state].node].kind != Kind::Words) return make_row_in(*space, state);
+    lock = enter();
+  }
   if (State* known = states_[state].row.load(std::memory_order_acquire)) return known;
   State* row = rows_.add(num_classes());
   if (fill_words_row(state, row)) {
@@ -141,7 +147,8 @@ const State* ByteAutomaton::make_row(State state) {
 }
 
 State ByteAutomaton::make_entry(State state, uint32_t column) {
-  auto lock = enter();
+  auto [lock, space] = enter_to_derive();
+  if (space) return make_entry_in(*space, state, column);
   State* const row = states_[state].row.load(std::memory_order_relaxed);
   return row[column] & kPending ? fill_entry(state, row, column) : row[column];
 }
@@ -152,9 +159,12 @@ State ByteAutomaton::fill_entry(State state, State* row, uint32_t column) {
   if (const State* known = entry_behind(node, column)) return store_entry(row, column, *known);
   const NodeId top = top_of(state);
   const auto [left, same] = byte_derivatives_.after(top, columns_.letter(column));
-  const State made = live_state(top == node ? left : arena_.concat(left, arena_.hole(0)));
-  columns_.each(same, [&](uint32_t other) {
-    if (row[other] & kPending) store_entry(row, other, made);
+  return store_entries(row, same, live_state(top == node ? left : arena_.concat(left, arena_.hole(0))));
+}
+
+State ByteAutomaton::store_entries(State* row, const ByteSet& columns, State made) {
+  columns_.each(columns, [&](uint32_t column) {
+    if (row[column] & kPending) store_entry(row, column, made);
   });
   return made;
 }
@@ -167,22 +177,28 @@ bool ByteAutomaton::find_sureness(State state) {
 }
 
 NodeId ByteAutomaton::top_of(State state) const {
-  if (!pushdown_ || states_[state].shape == 0) return states_[state].node;
+  if (!pushdown_ || states_[state].shape.load(std::memory_order_acquire) == 0) return states_[state].node;
   const std::vector<Member>& members = shape(state).members;
   const bool one = members.size() == 1 && members[0].hole == 0 && !members[0].open;
   return one ? members[0].top : states_[state].node;
 }
 
 const State* ByteAutomaton::entry_behind(NodeId node, uint32_t column) {
-  const Node& top = arena_[node];
+  const Node top = arena_[node];
+  if (!may_lie_behind(arena_, top, column)) return nullptr;
+  const State* const known = entry_of_rest(top, column);
+  return known && !columns_.letter(column).in(byte_derivatives_.readable(top.a)) ? known : nullptr;
+}
+
+bool ByteAutomaton::may_lie_behind(const Arena& arena, const Node& top, uint32_t column) const {
   constexpr uint16_t kInContext = kHasBehind | kHasVar;
-  if (top.kind != Kind::Concat || !arena_[top.a].nullable || top.has(kInContext) || !columns_.is_byte(column) ||
-      top.b >= state_index_.size())
-    return nullptr;
-  const State rest = state_index_[top.b];
-  const State* row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
-  if (!row || (row[column] & kPending) || columns_.letter(column).in(byte_derivatives_.readable(top.a))) return nullptr;
-  return row + column;
+  return top.kind == Kind::Concat && arena[top.a].nullable && !top.has(kInContext) && columns_.is_byte(column);
+}
+
+const State* ByteAutomaton::entry_of_rest(const Node& top, uint32_t column) const {
+  const State rest = top.b < state_index_.size() ? state_index_[top.b] : 0;
+  const State* const row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
+  return row && !(row[column] & kPending) ? row + column : nullptr;
 }
 
 const State* ByteAutomaton::make_whole(State state) {
@@ -229,9 +245,9 @@ uint32_t ByteAutomaton::prepare(State raw) {
 State ByteAutomaton::shaped(const Settled& settled) {
   State state = state_of(settled.shape);
   StateInfo& info = states_[state];
-  if (info.shape == 0 && !settled.holes.empty()) {
-    info.shape = pushdown_->add_shape(settled);
+  if (info.shape.load(std::memory_order_relaxed) == 0 && !settled.holes.empty()) {
     info.stacks = static_cast<uint32_t>(settled.holes.size());
+    info.shape.store(pushdown_->add_shape(settled), std::memory_order_release);
   }
   return state;
 }
@@ -284,12 +300,18 @@ std::optional<bool> ByteAutomaton::alive_by_parts(State state) {
 }
 
 size_t ByteAutomaton::bytes_held() const {
-  return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory() + derivatives_.memory() +
-         byte_derivatives_.memory() + estimates_.memory() + leaps_.memory() + rows_.memory() + states_.memory() +
+  const Workspaces* const spaces = workspaces_.load(std::memory_order_relaxed);
+  return arena_.memory_of_store() + bytes_beside_nodes() + (spaces ? spaces->memory() : 0);
+}
+
+size_t ByteAutomaton::bytes_beside_nodes() const {
+  return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory_beside_store() +
+         derivatives_.memory() + byte_derivatives_.memory() + estimates_.memory() + leaps_.memory() + rows_.memory() + states_.memory() +
          state_index_.capacity() * sizeof(State);
 }
 
 void ByteAutomaton::check_bytes(size_t more) {
+  if (workspaces_.load(std::memory_order_relaxed)) bytes_beside_nodes_.store(bytes_beside_nodes(), std::memory_order_relaxed);
   if (bytes_held() + beside_.load(std::memory_order_relaxed) + more > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
 }
 

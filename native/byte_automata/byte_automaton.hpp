@@ -24,6 +24,7 @@
 #include "expressions/program.hpp"
 #include "stacks/pushdown.hpp"
 #include "byte_automata/rows.hpp"
+#include "byte_automata/workspaces.hpp"
 
 namespace tokenfst {
 
@@ -35,6 +36,7 @@ class ByteAutomaton {
  public:
   // Of a program. With `own_start`, the start state is one that no transition enters again.
   ByteAutomaton(const Program& program, Budget budget, bool own_start = false);
+  ~ByteAutomaton() { delete workspaces_.load(std::memory_order_relaxed); }
 
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
@@ -116,6 +118,9 @@ class ByteAutomaton {
   // For searches over many states that hold so many bytes themselves: raises where time or memory is used up. O(1); looks at
   // every 64th state.
   void check(const Deadline& deadline, State state, size_t bytes);
+  // Lets several threads derive at the same time from now on, where they can (workspaces.hpp); false where they cannot. This happens
+  // by itself where threads meet.
+  bool share();
   // Says what is held beside this by whoever has it: it is bounded by the same budget.
   void set_beside(size_t bytes) { beside_.store(bytes, std::memory_order_relaxed); }
 
@@ -129,7 +134,7 @@ class ByteAutomaton {
   uint32_t make_chain(uint32_t upper, uint32_t lower);
   uint32_t make_union(uint32_t a, uint32_t b);
   const Effect& make_revealed(State state, std::span<const Edge> edges);
-  const Shape& shape(State state) const { return pushdown_->shape(states_[state].shape); }
+  const Shape& shape(State state) const { return pushdown_->shape(states_[state].shape.load(std::memory_order_acquire)); }
 
   // Whether all entries of a row that are pending lead on.
   enum class Sureness : uint8_t { Unknown, Unsure, Sure };
@@ -144,7 +149,8 @@ class ByteAutomaton {
     // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
     // and its effect. As a shape: its stacks.
     std::atomic<uint32_t> arrival{PushDown::kUnknown};
-    uint32_t stacks = 0, effect = 0, shape = 0;
+    uint32_t stacks = 0, effect = 0;
+    std::atomic<uint32_t> shape{0};
   };
 
   State new_state(NodeId node);
@@ -166,12 +172,19 @@ class ByteAutomaton {
   [[gnu::noinline]] State make_entry(State state, uint32_t column);
   [[gnu::noinline]] bool find_sureness(State state);
   State fill_entry(State state, State* row, uint32_t column);
+  // The same two in a workspace.
+  const State* make_row_in(Workspace& space, State state);
+  State make_entry_in(Workspace& space, State state, uint32_t column);
+  // Stores in a row what columns lead to, which are not known yet.
+  State store_entries(State* row, const ByteSet& columns, State made);
   // What is read in a state where nothing but one stack lies below: of its expression all but the stack. What is left of that
   // has the stack behind it as a whole, so it settles at a look.
   NodeId top_of(State state) const;
   // Of an expression whose first part may be left out and does not read a byte (white space before a value, say): what its rest
   // leads to by that byte, where that is made.
   const State* entry_behind(NodeId node, uint32_t column);
+  bool may_lie_behind(const Arena& arena, const Node& top, uint32_t column) const;
+  const State* entry_of_rest(const Node& top, uint32_t column) const;
   [[gnu::noinline]] const State* make_whole(State state);
 
   // The row of a state that is all that a lexicon reads on; false for others. Its bytes are classes of their own, and what
@@ -204,20 +217,43 @@ class ByteAutomaton {
   std::optional<bool> alive_by_parts(State state);
 
   size_t bytes_held() const;
+  size_t bytes_beside_nodes() const;
 
+  // Calls f with an arena that nobody else uses meanwhile, and its members in any order if f asks for them.
   template <class F>
   auto with_arena(F&& f) {
-    auto lock = enter();
-    if constexpr (requires { f(arena_, derivatives_.unordered()); }) return f(arena_, derivatives_.unordered());
-    else return f(arena_);
+    auto call = [&](Arena& arena, Derivatives& derivatives) {
+      if constexpr (requires { f(arena, derivatives.unordered()); }) return f(arena, derivatives.unordered());
+      else return f(arena);
+    };
+    if (auto [lock, space] = enter_to_derive(); space) return call(space->arena, space->derivatives);
+    else return call(arena_, derivatives_);
   }
 
-  // Exclusive use of the arena. Its clock is that of the public call (call.hpp), and asked where the budget is checked.
-  std::unique_lock<Mutex> enter() {
-    std::unique_lock lock = locked(mutex_);
+  // Exclusive use of states, rows and the automaton's own arena. Its clock is that of the public call (call.hpp), and asked where
+  // the budget is checked.
+  std::unique_lock<Mutex> enter() { return entered(locked(mutex_)); }
+  std::unique_lock<Mutex> entered(std::unique_lock<Mutex> lock) {
     deadline_.reset();
+    if (workspaces_.load(std::memory_order_relaxed)) arena_.renew();
     return lock;
   }
+  // To find nodes: a workspace of this thread's; null where threads have hardly met: then it is as `enter`.
+  struct Entered {
+    std::unique_lock<Mutex> lock;
+    Workspace* space;
+  };
+  Entered enter_to_derive() {
+    if (workspaces_.load(std::memory_order_acquire)) return enter_workspace();
+    if (std::unique_lock lock(mutex_, std::try_to_lock); lock) return {entered(std::move(lock)), nullptr};
+    return wait_to_derive();
+  }
+  [[gnu::noinline]] Entered wait_to_derive();
+  [[gnu::noinline]] Entered enter_workspace();
+  // Whether the nodes of this automaton can be made by several threads.
+  bool may_be_shared() const { return is_lazy() && !derivatives_.unordered().any() && !derivatives_.selections().any(); }
+  void make_workspaces();
+  void check_in(Workspace& space, size_t more);
   void check_bytes(size_t more);
   void check_budget(size_t more = 0);
 
@@ -244,6 +280,10 @@ class ByteAutomaton {
   size_t looked_at_ = 0;  // states, by all searches for dead ones
   Mutex mutex_;
   std::optional<Deadline> deadline_;  // of whoever entered
+  static constexpr uint8_t kMeetings = 4;
+  uint8_t met_ = 0;                                  // times that a thread found another one deriving, until there are workspaces
+  std::atomic<Workspaces*> workspaces_{nullptr};  // made once
+  std::atomic<size_t> bytes_beside_nodes_{0};     // once there are workspaces: what was counted last, for them
 };
 
 }  // namespace tokenfst

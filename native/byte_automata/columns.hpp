@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "expressions/byte_derivatives.hpp"
@@ -78,7 +79,7 @@ class Columns {
  private:
   // The classes of bytes that the sets tell apart. Most sets are one letter, which is a class by itself: these are taken out
   // first, so that few classes are met with each of the others.
-  static std::vector<ByteSet> classes_of(const std::vector<ByteSet>& sets) {
+  static std::vector<ByteSet> classes_of(std::span<const ByteSet> sets) {
     ByteSet letters;
     for (const ByteSet& set : sets) {
       if (set.size() == 1 && !set.has_symbols()) letters = letters | set;

@@ -22,7 +22,7 @@ class StackFace {
     ByteAutomaton::StateInfo& info = automaton_.states_[state];
     info.stacks = stacks;
     info.effect = effect;
-    info.shape = shape;
+    info.shape.store(shape, std::memory_order_relaxed);
     info.arrival.store(effect ? PushDown::kPasses : stacks);
   }
 

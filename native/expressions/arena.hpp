@@ -30,24 +30,29 @@ namespace tokenfst {
 class Arena : public NodeTable {
  public:
   Arena() {
-    nodes_.reserve(64);
+    store_.nodes.reserve(64);
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
-    uint32_t any = sets_.add(ByteSet::all());
-    nodes_.push_back({Kind::Repeat, true, true, kHasLoop | kEndless, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
-    index_.add(static_cast<uint32_t>(hash_of(nodes_[kUniverse])), kUniverse);
+    uint32_t any = set_number(ByteSet::all());
+    append({Kind::Repeat, true, true, kHasLoop | kEndless, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
 
-  size_t memory() const { return memory_of_nodes() + nested_.capacity() * sizeof(Nested) + sets_.memory(); }
+  // Another arena over the same nodes, for another thread, which lives as long as `other` does. The program has been read.
+  Arena(Arena& other, std::nullptr_t)
+      : NodeTable(other, nullptr), everything_(other.everything_), token_in_rules_(other.token_in_rules_), machines_(other.machines_),
+        rules_(other.rules_) {}
+
+  size_t memory() const { return memory_of_store() + memory_beside_store(); }
+  size_t memory_beside_store() const { return nested_.capacity() * sizeof(Nested); }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
   const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
-  const std::vector<ByteSet>& sets() const { return sets_.all(); }
+  std::span<const ByteSet> sets() const { return store_.sets.all(); }
   const std::vector<std::shared_ptr<const Machine>>& machines() const { return machines_; }
 
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
-    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, sets_.add(set), 0, 0, 0});
+    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, set_number(set), 0, 0, 0});
   }
   // The set of one byte, of which words are made.
   NodeId letter(uint8_t byte) {
@@ -58,8 +63,8 @@ class Arena : public NodeTable {
   // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
   void widen(uint32_t symbols, bool tokens_in_rules) {
     if (symbols > 0) {
-      sets_.clear();
-      sets_.add(everything_ = ByteSet::all(symbols));
+      store_.clear_sets();
+      set_number(everything_ = ByteSet::all(symbols));
     }
     if (tokens_in_rules) token_in_rules_ = kHasToken;
   }
@@ -95,7 +100,7 @@ class Arena : public NodeTable {
     if (b == kEpsilon) return a;
     // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
     // share their ends.
-    if (nested_.size() < nodes_.size()) {
+    if (nested_.size() < size()) {
       about_to_take(3 * nested_.size() * sizeof(Nested));
       nested_.assign(4 * nested_.size(), {});
     }
@@ -222,7 +227,7 @@ class Arena : public NodeTable {
 
   NodeId new_variable() {
     return append({Kind::Var, false, false, static_cast<uint16_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)),
-                   0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0});
+                   0, kNone, static_cast<uint32_t>(size()), 0, 0});
   }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
@@ -232,7 +237,7 @@ class Arena : public NodeTable {
     nodes_[variable].a = body;
     for (bool changed = true; changed;) {
       changed = false;
-      for (NodeId id = 0; id < nodes_.size(); ++id) {
+      for (NodeId id = 0; id < size(); ++id) {
         if (id % 64 == 0) tick();
         Node& node = nodes_[id];
         if (!node.has(kHasVar)) continue;
@@ -300,10 +305,9 @@ class Arena : public NodeTable {
   NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, kHasBehind, deeper(nodes_[past].depth), past, 0, 0, 0}); }
   // A scoped expression: `inner`, then pairs (past expression of a Behind inside, what is left of it here).
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
-    uint32_t at = static_cast<uint32_t>(pool_.size());
-    pool_.insert(pool_.end(), parts.begin(), parts.end());
-    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)),
-                          deeper(nodes_[parts[0]].depth), at, static_cast<uint32_t>(parts.size()), 0, 0});
+    return NodeTable::intern_list({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)),
+                                   deeper(nodes_[parts[0]].depth), 0, 0, 0, 0},
+                                  parts);
   }
 
  private:
@@ -443,8 +447,7 @@ class Arena : public NodeTable {
   }
 
   NodeId intern_list(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
-    Node node{kind, conjunction, false, 0, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
-    if (const size_t bytes = growth(pool_, args.size())) about_to_take(bytes);
+    Node node{kind, conjunction, false, 0, 0, 0, 0, 0, 0};
     size_t others = 0, endless = 0;  // members that are not all but finitely many words
     for (NodeId arg : args) {
       const Node& part = nodes_[arg];
@@ -453,13 +456,12 @@ class Arena : public NodeTable {
       node.certain |= !conjunction && part.certain;
       node.traits |= part.traits;
       node.depth = std::max(node.depth, deeper(part.depth));
-      pool_.push_back(arg);
     }
     if (conjunction) {
       node.certain = others == endless && others <= 1 && (node.traits & kHasToken) == 0;
       node.traits = (node.traits & ~kEndless) | (node.certain ? kEndless : 0);
     }
-    return intern_pooled(node);
+    return NodeTable::intern_list(node, args);
   }
 
   // Concatenations found before; a later one takes the place of one before.
@@ -473,7 +475,6 @@ class Arena : public NodeTable {
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   ByteSet everything_ = ByteSet::all();
   uint16_t token_in_rules_ = 0;
-  ByteSets sets_;
   std::array<NodeId, 256> letters_{};  // kEmpty: not asked for yet
   std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {

@@ -21,6 +21,8 @@ namespace tokenfst {
 class Derivatives {
  public:
   explicit Derivatives(Arena& arena) : arena_(arena), selections_(arena), unordered_(arena) {}
+  // In another arena over the same nodes, with another's lexicons; there are neither selections nor members in any order.
+  Derivatives(Arena& arena, const Selections& lexicons) : arena_(arena), selections_(arena, lexicons), unordered_(arena) {}
 
   Selections& selections() { return selections_; }
   const Selections& selections() const { return selections_; }

@@ -1,27 +1,40 @@
 // A table of nodes in which equal ones are the same number: what the arena builds its normal forms on.
 //
-// Lists of operands stand in one pool, so a node is a few words. A node's number never changes. Cost: a hash and a look-up
-// for each node that is asked for.
+// Lists of operands stand in one array, so a node is a few words. A node's number never changes. Cost: a hash and a look-up
+// for each node that is asked for. Several tables may have one store of nodes (node_store.hpp): then each belongs to one thread at a
+// time, and its own view of the store's arrays is renewed with each addition, and by `renew` when a thread takes it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "calls/budget.hpp"
-#include "support/hash_index.hpp"
-#include "expressions/node.hpp"
+#include "expressions/node_store.hpp"
 
 namespace tokenfst {
 
 class NodeTable {
  public:
+  NodeTable(const NodeTable&) = delete;
+  NodeTable& operator=(const NodeTable&) = delete;
+
   const Node& operator[](NodeId id) const { return nodes_[id]; }
-  size_t size() const { return nodes_.size(); }
-  size_t memory_of_nodes() const { return nodes_.capacity() * sizeof(Node) + index_.memory() + pool_.capacity() * 4; }
-  std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
+  size_t size() const { return store_.nodes.size(); }
+  size_t memory_of_store() const { return store_.memory(); }
+  std::span<const uint32_t> list(NodeId id) const { return {lists_ + nodes_[id].a, nodes_[id].b}; }
+
+  // From now on other tables may be made that add to the same nodes. Called while nobody else uses this one.
+  void share() { store_.share(); }
+  // To be called by a thread that begins to use this table of a store that is shared.
+  void renew() {
+    nodes_ = store_.nodes.data();
+    lists_ = store_.lists.data();
+    sets_ = store_.sets.data();
+  }
 
   // Called now and then while expressions are made, and with so many bytes before a table takes them: throws where a budget is
   // used up.
@@ -31,59 +44,119 @@ class NodeTable {
   }
   // Makes room at once for so many nodes in all, which are likely to come: tables that double copy what they have.
   void expect(size_t count) {
-    const size_t more = count > nodes_.capacity() ? (count - nodes_.capacity()) * sizeof(Node) : 0;
-    about_to_take(more + index_.room_for(count));
-    nodes_.reserve(count);
-    index_.expect(count);
+    const size_t more = count > size() ? store_.nodes.growth(count - size()) : 0;
+    about_to_take(more + store_.nodes_by_hash.room_for(count));
+    store_.nodes.reserve(count);
+    store_.nodes_by_hash.expect(count);
+    renew();
   }
   void about_to_take(size_t bytes) const {
     if (check_) check_(bytes);
   }
 
  protected:
-  // Interns a node whose list was just appended to the pool, and takes the list back if the node existed.
-  NodeId intern_pooled(const Node& node) {
-    size_t before = nodes_.size();
-    NodeId id = intern(node);
-    if (nodes_.size() == before) pool_.resize(node.a);
-    return id;
-  }
+  NodeTable() : own_(std::make_unique<NodeStore>()), store_(*own_) {}
+  // Another table of the same nodes, which lives as long as `other` does.
+  explicit NodeTable(NodeTable& other, std::nullptr_t) : store_(other.store_) { renew(); }
 
   bool is_list(Kind kind) const { return kind == Kind::Or || kind == Kind::And || kind == Kind::Scoped; }
-  uint64_t hash_of(const Node& node) const {
+  // The hash of a node that has no list.
+  static uint64_t hash_of(const Node& node) {
     uint64_t hash = mix(0, static_cast<uint64_t>(node.kind));
-    if (is_list(node.kind)) {
-      for (uint32_t i = 0; i < node.b; ++i) hash = mix(hash, pool_[node.a + i]);
-      return hash;
-    }
     hash = mix(hash, uint64_t{node.a} << 32 | node.b);
     return mix(hash, uint64_t{node.low} << 32 | node.high);
   }
-  bool same(const Node& x, const Node& y) const {
-    if (x.kind != y.kind || x.b != y.b) return false;
-    if (is_list(x.kind)) return std::equal(pool_.begin() + x.a, pool_.begin() + x.a + x.b, pool_.begin() + y.a);
-    return x.a == y.a && x.low == y.low && x.high == y.high;
-  }
   NodeId append(const Node& node) { return append(node, static_cast<uint32_t>(hash_of(node))); }
-  NodeId append(const Node& node, uint32_t hash) {
-    tick();
-    if (const size_t bytes = growth(nodes_, 1) + (index_.is_full() ? index_.memory() : 0)) about_to_take(bytes);
-    nodes_.push_back(node);
-    const NodeId id = static_cast<NodeId>(nodes_.size() - 1);
-    index_.add(hash, id);
-    return id;
-  }
   NodeId intern(const Node& node) {
-    const uint32_t hash = static_cast<uint32_t>(hash_of(node));
-    const NodeId known = index_.find(hash, [&](NodeId id) { return same(nodes_[id], node); });
+    const auto hash = static_cast<uint32_t>(hash_of(node));
+    const auto is_it = [&](NodeId id) {
+      const Node& known = store_.nodes.data()[id];
+      return known.kind == node.kind && known.b == node.b && known.a == node.a && known.low == node.low && known.high == node.high;
+    };
+    if (store_.is_shared()) return intern_shared(node, {}, hash, is_it);
+    const NodeId known = store_.nodes_by_hash.find(hash, is_it);
     return known == kNone ? append(node, hash) : known;
   }
+  // The same of a node with a list, of which the node is told the place.
+  NodeId intern_list(Node node, std::span<const uint32_t> list) {
+    uint64_t mixed = mix(0, static_cast<uint64_t>(node.kind));
+    for (const uint32_t each : list) mixed = mix(mixed, each);
+    const auto hash = static_cast<uint32_t>(mixed);
+    node.b = static_cast<uint32_t>(list.size());
+    const auto is_it = [&](NodeId id) {
+      const Node& known = store_.nodes.data()[id];
+      return known.kind == node.kind && known.b == node.b && std::equal(list.begin(), list.end(), store_.lists.data() + known.a);
+    };
+    if (store_.is_shared()) return intern_shared(node, list, hash, is_it);
+    if (const NodeId known = store_.nodes_by_hash.find(hash, is_it); known != kNone) return known;
+    if (const size_t bytes = store_.lists.growth(list.size())) about_to_take(bytes);
+    node.a = static_cast<uint32_t>(store_.lists.size());
+    store_.lists.append(list);
+    lists_ = store_.lists.data();
+    return append(node, hash);
+  }
+  uint32_t set_number(const ByteSet& set) {
+    if (!store_.is_shared()) {
+      const uint32_t number = store_.add_set(set);
+      sets_ = store_.sets.data();
+      return number;
+    }
+    const NodeStore::Exclusive exclusive(store_);
+    const uint32_t number = store_.add_set(set);
+    store_.measure();
+    renew();
+    return number;
+  }
 
-  ReusedVector<Node> nodes_;
-  HashIndex index_;
-  ReusedVector<uint32_t> pool_;
+  std::unique_ptr<NodeStore> own_;  // null where another table has it
+  NodeStore& store_;
+  // This table's view of the store: all that its thread has been told of.
+  Node* nodes_ = nullptr;
+  const uint32_t* lists_ = nullptr;
+  const ByteSet* sets_ = nullptr;
 
  private:
+  NodeId append(const Node& node, uint32_t hash) {
+    tick();
+    if (const size_t bytes = growth()) about_to_take(bytes);
+    return add(node, hash);
+  }
+  size_t growth() const { return store_.nodes.growth(1) + (store_.nodes_by_hash.is_full() ? store_.nodes_by_hash.memory() : 0); }
+  NodeId add(const Node& node, uint32_t hash) {
+    const auto id = static_cast<NodeId>(store_.nodes.size());
+    store_.nodes.push_back(node);
+    store_.nodes_by_hash.add(hash, id);
+    nodes_ = store_.nodes.data();
+    return id;
+  }
+  // The budget is asked without the lock; then the table is asked again, since another thread may have added the node meanwhile.
+  template <class Is>
+  [[gnu::noinline]] NodeId intern_shared(const Node& node, std::span<const uint32_t> list, uint32_t hash, Is&& is_it) {
+    tick();
+    size_t needed = 0;
+    if (const NodeId id = find_or_add(node, list, hash, is_it, &needed); id != kNone) return id;
+    about_to_take(needed);
+    return find_or_add(node, list, hash, is_it, nullptr);
+  }
+  // kNone: it is new, and the tables would grow by `needed` bytes, if that is asked for.
+  template <class Is>
+  NodeId find_or_add(Node node, std::span<const uint32_t> list, uint32_t hash, Is& is_it, size_t* needed) {
+    const NodeStore::Exclusive exclusive(store_);
+    NodeId id = store_.nodes_by_hash.find(hash, is_it);
+    if (id == kNone) {
+      const size_t bytes = growth() + store_.lists.growth(list.size());
+      if (bytes != 0 && needed != nullptr) return *needed = bytes, kNone;
+      if (!list.empty()) {
+        node.a = static_cast<uint32_t>(store_.lists.size());
+        store_.lists.append(list);
+      }
+      id = add(node, hash);
+      if (bytes != 0) store_.measure();
+    }
+    renew();
+    return id;
+  }
+
   uint32_t ticks_ = 0;
   std::function<void(size_t)> check_;
 };

@@ -49,7 +49,11 @@ class UsedWords {
 class Selections {
  public:
   explicit Selections(Arena& arena) : arena_(arena) {}
+  // With another's lexicons, for expressions of another arena over the same nodes. There are no selections.
+  Selections(Arena& arena, const Selections& other) : arena_(arena), lexicons_(other.lexicons_) {}
 
+  // Whether there are any: sets of used words have numbers here, so that nobody else can make nodes of them.
+  bool any() const { return !selections_.empty(); }
   uint32_t add_lexicon(std::shared_ptr<const Lexicon> lexicon) {
     memory_ += lexicon->memory();
     lexicons_.push_back(std::move(lexicon));

@@ -58,6 +58,9 @@ class Unordered {
 
   explicit Unordered(Arena& arena) : arena_(arena) {}
 
+  // Whether there are any: sets of what is left have numbers here, so that nobody else can make nodes of them.
+  bool any() const { return !members_.empty(); }
+
   // From `low` to `high` members. Bodies are not nullable; `required` of the options come first.
   NodeId make(NodeId separator, std::vector<NodeId> options, uint32_t required, NodeId other, bool counts, uint32_t low, uint32_t high) {
     if (std::any_of(options.begin(), options.begin() + required, [](NodeId body) { return body == kEmpty; })) return kEmpty;

@@ -5,9 +5,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
-#include <unordered_map>
-#include <vector>
 
 namespace tokenfst {
 
@@ -71,29 +68,5 @@ inline uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
   return hash ^ (hash >> 29);
 }
-
-// Sets of bytes, each kept once.
-class ByteSets {
- public:
-  const ByteSet& operator[](uint32_t index) const { return sets_[index]; }
-  const std::vector<ByteSet>& all() const { return sets_; }
-  size_t memory() const { return sets_.capacity() * sizeof(ByteSet); }
-  uint32_t add(const ByteSet& set) {
-    uint64_t hash = 0;
-    for (uint64_t word : set.words) hash = mix(hash, word);
-    auto [it, fresh] = index_.try_emplace(hash, static_cast<uint32_t>(sets_.size()));
-    while (!fresh && !(sets_[it->second] == set)) std::tie(it, fresh) = index_.try_emplace(++hash, static_cast<uint32_t>(sets_.size()));
-    if (fresh) sets_.push_back(set);
-    return it->second;
-  }
-  void clear() {
-    sets_.clear();
-    index_.clear();
-  }
-
- private:
-  std::vector<ByteSet> sets_;
-  std::unordered_map<uint64_t, uint32_t> index_;
-};
 
 }  // namespace tokenfst

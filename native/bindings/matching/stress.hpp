@@ -78,8 +78,10 @@ class StressThread {
   uint64_t seen_ = 1;
 };
 
-// What each thread saw. Threads 2k and 2k + 1 make the same calls. Raises what a thread raised.
+// What each thread saw. Threads 2k and 2k + 1 make the same calls. Raises what a thread raised. With an odd seed, several threads
+// derive at the same time from the first on; with an even one, once they have met.
 inline std::vector<uint64_t> stress(std::shared_ptr<TokenAutomaton> automaton, size_t threads, size_t steps, uint64_t seed) {
+  if (threads > 1 && seed % 2 == 1) automaton->bytes().share();
   std::vector<uint64_t> seen(threads);
   std::vector<std::exception_ptr> raised(threads);
   std::vector<std::thread> pool;

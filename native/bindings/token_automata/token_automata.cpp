@@ -132,6 +132,7 @@ void bind_token_automata(nb::module_& m) {
           },
           "state"_a)
       .def_prop_ro("memory", &TokenAutomaton::memory, nb::call_guard<LongCall>())
+      .def("share", [](TokenAutomaton& self) { return self.bytes().share(); })
       .def_prop_ro("stats", [](TokenAutomaton& self) {
         TokenAutomaton::Stats stats;
         {

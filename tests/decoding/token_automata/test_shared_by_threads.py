@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
@@ -76,12 +77,17 @@ def masks(automaton: TokenAutomaton, way: Sequence[int]) -> bytes:
     return bitmask.tobytes()
 
 
-def agree(made: Callable[[], TokenAutomaton], seed: int, ways: int = 6, length: int = 12) -> None:
+def agree(
+    made: Callable[[], TokenAutomaton], seed: int, ways: int = 6, length: int = 12, *, share: bool = False
+) -> None:
+    """``share``: several threads may derive at the same time from the first on, and not only once they have met."""
     try:
         made().matcher()
     except EmptyLanguageError:
         pytest.skip("no text can be spelled")
     alone, shared, rng = made(), made(), random.Random(seed)
+    if share:
+        shared._native.share()
     found = [a_way(alone, rng, length) for _ in range(ways)]
     wanted = [masks(alone, way) for way in found]
 
@@ -93,24 +99,75 @@ def agree(made: Callable[[], TokenAutomaton], seed: int, ways: int = 6, length: 
     in_threads([lambda number=number: work(number) for number in range(THREADS)])  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_threads_find_what_one_finds(name: str) -> None:
+def test_threads_find_what_one_finds(name: str, share: bool) -> None:
     classes = CLASSES if name == "token class" else None
-    agree(lambda: compile(CONSTRAINTS[name], SMALL, token_classes=classes), seed=1)
+    agree(lambda: compile(CONSTRAINTS[name], SMALL, token_classes=classes), seed=1, share=share)
 
 
+@pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_threads_over_random_automata(seed: int) -> None:
-    agree(lambda: small_automaton(random.Random(seed)), seed)
+def test_threads_over_random_automata(seed: int, share: bool) -> None:
+    agree(lambda: small_automaton(random.Random(seed)), seed, share=share)
 
 
+@pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_threads_over_random_grammars(seed: int) -> None:
+def test_threads_over_random_grammars(seed: int, share: bool) -> None:
     def made() -> TokenAutomaton:
         rng = random.Random(seed)
         return compile(random_grammar(rng), small_vocabulary(rng))
 
-    agree(made, seed)
+    agree(made, seed, share=share)
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_what_threads_derived_at_the_same_time_is_saved_as_one_thread_would(
+    name: str, tmp_path: Path
+) -> None:
+    """Numbers of states depend on which thread came first; artifacts, with what was learned, do not."""
+    classes = CLASSES if name == "token class" else None
+    alone, shared = (compile(CONSTRAINTS[name], SMALL, token_classes=classes) for _ in range(2))
+    can_be_shared = shared._native.share()
+    assert can_be_shared == (
+        name not in ("any order", "several choices")
+    )  # whose sets have numbers of their own
+    ways = [a_way(alone, random.Random(seed), 8) for seed in range(4)]
+    for way in ways:
+        masks(alone, way)
+    in_threads([lambda way=way: masks(shared, way) for way in ways + ways[::-1]])  # type: ignore[misc]
+    saved = []
+    for automaton, file in ((alone, "alone"), (shared, "shared")):
+        path = tmp_path / f"{file}.safetensors"
+        automaton.save(path, expand=False, learned=True)
+        again = TokenAutomaton.load(path, SMALL)
+        assert [masks(again, way) for way in ways] == [masks(alone, way) for way in ways]
+        assert again._native.stats["masks_composed"] == 0
+        automaton.save(path, expand=False)
+        saved.append(path.read_bytes())
+    assert saved[0] == saved[1]
+
+
+def test_memory_of_what_several_threads_derive_is_bounded() -> None:
+    """Each thread goes other ways, until all of them together have used the budget up."""
+    automaton = compile(regex(r"(a|b)*a(a|b){30}"), SMALL, budget=Budget(bytes=2_000_000))
+    assert automaton._native.share()
+    raised = []
+
+    def work(seed: int) -> None:
+        matcher, rng = automaton.matcher(), random.Random(seed)
+        row = allocate_token_bitmask(1, len(SMALL))
+        try:
+            for _ in range(20_000):
+                assert matcher.accept_tokens([SMALL.encode_greedy(rng.choice([b"a", b"b"]))[0]])
+                matcher.fill_next_token_bitmask(row)
+        except BudgetExceeded as error:
+            raised.append(error.resource)
+
+    in_threads([lambda seed=seed: work(seed) for seed in range(THREADS)])  # type: ignore[misc]
+    assert raised == ["bytes"] * THREADS
+    assert automaton._native.memory < 4_000_000
 
 
 def test_a_mask_that_all_want_is_composed_once() -> None:
