@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     """Print what is wrong; 1 if anything is."""
     wheels = sorted(Path(arguments[0] if arguments else "dist").glob("*.whl"))
     wrong = [f"{wheel.name}: {text}" for wheel in wheels for text in findings(wheel)]
-    print("\n".join(wrong) or f"{len(wheels)} wheels, all as they should be")
+    print("\n".join(wrong) or f"{len(wheels)} of {len(wheels)} wheels are as they should be")
     return 1 if wrong or not wheels else 0
 
 

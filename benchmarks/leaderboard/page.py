@@ -43,11 +43,11 @@ How to read it. *Right*: compiled, and right about every text of the case. *Refu
 *Accepts invalid*, *rejects valid*: wrong both ways; *by order*: valid objects that are accepted only with their
 members in another order (what a library may mean to do). *Stopped*: over {limit} s of processor time, or a crash.
 *Faults*: errors in the midst of a text. First masks are in processor time, since the machine did other work too; steps
-are wall-clock, so that their high percentiles are those of a loaded machine, for all libraries alike. Memory is what a
-case added at its peak. Each library is called with its defaults, but for white space, which is free. So what it means
-to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite means as an annotation,
-writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others do, fixes the order of
-members (`property_order="any"` is its other setting)."""
+are wall-clock, so their means and high percentiles are those of a busy machine, for all libraries alike. Memory is
+what a case added at its peak. Each library is called with its defaults, but for white space, which is free. So what it
+means to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite means as an
+annotation, writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others do, fixes the
+order of members (`property_order="any"` is its other setting)."""
 DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
 is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
 {undecided:,} times neither was shown. A valid object with its members in another order counts as denied."""

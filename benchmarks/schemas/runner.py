@@ -41,6 +41,7 @@ WAITED = 10
 LOOKED = 0.1
 """Seconds between two looks at the processor time of a process."""
 START_LIMIT = 120.0
+"""Seconds of processor time until a process is ready."""
 ORDER_LIMIT, ORDER_PROBES, ORDER_SECONDS = 60.0, 1_000, 15.0
 """Bounds of the search for an accepted order: seconds for a schema, attempts and seconds for a document."""
 MEMORY_LIMIT = 8 << 30
@@ -95,7 +96,7 @@ class Runner:
         lost = Record(row["id"], self.who)
         try:
             pipe.send(row)
-            if self._answers(pipe):
+            if self._answers(pipe, self.limit):
                 made = lost = Record(**pipe.recv())
                 if not made.rejects_valid or "schema" not in row:
                     return made
@@ -115,22 +116,20 @@ class Runner:
             return None
         try:
             self._pipe.send((question, *arguments))
-            if self._answers(self._pipe):
+            if self._answers(self._pipe, self.limit):
                 return self._pipe.recv()
         except (EOFError, OSError):
             pass
         self.close()
         return None
 
-    def _answers(self, pipe: Connection) -> bool:
+    def _answers(self, pipe: Connection, limit: float) -> bool:
         """Whether an answer comes before the process has used ``limit`` seconds of processor time."""
         begun = _processor_time(self.process.pid)
-        until = monotonic() + self.limit * (1 if begun is None else WAITED)
-        while not pipe.poll(min(LOOKED, self.limit)):
+        until = monotonic() + limit * (1 if begun is None else WAITED)
+        while not pipe.poll(min(LOOKED, limit)):
             spent = None if begun is None else _processor_time(self.process.pid)
-            if monotonic() >= until or (
-                spent is not None and begun is not None and spent - begun >= self.limit
-            ):
+            if monotonic() >= until or (spent is not None and begun is not None and spent - begun >= limit):
                 return False
         return True
 
@@ -155,7 +154,7 @@ class Runner:
         self.process.start()
         theirs.close()
         try:
-            if self._pipe.poll(START_LIMIT) and self._pipe.recv() == "ready":
+            if self._answers(self._pipe, START_LIMIT) and self._pipe.recv() == "ready":
                 return self._pipe
         except EOFError:
             pass

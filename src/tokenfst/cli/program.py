@@ -13,7 +13,9 @@ and shows a traceback for a missing file.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 import threading
@@ -225,8 +227,17 @@ def run_in_thread() -> int:
     prepare_streams()
     _native.watch_interrupts()
     if "_TOKENFST_COMPLETE" in os.environ:  # the shell asks for completions
+        from tokenfst.cli.input.completion import join_divided_words
+
+        bash = os.environ["_TOKENFST_COMPLETE"] == "complete_bash"
+        left_out = join_divided_words(os.environ) if bash else ""
+        answers = io.StringIO()
         try:
-            app(prog_name="tokenfst")
+            with contextlib.redirect_stdout(answers):
+                app(prog_name="tokenfst")
         except SystemExit as stop:
+            sys.stdout.write(
+                "".join(each.removeprefix(left_out) for each in answers.getvalue().splitlines(True))
+            )
             return stop.code if isinstance(stop.code, int) else Exit.YES
     return run()

@@ -11,7 +11,7 @@ import typer
 
 from tokenfst.automata.languages.display.drawing import bytes_label
 from tokenfst.cli.constraints import options
-from tokenfst.cli.input import groups
+from tokenfst.cli.input import completion, groups
 from tokenfst.cli.input.tokens import WidthOptions
 from tokenfst.cli.output.terminal import Exit, counted, json_bytes, quoted, say, say_json, say_pairs
 from tokenfst.errors import VocabularyError
@@ -42,6 +42,7 @@ def vocab_command(
         typer.Argument(
             metavar="SPEC",
             show_default=False,
+            autocompletion=completion.vocabularies,
             help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, symbols:A,B,C or "
             "pack:FILE.",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from pathlib import Path
 
 _KINDS = ("mistral:", "hf:", "tiktoken:", "spm:", "tokens:", "symbols:", "pack:")
@@ -23,6 +24,31 @@ def vocabularies(incomplete: str) -> list[str]:
         return []
     names = _carried(rest) if kind == "mistral" else []
     return [f"{kind}:{name}" for name in [*names, *_files(rest)]]
+
+
+def join_divided_words(environment: MutableMapping[str, str]) -> str:
+    """Join the words of ``environment`` that bash divided at a colon; returns what answers must leave out.
+
+    For ``mistral:tek`` bash passes the words ``mistral``, ``:`` and ``tek``, and puts the answer behind the colon: it
+    is to be without ``mistral:``.
+    """
+    kind = ""
+    words, joined = environment.get("COMP_WORDS", "").split("\n"), list[str]()
+    place = at = int(environment.get("COMP_CWORD", "0"))
+    number = 0
+    while number < len(words):
+        parts = words[number : number + 3] if words[number + 1 : number + 2] == [":"] else []
+        if parts and f"{parts[0]}:" in _KINDS:
+            if number < place < number + len(parts):
+                at, kind = len(joined), f"{parts[0]}:"
+            elif place >= number + len(parts):
+                at -= len(parts) - 1
+        else:
+            parts = words[number : number + 1]
+        joined.append("".join(parts))
+        number += len(parts)
+    environment["COMP_WORDS"], environment["COMP_CWORD"] = "\n".join(joined), str(at)
+    return kind
 
 
 def _carried(incomplete: str) -> list[str]:
