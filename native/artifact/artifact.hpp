@@ -1,4 +1,9 @@
-// An expanded token automaton as flat arrays, the content of an artifact (docs/serving/format.md), and the way back.
+// The content of an artifact: an expanded token automaton as flat arrays (docs/serving/format.md). expand() writes the
+// arrays; LoadedAutomaton makes a token automaton of them again.
+//
+// Invariant: the arrays depend on the automaton alone, not on the order in which it was walked before (convention 10).
+// Cost: expand() computes every state, mask and distance; loading takes time linear in the arrays' size and copies none
+// of them.
 #pragma once
 
 #include <memory>
@@ -14,17 +19,18 @@ struct Arrays {
   std::array<uint8_t, 256> classes{};
   uint32_t num_classes = 0;
   std::vector<uint32_t> table;         // states x classes
-  std::vector<uint8_t> accepting;      // states
-  std::vector<uint32_t> mask;          // states; index into masks, 0 the empty mask
-  std::vector<uint32_t> distance;      // states
-  std::vector<uint32_t> worst;         // states
-  std::vector<uint32_t> mask_row;      // masks; 0 no row, else row number + 1
-  std::vector<uint32_t> flip_offsets;  // masks + 1
+  std::vector<uint8_t> accepting;      // one entry for each state
+  std::vector<uint32_t> mask;          // for each state, an index into the masks; 0 is the empty mask
+  std::vector<uint32_t> distance;      // one entry for each state
+  std::vector<uint32_t> worst;         // one entry for each state
+  std::vector<uint32_t> mask_row;      // for each mask: 0 for no row, else the row number + 1
+  std::vector<uint32_t> flip_offsets;  // one more than there are masks
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
-  std::vector<uint32_t>
-      marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not; before them the room, of state 0
-  std::vector<uint32_t> columns;  // pairs: a special token, or last kNone for the boundary of tokens, and its column
+  // Marked states x 4: state, signs, the next state if the condition of the marks holds, and the one if it fails. The first
+  // row has state 0 and the numbers of DistinctFacts.
+  std::vector<uint32_t> marks;
+  std::vector<uint32_t> columns;  // pairs: a special token and its column; the last pair may be kNone and the column of token boundaries
   uint32_t start = 0, inner_start = 0;
   StackArrays stacks;
 };
@@ -32,19 +38,20 @@ struct Arrays {
 template <class Number>
 std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& order, Number&& number) {
   std::vector<uint32_t> out;
-  const Room& room = bytes.marks().room;
+  const DistinctFacts& facts = bytes.marks().facts;
   for (size_t k = 0; k < order.size(); ++k) {
     const State q = order[k];
-    if (!bytes.marks().lie_ahead(q)) continue;
-    if (out.empty()) out = {0, room.fewest, room.near, room.far};
+    if (!bytes.marks().is_marked(q)) continue;
+    if (out.empty()) out = {0, facts.fewest, facts.near, facts.far};
     const State holds = bytes.marks().passed(q, true), fails = bytes.marks().passed(q, false);
-    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.marks().signs(q) | (room.thin ? kThinSign : 0) | (room.values ? kValuesSign : 0),
+    out.insert(out.end(), {static_cast<uint32_t>(k),
+                           bytes.marks().signs(q) | (facts.few_endings ? kFewEndingsSign : 0) | (facts.values ? kValuesSign : 0),
                            number(holds), number(fails)});
   }
   return out;
 }
 
-// The masks and rows of a pool as flat arrays.
+// Writes the masks and rows of a pool into flat arrays.
 template <class Out>
 void write_masks(const MaskPool& masks, Out& out) {
   out.flip_offsets = {0, 0};
@@ -58,14 +65,15 @@ void write_masks(const MaskPool& masks, Out& out) {
   for (uint32_t r = 1; r <= masks.num_rows(); ++r) out.rows.insert(out.rows.end(), masks.row(r), masks.row(r) + masks.words());
 }
 
-// Masks in a file, numbered as they are asked for. Which rows a running automaton keeps, and which
-// of them a mask differs from, depends on what was walked before and on other automata over the vocabulary; here it
-// depends on the sets of tokens and their order alone (convention 10). Equal sets get one number.
+// Masks in a file, numbered in the order in which they are requested. In a running automaton, which rows are kept, and
+// which of them a mask is stored as a difference to, depends on earlier walks and on other automata over the same
+// vocabulary. Here it depends only on the sets of tokens and their order (convention 10). Equal sets have one number.
 class CanonicalMasks {
  public:
   explicit CanonicalMasks(size_t vocab_size) : masks_(vocab_size), row_(masks_.words()), other_(masks_.words()) {}
 
-  // Of a row, or null for the empty one, with flips. O(length of the list) where there is no row, O(words) elsewhere.
+  // Returns the number of the mask that is `base` (null: the empty row) with the tokens `flips` inverted. O(length of
+  // `flips`) without a base, O(words of a row) with one.
   uint32_t number(const uint32_t* base, std::span<const uint32_t> flips) {
     if (!base) return flips.empty() ? 0 : masks_.add(0, flips);
     std::copy_n(base, row_.size(), row_.begin());
@@ -92,7 +100,7 @@ class CanonicalMasks {
   std::vector<uint32_t> row_, other_;
 };
 
-// The same of one pool's masks, each of which is looked at once.
+// Numbers the masks of one pool. Each mask of the pool is read only once.
 class PoolMasks : public CanonicalMasks {
  public:
   explicit PoolMasks(const MaskPool& pool) : CanonicalMasks(pool.vocab_size()), pool_(pool) {}
@@ -108,7 +116,8 @@ class PoolMasks : public CanonicalMasks {
   std::unordered_map<MaskId, uint32_t> numbers_;
 };
 
-// Makes every state, mask and distance, and numbers them in breadth-first order.
+// Computes every state, mask and distance of an automaton without a stack, and numbers the states in breadth-first
+// order.
 inline Arrays expand_finite(TokenAutomaton& automaton) {
   ByteAutomaton& bytes = automaton.bytes();
   Arrays out;
@@ -149,7 +158,7 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
   return out;
 }
 
-// The same with a stack. States that only pass on to others have no row, mask or distance.
+// The same for a push-down automaton. A state in which no step rests has no row, mask or distance.
 inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   ByteAutomaton& bytes = automaton.bytes();
   if (bytes.is_token_level()) {
@@ -167,7 +176,7 @@ inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   }
   out.table.assign(order.size() * out.num_classes, 0);
   PoolMasks masks(automaton.masks());
-  auto mask_number = [&](uint32_t value) { return value & AskTree::kAsk ? value : masks.number(value); };
+  auto mask_number = [&](uint32_t value) { return value & DecisionTree::kInner ? value : masks.number(value); };
   Stacks stacks;
   for (size_t k = 0; k < order.size(); ++k) {
     State q = order[k];
@@ -203,7 +212,8 @@ inline Arrays expand(TokenAutomaton& automaton) {
 
 class LoadedAutomaton : public TokenAutomaton {
  public:
-  // Checks everything that a walk relies on, then adopts the arrays without a copy. O(size of the arrays).
+  // Checks everything that a walk relies on (check_view), then uses the arrays without copying them. O(size of the
+  // arrays).
   LoadedAutomaton(const View& view, std::shared_ptr<const Vocabulary> vocabulary)
       : TokenAutomaton(make_bytes(view, *vocabulary), vocabulary, specials(view)), owner_(view.owner) {
     MaskPool& pool = adopt_masks();
@@ -221,7 +231,7 @@ class LoadedAutomaton : public TokenAutomaton {
   }
 
  private:
-  // Mask 0 stands for "not made yet" in a running automaton: the empty mask of a file gets a number of its own.
+  // In a running automaton, mask 0 means "not computed yet", so the empty mask of a file gets a number of its own.
   MaskId pool_empty(MaskPool& pool) {
     if (empty_ == 0) empty_ = pool.add(0, {});
     return empty_;
@@ -267,21 +277,21 @@ class LoadedAutomaton : public TokenAutomaton {
     for (size_t r = 0; r < given.reveals.size(); r += 3)
       pushdown.keep_revealed(given.reveals[r], given.reveals[r + 1], adopted_reveal(pushdown, given.reveals[r + 2]));
     for (size_t c = 0; c < given.chains.size(); c += 3) pushdown.adopt_chain(given.chains[c], given.chains[c + 1], given.chains[c + 2]);
-    // The root of a state asks for the top of the stack, which has address 0; its child for the next. Nodes come before their
-    // children.
+    // The root of a state inspects the top of the stack, which has address 0; its child inspects the next node. The
+    // number of a node is less than those of its children.
     std::map<uint32_t, uint32_t> address;
     for (uint32_t root : view.mask) {
-      if (root & AskTree::kAsk) address[root & ~AskTree::kAsk] = 0;
+      if (root & DecisionTree::kInner) address[root & ~DecisionTree::kInner] = 0;
     }
     for (size_t k = 0; k < given.asks.size(); k += 3) {
-      if (given.asks[k + 2] & AskTree::kAsk) address[given.asks[k + 2] & ~AskTree::kAsk] = address.at(given.asks[k]) + 1;
+      if (given.asks[k + 2] & DecisionTree::kInner) address[given.asks[k + 2] & ~DecisionTree::kInner] = address.at(given.asks[k]) + 1;
     }
     std::vector<uint32_t> addresses(address.empty() ? 0 : address.rbegin()->first);
     for (auto& [ask, at] : address) addresses[ask - 1] = at;
     mask_tree().adopt(addresses);
     for (size_t k = 0; k < given.asks.size(); k += 3) mask_tree().adopt_child(given.asks[k], given.asks[k + 1], given.asks[k + 2]);
   }
-  // Where the top of the stack was looked into, what lies below it is the second register.
+  // The effect of a step that has inspected the top of the stack: what lies below the top is in the second register.
   static uint32_t adopted_reveal(PushDown& pushdown, uint32_t effect) {
     Settled settled;
     settled.ops = pushdown.effect(effect).ops;
@@ -300,23 +310,24 @@ class LoadedAutomaton : public TokenAutomaton {
     const uint32_t states = static_cast<uint32_t>(view.accepting.size());
     auto bytes = std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), states, view.start,
                                                  view.inner_start, symbols, bounded ? view.columns.back() : kNone);
-    // That there are stacks and marks is said before the vocabulary is composed with it: what lacks bytes is told by that.
+    // Stacks and marks are announced before the automaton is composed with the vocabulary, because the error for a
+    // vocabulary that lacks bytes depends on them.
     if (!view.stacks.empty()) bytes->stacks().adopt_pushdown();
     adopt_marks(*bytes, view.marks);
     return bytes;
   }
   static void adopt_marks(ByteAutomaton& bytes, std::span<const uint32_t> marks) {
-    Room room{false, false, kUnbounded, kUnbounded, kUnbounded};  // of a file that does not say it
+    DistinctFacts facts{false, false, kUnbounded, kUnbounded, kUnbounded};  // the values for a file that does not have this row
     for (size_t k = 0; k < marks.size(); k += 4) {
       const uint32_t* row = marks.data() + k;
       if (row[0]) {
-        room.thin |= row[1] & kThinSign, room.values |= row[1] & kValuesSign;
-        bytes.marks().adopt(row[0], row[1] & ~(kThinSign | kValuesSign), row[2], row[3]);
+        facts.few_endings |= row[1] & kFewEndingsSign, facts.values |= row[1] & kValuesSign;
+        bytes.marks().adopt(row[0], row[1] & ~(kFewEndingsSign | kValuesSign), row[2], row[3]);
       } else {
-        room = {false, false, row[1], row[2], row[3]};
+        facts = {false, false, row[1], row[2], row[3]};
       }
     }
-    if (!marks.empty()) bytes.marks().adopt_room(room);
+    if (!marks.empty()) bytes.marks().adopt_facts(facts);
   }
   static std::vector<std::pair<uint32_t, uint32_t>> specials(const View& view) {
     std::vector<std::pair<uint32_t, uint32_t>> found;

@@ -1,8 +1,10 @@
-// What an automaton has learned as flat arrays (docs/serving/format.md, version 5): what it found itself and what it took up, as one.
+// The facts that an automaton has learned, as flat arrays (docs/serving/format.md, version 5): those that it found
+// itself and those that it took from files, as one set.
 //
-// A union by digests of states. The trees of one state are built anew out of their leaves, which are sorted by their ways; so the
-// arrays depend on what is known alone. A leaf that asked less, or about other nodes, than those before it is left out: it
-// may be composed again. O(what is known, times its logarithm; and words for each wide mask).
+// States are identified by digests. The decision tree of each state is built anew from its leaves, sorted by their
+// paths, so the arrays depend only on the known facts. A leaf is left out if it inspected fewer nodes than the leaves
+// before it, or other nodes; its mask can be computed again. Cost: O(n log n) for n facts, and one pass over a row for
+// each wide mask.
 #pragma once
 
 #include <map>
@@ -31,7 +33,7 @@ class LearnedUnion {
   LearnedArrays& arrays() { return out_; }
 
  private:
-  // A mask where it lies.
+  // A mask in the place where it is stored.
   struct Set {
     const uint32_t* base;
     std::span<const uint32_t> flips;
@@ -47,7 +49,7 @@ class LearnedUnion {
 
   void add_own() {
     const MaskPool& pool = automaton_.masks();
-    const AskTree::Reader reader = automaton_.mask_tree().reader();
+    const DecisionTree::Reader reader = automaton_.mask_tree().reader();
     std::unordered_map<uint32_t, Digest> frames;
     auto digest_of = [&](uint32_t frame) -> const Digest& {
       auto [known, fresh] = frames.try_emplace(frame);
@@ -61,7 +63,7 @@ class LearnedUnion {
       if (root == 0 && distance == kUnknown) continue;
       Known& known = known_[automaton_.digest_of(state)];
       add_distance(known, distance, worst);
-      automaton_.mask_tree().each_leaf(reader, root, count, [&](const std::vector<AskTree::Step>& steps, uint32_t leaf) {
+      automaton_.mask_tree().each_leaf(reader, root, count, [&](const std::vector<DecisionTree::Step>& steps, uint32_t leaf) {
         const Mask& mask = pool[leaf];
         auto path = canonical_path(steps, count, digest_of);
         if (!path) return;
@@ -73,7 +75,7 @@ class LearnedUnion {
 
   void add(const Learned& learned) {
     const LearnedView& view = learned.view();
-    // Of each inner node its answers, which stand together.
+    // The answers of each inner node, which lie next to each other.
     std::vector<size_t> first(view.nodes.size() + 1, 0);
     for (size_t k = 0; k < view.answers.size(); k += Learned::kAnswerRow) ++first[view.answers[k] + 1];
     for (size_t node = 0; node < view.nodes.size(); ++node) first[node + 1] += first[node];
@@ -88,8 +90,8 @@ class LearnedUnion {
         pace_.step(256);
         auto [value, path] = std::move(pending.back());
         pending.pop_back();
-        if (value & AskTree::kAsk) {
-          const uint32_t node = value & ~AskTree::kAsk;
+        if (value & DecisionTree::kInner) {
+          const uint32_t node = value & ~DecisionTree::kInner;
           for (size_t answer = first[node]; answer < first[node + 1]; ++answer) {
             const uint32_t* at = view.answers.data() + answer * Learned::kAnswerRow;
             pending.emplace_back(at[5], path);
@@ -103,7 +105,8 @@ class LearnedUnion {
       }
     }
   }
-  // Trees from a stranger may be as deep as they are large: the ways to their leaves are counted.
+  // A tree from a stranger's file may be as deep as the file is large, so the bytes of all paths count against the
+  // budget.
   void hold(const CanonicalPath& path) {
     held_ += size_of(path);
     if (held_ > bytes_.budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_.budget().bytes), "what was learned");
@@ -135,7 +138,7 @@ class LearnedUnion {
     }
     masks_.write(out_);
   }
-  // Puts a leaf into the tree of its state, whose root has this value.
+  // Inserts a leaf into the tree of its state; `root` is the value of that tree's root.
   void put(uint32_t& root, const Leaf& leaf) {
     std::vector<bool> used(leaf.path.size());
     uint32_t node = 0;
@@ -143,33 +146,33 @@ class LearnedUnion {
     bool at_root = true;
     for (size_t left = leaf.path.size();; --left) {
       const uint32_t value = at_root ? root : child(node, shown);
-      if (value != 0 && !(value & AskTree::kAsk)) return;  // known, by fewer answers
+      if (value != 0 && !(value & DecisionTree::kInner)) return;  // already known after fewer answers
       if (left == 0) break;
       if (value == 0) {
         const size_t next = static_cast<size_t>(std::ranges::find(used, false) - used.begin());
         const uint32_t made = static_cast<uint32_t>(out_.nodes.size());
         out_.nodes.push_back(leaf.path[next].first);
         children_.emplace_back();
-        hang(root, at_root, node, shown, made | AskTree::kAsk);
+        attach(root, at_root, node, shown, made | DecisionTree::kInner);
         node = made;
       } else {
-        node = value & ~AskTree::kAsk;
+        node = value & ~DecisionTree::kInner;
       }
       size_t step = 0;
       while (step < leaf.path.size() && (used[step] || leaf.path[step].first != out_.nodes[node])) ++step;
-      if (step == leaf.path.size()) return;  // it did not ask for this
+      if (step == leaf.path.size()) return;  // this leaf did not inspect the node
       used[step] = true;
       shown = leaf.path[step].second;
       at_root = false;
     }
-    if ((at_root ? root : child(node, shown)) != 0) return;  // others asked for more
-    hang(root, at_root, node, shown, masks_.number(leaf.set.base, leaf.set.flips) + 1);
+    if ((at_root ? root : child(node, shown)) != 0) return;  // earlier leaves inspected more
+    attach(root, at_root, node, shown, masks_.number(leaf.set.base, leaf.set.flips) + 1);
   }
   uint32_t child(uint32_t node, const Digest& shown) const {
     const auto found = children_[node].find(shown);
     return found == children_[node].end() ? 0 : found->second;
   }
-  void hang(uint32_t& root, bool at_root, uint32_t node, const Digest& shown, uint32_t value) {
+  void attach(uint32_t& root, bool at_root, uint32_t node, const Digest& shown, uint32_t value) {
     if (at_root) root = value;
     else children_[node][shown] = value;
   }
@@ -178,7 +181,7 @@ class LearnedUnion {
   ByteAutomaton& bytes_;
   CanonicalMasks masks_;
   Pace pace_{bytes_.budget().seconds, "what was learned"};
-  size_t held_ = 0;  // bytes, in ways
+  size_t held_ = 0;  // bytes that the paths take
   std::map<Digest, Known> known_;
   std::vector<std::map<Digest, uint32_t>> children_;  // by inner node
   LearnedArrays out_;

@@ -1,14 +1,17 @@
-// The part of an artifact that only push-down automata have: what steps do to the stack, and masks by what they look at.
+// The part of an artifact that only push-down automata have: the effects of steps on the stack, and the masks by the
+// stack symbols that they depend on.
 //
-// Only deterministic automata are expanded: one stack, one edge a node. All states that bytes reach are found by levels;
-// then each mask is made on as much of the stack as it needs, going down the callers of a level one by one until no
-// token looks further. See docs/serving/format.md for the arrays.
+// Only deterministic automata are expanded: they have one stack, and each node of it has one edge. All states that
+// bytes can reach are found by levels (walks/levels.hpp). Then each mask is computed with as much of the stack as it
+// needs: the callers of a level are pushed one by one until no token inspects anything further down.
+// docs/serving/format.md describes the arrays.
 //
-// Invariant: an artifact has the chain of each two frames that a walk may put on each other. An effect is written as frames that
-// are pushed one by one, as they were when the levels were gone through: each push of each step was made there, on all that may lie
-// below, so its chain is known. Where a chain would be too long, a stack shows two frames for a while, which an artifact
-// cannot say: such effects are apart (StepLog), and what the whole step came to is written instead (Levels::outcomes). Where
-// that depends on more than the top (Levels::deeper), the grammar is refused.
+// Invariant: an artifact has the chain of every two frames that a walk may put on top of each other. An effect is
+// written as a sequence of single pushes, as they were when the levels were explored: each push of each step was made
+// there on everything that can lie below it, so its chain is known. If a chain would be too long, a stack shows two
+// frames for a while, which an artifact cannot express. Such effects are marked as apart (StepLog), and the outcome of
+// the whole step is written instead (Levels::outcomes). If that outcome depends on more than the top of the stack
+// (Levels::deeper), the grammar is refused.
 #pragma once
 
 #include "walks/levels.hpp"
@@ -17,11 +20,11 @@
 namespace tokenfst {
 
 struct StackArrays {
-  std::vector<uint32_t> states;   // states x 4: stacks, effect, whether it must look into the stack, distance of what needs no stack
+  std::vector<uint32_t> states;   // states x 4: number of stacks, effect, whether it must inspect the stack, distance without the stack
   std::vector<uint32_t> effects;  // effects x 3: state, whether the old stack stays below, end of its pushes
   std::vector<uint32_t> pushes;   // frames, lowest first
   std::vector<uint32_t> reveals;  // reveals x 3: state, answer, effect
-  std::vector<uint32_t> frames;   // frames x 2: whether it may be left out, distance
+  std::vector<uint32_t> frames;   // frames x 2: whether the frame may be left out, distance
   std::vector<uint32_t> chains;   // chains x 3: upper frame, lower frame, the frame of both
   std::vector<uint32_t> asks;     // children x 3: inner node, answer, value
 };
@@ -42,12 +45,12 @@ class StackExpansion {
     find_effects();
   }
 
-  // All states, DEAD first, then those where steps rest.
+  // All states: DEAD first, then the states in which steps rest.
   const std::vector<State>& order() const { return order_; }
   bool rests(size_t index) const { return index < resting_; }
   State number_of(State state) const { return numbers_.at(state); }
 
-  // With masks as `mask_number` numbers them.
+  // Returns the arrays, with masks numbered by `mask_number`.
   template <class MaskNumber>
   StackArrays arrays(MaskNumber&& mask_number) {
     StackArrays out;
@@ -79,7 +82,7 @@ class StackExpansion {
     append(out.chains, rows);
     rows.clear();
     automaton_.mask_tree().for_each([&](uint32_t ask, uint32_t answer, uint32_t value) {
-      rows.push_back({ask, answer, value & AskTree::kAsk ? value : mask_number(value)});
+      rows.push_back({ask, answer, value & DecisionTree::kInner ? value : mask_number(value)});
     });
     append(out.asks, rows);
     return out;
@@ -99,14 +102,15 @@ class StackExpansion {
     return it->second;
   }
 
-  // What a register holds: frames, lowest first, on the stack of another register or on nothing.
-  struct Pile {
+  // The content of a register: frames, lowest first, on the stack of another register or on nothing.
+  struct RegisterContent {
     uint32_t base;
     std::vector<uint32_t> frames;
   };
-  // With frames that may be left out chained to those below them, as steps do, wherever that is known beforehand.
-  Pile chained(const Pile& pile) {
-    Pile out{pile.base, {}};
+  // Replaces frames that may be left out by their chains with the frames below them, as steps do, wherever the lower
+  // frame is known in advance.
+  RegisterContent chained(const RegisterContent& pile) {
+    RegisterContent out{pile.base, {}};
     for (uint32_t frame : pile.frames) {
       const bool known = !out.frames.empty() && (out.base == kNothing || !bytes_.stacks().frame(out.frames.back()).nullable);
       const uint32_t both = known && bytes_.stacks().frame(frame).nullable ? bytes_.stacks().chain(frame, out.frames.back()) : kNone;
@@ -115,9 +119,9 @@ class StackExpansion {
     }
     return out;
   }
-  // Either of two: the same, but for the top. None where only the stack below can tell.
-  std::optional<Pile> united(const Pile& a, const Pile& b) {
-    Pile out = chained(a), other = chained(b);
+  // The union of two contents that differ only in the top frame. None if the result depends on the stack below.
+  std::optional<RegisterContent> united(const RegisterContent& a, const RegisterContent& b) {
+    RegisterContent out = chained(a), other = chained(b);
     const bool like = out.base == other.base && out.frames.size() == other.frames.size() && !out.frames.empty() &&
                       std::equal(out.frames.begin(), out.frames.end() - 1, other.frames.begin());
     if (!like) return std::nullopt;
@@ -125,16 +129,16 @@ class StackExpansion {
     if (less == more) return out;
     const uint32_t both = out.frames.back() = bytes_.stacks().unite(less, more);
     const bool on_nothing = out.base == kNothing && out.frames.size() == 1;
-    if (bytes_.stacks().frame(both).nullable && !on_nothing) return std::nullopt;  // no walk ever put it there: its chains are not known
+    if (bytes_.stacks().frame(both).nullable && !on_nothing) return std::nullopt;  // its chains are not known
     return out;
   }
 
-  // The number of an effect; none where only the stack below can tell. `reg` is the register that stands for the old stack: 0;
-  // or 1 where its top was looked into, which was `top`.
+  // Returns the number of an effect; none if the effect depends on the stack below. `reg` is the register that stands
+  // for the old stack: 0, or 1 if its top, which was `top`, has been inspected.
   std::optional<uint32_t> keep(const Effect& effect, uint32_t reg, uint32_t top = kNone) {
     if (effect.holes.size() > 1 || levels_.log().is_apart(effect)) return std::nullopt;
-    std::vector<Pile> made;
-    auto value = [&](uint32_t from) -> Pile {
+    std::vector<RegisterContent> made;
+    auto value = [&](uint32_t from) -> RegisterContent {
       if (from != kNothing && from >= kFirstOp) return made[from - kFirstOp];
       if (from == 0 && reg == 1) return {top & 1 ? 1 : kNothing, {top >> 1}};
       return {from, {}};
@@ -145,18 +149,18 @@ class StackExpansion {
         made.back().frames.push_back(op.frame);
         continue;
       }
-      std::optional<Pile> all;
+      std::optional<RegisterContent> all;
       for (uint32_t from : op.joined) {
-        Pile one = value(from);
+        RegisterContent one = value(from);
         if (one.base == kNothing && one.frames.empty()) continue;
         all = all ? united(*all, one) : std::move(one);
         if (!all) return std::nullopt;
       }
-      made.push_back(all.value_or(Pile{kNothing, {}}));
+      made.push_back(all.value_or(RegisterContent{kNothing, {}}));
     }
     Chain chain{effect.state, false, {}};
     if (!effect.holes.empty()) {
-      Pile pile = value(effect.holes[0]);
+      RegisterContent pile = value(effect.holes[0]);
       chain.keeps = pile.base == reg;
       chain.frames = std::move(pile.frames);
     }
@@ -168,7 +172,7 @@ class StackExpansion {
     if (fresh) effects_.push_back(chain);
     return it->second;
   }
-  // The same; where only the stack below can tell, what was found for what it showed on top.
+  // The same; if the effect depends on the stack below, it takes the outcome that was found for the frame on top.
   std::optional<uint32_t> keep_as_found(State state, const Effect& effect, uint32_t reg, uint32_t top = kNone) {
     if (std::optional<uint32_t> told = keep(effect, reg, top)) return told;
     const auto found = levels_.outcomes().find({state, top});
@@ -176,10 +180,11 @@ class StackExpansion {
     return keep(found->second);
   }
   [[noreturn]] static void refuse() {
-    throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
+    throw Error(Fault::Nondeterministic,
+                "one stack is enough for every text, but some step by itself depends on more than the top of the stack");
   }
-  // What a step to `raw` does. Where only the stack below can tell, it rests in `raw` itself, which looks into the stack: an
-  // answer for each top that was found there.
+  // Returns the effect of a step to `raw`. If the effect depends on the stack below, the step rests in `raw` itself,
+  // which then inspects the stack, and there is one answer for each top that was found there.
   uint32_t effect_of(State raw, const Effect& effect) {
     if (std::optional<uint32_t> kept = keep_as_found(raw, effect, 0)) return *kept;
     if (answers_of(raw).empty()) refuse();
@@ -195,7 +200,7 @@ class StackExpansion {
     return found;
   }
 
-  // The effects of all targets of steps, and of all states that must look into the stack.
+  // Finds the effects of all targets of steps, and of all states that must inspect the stack.
   void find_effects() {
     for (size_t k = 1; k < resting_; ++k) {
       const State* row = bytes_.row(order_[k]);
@@ -261,9 +266,9 @@ class StackExpansion {
   std::unordered_map<State, State> numbers_;
   std::vector<Chain> effects_;
   std::map<Chain, uint32_t> effect_index_;
-  std::vector<uint32_t> effect_of_;  // by number; 0: none
+  std::vector<uint32_t> effect_of_;  // by state number; 0: none
   std::vector<std::array<uint32_t, 3>> reveals_;
-  std::vector<State> looks_;  // targets whose steps look into the stack
+  std::vector<State> looks_;  // targets of steps that inspect the stack
 };
 
 }  // namespace tokenfst

@@ -1,8 +1,9 @@
-// What an artifact holds, as it lies in memory, and the one place where all of it is checked (docs/serving/format.md).
+// The content of an artifact as it lies in memory, and the only place where all of it is checked
+// (docs/serving/format.md).
 //
-// A file is data from a stranger. What passes check_view() is safe to walk: every number that is used as an index or an offset
-// stays inside of what it indexes, look-ups end, and rows stand in the order in which readers go through them. What the numbers
-// mean is not checked: a false distance makes a false decoder, never a failing one.
+// A file is data from a stranger. After check_view() it is safe to walk: every number that is used as an index or an
+// offset is within its bounds, look-ups end, and rows have the order that their readers expect. The meaning of the
+// numbers is not checked: a wrong distance makes a decoder that answers wrongly, but never one that fails.
 #pragma once
 
 #include <memory>
@@ -14,16 +15,16 @@
 
 namespace tokenfst {
 
-// The bit of a mark's signs that says that some prefixes have few ends.
-constexpr uint32_t kThinSign = 4, kValuesSign = 8;
+// Bits of the signs of a mark, beside those of `Sign`: DistinctFacts::few_endings and DistinctFacts::values.
+constexpr uint32_t kFewEndingsSign = 4, kValuesSign = 8;
 
-// Borrowed arrays of a file.
+// The arrays of a push-down automaton, which lie in a file.
 struct StackView {
   std::span<const uint32_t> states, effects, pushes, reveals, frames, chains, asks;
   bool empty() const { return states.empty(); }
 };
 
-// Borrowed arrays of a file; `owner` keeps them alive.
+// The arrays of an automaton, which lie in a file; `owner` keeps them alive.
 struct View {
   const uint8_t* classes;
   std::span<const uint32_t> table, mask, distance, worst, mask_row, flip_offsets, flips, rows;
@@ -38,14 +39,15 @@ struct View {
 inline void require(bool holds, const char* rule) {
   if (!holds) throw Error(Fault::Corrupt, rule);
 }
-// Of rows of three numbers: each is behind the one before by its first two, so that none is there twice.
+// Checks rows of three numbers: they are sorted by their first two numbers, and no two rows agree in both.
 inline void require_ascending(std::span<const uint32_t> rows, const char* rule) {
   for (size_t k = 3; k < rows.size(); k += 3) {
     require(rows[k - 3] < rows[k] || (rows[k - 3] == rows[k] && rows[k - 2] < rows[k + 1]), rule);
   }
 }
 
-// Checks all that steps and look-ups rely on: indices, and that look-ups go down the stack, one node a step.
+// Checks everything that steps and look-ups on the stack rely on: indices are within bounds, and each step of a look-up
+// goes one node further down the stack.
 inline void check_stacks(const StackView& view, size_t states, std::span<const uint32_t> roots, std::span<const uint32_t> worst,
                          size_t masks) {
   require(view.effects.size() % 3 == 0 && view.reveals.size() % 3 == 0 && view.chains.size() % 3 == 0 && view.asks.size() % 3 == 0 &&
@@ -86,23 +88,24 @@ inline void check_stacks(const StackView& view, size_t states, std::span<const u
     require(row[0] < frames && row[1] < frames && row[2] < frames && view.frames[size_t{2} * row[0]] == 1,
             "chains are of frames, the upper of which may be left out");
   }
-  // Inner nodes: a root asks for the top, a child for what lies below.
+  // Inner nodes: a root inspects the top of the stack, its child the node below.
   const size_t nodes = states + view.asks.size() / 3;
   std::unordered_set<uint32_t> met;
   for (size_t q = 0; q < states; ++q) {
-    if (!(roots[q] & AskTree::kAsk)) continue;
-    const uint32_t root = roots[q] & ~AskTree::kAsk;
+    if (!(roots[q] & DecisionTree::kInner)) continue;
+    const uint32_t root = roots[q] & ~DecisionTree::kInner;
     require(root - 1 < nodes, "inner nodes count from 1");
     require(view.states[4 * q] == 1 && met.insert(root).second, "each state with a stack has its own tree");
   }
-  // Rows ascend, and a node's number is less than its children's: so its own row comes first.
+  // Rows are sorted, and the number of a node is less than those of its children, so the row that leads to a node comes
+  // before the node's own rows.
   require_ascending(view.asks, "look-ups ascend, and each has one outcome");
   for (size_t k = 0; k < view.asks.size(); k += 3) {
     const uint32_t* row = view.asks.data() + k;
     require(row[0] - 1 < nodes && row[1] >> 1 < frames && row[2] != 0, "look-ups ask for frames and lead somewhere");
     require(met.contains(row[0]), "look-ups begin at states");
-    if (row[2] & AskTree::kAsk) {
-      const uint32_t child = row[2] & ~AskTree::kAsk;
+    if (row[2] & DecisionTree::kInner) {
+      const uint32_t child = row[2] & ~DecisionTree::kInner;
       require(child - 1 < nodes, "inner nodes count from 1");
       require(row[1] & 1, "a look-up goes on only where something lies below");
       require(child > row[0] && met.insert(child).second, "look-ups are trees");
@@ -112,7 +115,7 @@ inline void check_stacks(const StackView& view, size_t states, std::span<const u
   }
 }
 
-// Without a branch in the loop, so that it runs at the speed of memory.
+// Whether all values are below a bound. The loop has no branch, so it runs at the speed of memory.
 inline bool all_below(std::span<const uint32_t> values, size_t bound) {
   uint32_t largest = 0;
   for (uint32_t value : values) largest = std::max(largest, value);
@@ -140,7 +143,7 @@ inline void check_masks(std::span<const uint32_t> mask_row, std::span<const uint
   }
 }
 
-// Raises where a rule of docs/serving/format.md is broken. O(size of the arrays).
+// Raises Fault::Corrupt if a rule of docs/serving/format.md is violated. O(size of the arrays).
 inline void check_view(const View& view, const Vocabulary& vocabulary) {
   const size_t states = view.accepting.size();
   require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1),
@@ -174,32 +177,36 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
   if (view.stacks.empty()) {
     require(all_below(view.mask, view.mask_row.size()), "states have masks that exist");
   } else {
-    for (uint32_t mask : view.mask) require((mask & AskTree::kAsk) || mask < view.mask_row.size(), "states have masks that exist");
+    for (uint32_t mask : view.mask) require((mask & DecisionTree::kInner) || mask < view.mask_row.size(), "states have masks that exist");
     check_stacks(view.stacks, states, view.mask, view.worst, view.mask_row.size());
   }
   require(view.marks.size() % 4 == 0, "marks have four numbers");
   for (size_t k = 0; k < view.marks.size(); k += 4) {
     const uint32_t* row = view.marks.data() + k;
-    if (k == 0 && row[0] == 0) continue;  // the room
+    if (k == 0 && row[0] == 0) continue;  // the row with the numbers of DistinctFacts
     require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states,
             "marks are of states, ascend, and lead to states");
-    require((row[1] & ~(kThinSign | kValuesSign)) >= 1 && row[1] < 16, "a mark has signs that exist");
+    require((row[1] & ~(kFewEndingsSign | kValuesSign)) >= 1 && row[1] < 16, "a mark has signs that exist");
   }
 }
 
-// What was learned (docs/serving/format.md, version 5): indices, and that look-ups end. O(size of the arrays).
+// Checks learned facts (docs/serving/format.md, version 5): indices are within bounds, and look-ups end. O(size of the
+// arrays).
 inline void check_learned(const LearnedView& view, const Vocabulary& vocabulary) {
   require(view.states.size() % Learned::kStateRow == 0 && view.answers.size() % Learned::kAnswerRow == 0,
           "rows of what was learned are whole");
   check_masks(view.mask_row, view.flip_offsets, view.flips, view.rows, vocabulary);
   const size_t nodes = view.nodes.size(), masks = view.mask_row.size();
-  // `least`: of inner nodes; those of answers lead to nodes behind their own, so that look-ups end.
+  // `least`: the least number of an inner node that is allowed here. Answers lead only to nodes with greater numbers,
+  // so look-ups end.
   auto leads_on = [&](uint32_t value, uint64_t least) {
-    if (value & AskTree::kAsk) return (value & ~AskTree::kAsk) < nodes && (value & ~AskTree::kAsk) >= least;
+    if (value & DecisionTree::kInner) return (value & ~DecisionTree::kInner) < nodes && (value & ~DecisionTree::kInner) >= least;
     return value <= masks;
   };
   std::vector<uint8_t> met(nodes);
-  auto is_first = [&](uint32_t value) { return !(value & AskTree::kAsk) || !std::exchange(met[value & ~AskTree::kAsk], uint8_t{1}); };
+  auto is_first = [&](uint32_t value) {
+    return !(value & DecisionTree::kInner) || !std::exchange(met[value & ~DecisionTree::kInner], uint8_t{1});
+  };
   auto ascends = [](const uint32_t* row, size_t width, size_t key) {
     return std::lexicographical_compare(row - width, row - width + key, row, row + key);
   };

@@ -1,5 +1,5 @@
-// The translation units of the Python face: each binds a part of the core. A change in one rebuilds that one. All of them see
-// the same conversions: one that a unit did not include would fail when it is called.
+// The translation units of the bindings: each binds a part of the core, and a change in one recompiles only that one.
+// All of them include the same type conversions: a conversion that a unit did not include would fail when it is called.
 #pragma once
 
 #include <nanobind/nanobind.h>

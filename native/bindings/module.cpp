@@ -1,5 +1,5 @@
-// The module: its parts, and how errors of the core become Python's. Argument checks that need Python and GIL handling live
-// in this room; no logic.
+// The module: its parts, and the mapping from errors of the core to Python exceptions. Argument checks that need
+// Python, and the handling of the GIL, are in this room; no logic.
 
 #include "bindings/bindings.hpp"
 #include "bindings/schemas/schemas.hpp"
@@ -42,12 +42,12 @@ void raise(const char* name, nb::object args) {
 NB_MODULE(_native, m) {
   m.doc() = "tokenfst's native core";
   QuickCall::set_up();
-  nb::set_leak_warnings(false);  // objects that a cache holds at exit are no leak
+  nb::set_leak_warnings(false);  // objects in a cache at exit are not leaks
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
     } catch (const Interrupted&) {
-      if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);  // in the main thread Python's handler raises it
+      if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);  // in the main thread, Python's own handler raises it
     } catch (const BudgetExceeded& e) { raise("BudgetExceeded", nb::make_tuple(e.resource, e.limit, e.where)); } catch (const Error& e) {
       raise(class_of(e.fault), nb::str(e.what()));
     }

@@ -1,4 +1,4 @@
-// How states and rows are made: everything of ByteAutomaton that happens once for each.
+// Creates states and rows: the functions of ByteAutomaton that run once for each of them.
 #include "byte_automata/byte_automaton.hpp"
 
 namespace tokenfst {
@@ -9,7 +9,7 @@ ByteAutomaton::ByteAutomaton(const Program& program, Budget budget, bool own_sta
   arena_.watch([this](size_t bytes) { check_budget(bytes); });
   Loaded loaded = ProgramReader(arena_, derivatives_).read(program);
   labels_ = std::move(loaded.labels);
-  marks_.any = loaded.has_marks, marks_.room = loaded.room;
+  marks_.any = loaded.has_marks, marks_.facts = loaded.facts;
   if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
   columns_ = Columns(arena_, derivatives_.selections(), loaded.symbols, loaded.is_token_level);
   tokens_intersected_ = loaded.tokens_intersected;
@@ -40,7 +40,7 @@ State ByteAutomaton::make_passed(State raw, bool holds) {
 }
 
 uint32_t ByteAutomaton::make_chain(uint32_t upper, uint32_t lower) {
-  if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact does not say what two frames of its stack are together");
+  if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact lacks the chain of two frames of its stack");
   auto lock = enter();
   return pushdown_->make_chain(upper, lower);
 }
@@ -51,7 +51,7 @@ uint32_t ByteAutomaton::make_union(uint32_t a, uint32_t b) {
 }
 
 const Effect& ByteAutomaton::make_revealed(State state, std::span<const Edge> edges) {
-  if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact does not say how the text goes on behind a frame of its stack");
+  if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact lacks the effect of a frame that its stack shows");
   auto lock = enter();
   uint32_t signature = PushDown::is_single(edges) ? PushDown::single_signature(edges[0]) : pushdown_->signature(edges);
   if (uint32_t known = pushdown_->revealed(state, signature)) return pushdown_->effect(known);
@@ -118,11 +118,12 @@ template <class F>
 void ByteAutomaton::each_target(State state, F&& f) {
   const NodeId node = states_[state].node;
   const Node top = arena_[node];
-  // Where one part is read first, its moves are the whole's, with the rest behind them: nothing to be kept twice.
+  // If one part is read first, the moves of the whole are its moves followed by the rest, so they need not be stored
+  // twice.
   const bool led = top.kind == Kind::Concat && !arena_[top.a].nullable && !arena_[top.a].has(kHasBehind);
   const NodeId head = led ? top.a : node;
   for (size_t k = 0, count = derivatives_.moves(head).size(); k < count; ++k) {
-    const Move move = derivatives_.moves(head)[k];  // f may find others
+    const Move move = derivatives_.moves(head)[k];  // f may compute further moves
     f(state_of(led ? arena_.concat(move.target, top.b) : move.target), move.set);
   }
   if (boundary() != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
@@ -202,7 +203,7 @@ const State* ByteAutomaton::entry_of_rest(const Node& top, uint32_t column) cons
 }
 
 const State* ByteAutomaton::make_whole(State state) {
-  constexpr uint32_t kAtOnce = 8;  // entries: then whoever waits for the lock has it
+  constexpr uint32_t kAtOnce = 8;  // entries: after so many, a thread that waits for the lock gets it
   entries(state);
   StateInfo& info = states_[state];
   State* const row = info.row.load(std::memory_order_relaxed);
@@ -306,8 +307,8 @@ size_t ByteAutomaton::bytes_held() const {
 
 size_t ByteAutomaton::bytes_beside_nodes() const {
   return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory_beside_store() +
-         derivatives_.memory() + byte_derivatives_.memory() + estimates_.memory() + leaps_.memory() + rows_.memory() + states_.memory() +
-         state_index_.capacity() * sizeof(State);
+         derivatives_.memory() + byte_derivatives_.memory() + estimates_.memory() + text_steps_.memory() + rows_.memory() +
+         states_.memory() + state_index_.capacity() * sizeof(State);
 }
 
 void ByteAutomaton::check_bytes(size_t more) {

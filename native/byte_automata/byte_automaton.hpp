@@ -1,10 +1,10 @@
-// The deterministic byte automaton of an expression, made state by state when first asked for (as OpenFst's delayed
-// operations are), or given as finished tables.
+// The deterministic byte automaton of an expression, whose states are created on demand (as in OpenFst's delayed
+// operations), or given as finished tables.
 //
-// A state is a distinct derivative. State 0 is DEAD; every other state is live: before an entry of a row is made, a target
-// whose language is empty is replaced by DEAD (convention 3), for certain expressions by construction, for others
-// by a search that remembers its outcome. Rows are indexed by byte class, and made entry by entry (rows.hpp). Readers take
-// no lock; states are appended under the mutex.
+// A state is a distinct derivative. State 0 is DEAD; every other state is live: before an entry of a row is created, a
+// target whose language is empty is replaced by DEAD (convention 3); for certain expressions this is known by
+// construction, for others by a search that caches its outcome. Rows are indexed by byte class, and created entry by
+// entry (rows.hpp). Readers take no lock; states are appended under the mutex.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 #include "expression_forms/digests.hpp"
 #include "byte_automata/columns.hpp"
 #include "threads/fork_gate.hpp"
-#include "byte_automata/leaps.hpp"
+#include "byte_automata/text_steps.hpp"
 #include "expression_forms/estimates.hpp"
 #include "support/liveness.hpp"
 #include "expression_forms/parts.hpp"
@@ -34,11 +34,11 @@ class StackFace;
 
 class ByteAutomaton {
  public:
-  // Of a program. With `own_start`, the start state is one that no transition enters again.
+  // The automaton of a program. With `own_start`, no transition enters the start state.
   ByteAutomaton(const Program& program, Budget budget, bool own_start = false);
   ~ByteAutomaton() { delete workspaces_.load(std::memory_order_relaxed); }
 
-  // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
+  // An automaton of finished tables; `rows` (states x classes) stays owned by the caller and must outlive it.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
                 uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone)
       : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), columns_(classes, num_classes, symbols, boundary), start_(start),
@@ -47,7 +47,7 @@ class ByteAutomaton {
       StateInfo& info = states_[states_.grow()];
       info.accepting = accepting[q];
       info.life.store(q == 0 ? Life::Dead : Life::Alive, std::memory_order_relaxed);
-      info.row.store(const_cast<State*>(rows + size_t{q} * num_classes), std::memory_order_release);  // nothing is pending in it
+      info.row.store(const_cast<State*>(rows + size_t{q} * num_classes), std::memory_order_release);  // no entry of it is pending
       info.whole.store(true, std::memory_order_release);
     }
   }
@@ -55,26 +55,26 @@ class ByteAutomaton {
   const uint8_t* classes() const { return columns_.classes(); }
   // Columns of a row: the classes of bytes, then symbols, then the boundary of tokens.
   uint32_t num_classes() const { return columns_.count(); }
-  // Whether tokens as such stand in an intersection: then whether there is one that all parts want takes a search.
+  // Whether token nodes are in an intersection: then a search decides whether one token satisfies all parts.
   bool tokens_intersected() const { return tokens_intersected_; }
-  // Whether tokens are more than their bytes.
+  // Whether tokens matter beyond their bytes.
   bool is_token_level() const { return columns_.num_symbols() > 0 || boundary() != kNone; }
   uint32_t symbol_column(uint32_t symbol) const { return columns_.of_symbol(symbol); }
-  // The column of what a state is where a token ends; kNone: that makes no difference.
+  // The column of token boundaries; kNone: boundaries make no difference.
   uint32_t boundary() const { return columns_.boundary(); }
   State start() const { return start_; }
-  State inner_start() const { return inner_start_; }  // what start() is when text may have come before
+  State inner_start() const { return inner_start_; }  // the start state if text may have come before
   size_t num_states() const { return states_.size(); }
   bool accepting(State state) const { return states_[state].accepting; }
   const Budget& budget() const { return budget_; }
-  bool is_lazy() const { return columns_.speaks_of_expressions(); }
+  bool is_lazy() const { return columns_.distinguishes_bytes(); }
 
-  // The next state for each byte class. O(1) once made.
+  // The next state for each byte class. O(1) once it has been created.
   const State* row(State state) {
     StateInfo& info = states_[state];
     return info.whole.load(std::memory_order_acquire) ? info.row.load(std::memory_order_relaxed) : make_whole(state);
   }
-  // The same, but for entries that are pending: for one that is walked, see entry().
+  // The same, except that entries may be pending; use entry() for one that is walked.
   const State* entries(State state) {
     const State* known = states_[state].row.load(std::memory_order_acquire);
     return known ? known : make_row(state);
@@ -97,16 +97,16 @@ class ByteAutomaton {
     return state;
   }
 
-  // The leap over a text, or its beginning, where that makes no state on the way (leaps.hpp); null elsewhere, and where steps
-  // are known. Texts of one number are the same.
-  const Leap* leap(State from, uint32_t number, std::string_view text) {
+  // The step over a whole text, or over its beginning, if it needs no states in between (text_steps.hpp); null if there
+  // is none, and if the single steps are known. `number` identifies the text.
+  const TextStep* text_step(State from, uint32_t number, std::string_view text) {
     if (!is_lazy() || states_[from].row.load(std::memory_order_acquire)) return nullptr;
-    if (const Leap* known = leaps_.find(from, number)) return known;
+    if (const TextStep* known = text_steps_.find(from, number)) return known;
     auto lock = enter();
-    return leaps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
+    return text_steps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
   }
 
-  // --- faces (faces.hpp): what only some walks ask ---
+  // Faces (faces.hpp): what only some walks need.
 
   bool is_pushdown() const { return pushdown_ != nullptr; }
   StackFace stacks();
@@ -115,8 +115,8 @@ class ByteAutomaton {
 
   size_t memory();
 
-  // For searches over many states that hold so many bytes themselves: raises where time or memory is used up. O(1); looks at
-  // every 64th state.
+  // For searches over many states, which themselves hold `bytes` bytes: raises if time or memory is exhausted. O(1);
+  // checks at every 64th state.
   void check(const Deadline& deadline, State state, size_t bytes);
   // Lets several threads derive at the same time from now on, where they can (workspaces.hpp); false where they cannot. This happens
   // by itself where threads meet.
@@ -145,9 +145,9 @@ class ByteAutomaton {
     bool marked = false;
     std::atomic<Sureness> sureness{Sureness::Unknown};  // whoever finds it finds the same
     std::atomic<Life> life{Life::Unknown};
-    std::atomic<bool> whole{false};  // nothing in the row is pending
-    // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
-    // and its effect. As a shape: its stacks.
+    std::atomic<bool> whole{false};  // no entry of the row is pending
+    // Of push-down automata. For the target of a step: its number of stacks if it settles to itself, else kPasses; and
+    // its effect. For a shape: its stacks.
     std::atomic<uint32_t> arrival{PushDown::kUnknown};
     uint32_t stacks = 0, effect = 0;
     std::atomic<uint32_t> shape{0};
@@ -161,14 +161,13 @@ class ByteAutomaton {
   State live_state(NodeId node);
   State intern(NodeId node);
 
-  // Calls f(target, set) for what leads on from a state, before emptiness is known; with an empty set for the boundary of
-  // tokens.
+  // Calls f(target, set) for each move of a state, before emptiness is known; with an empty set for the token boundary.
   template <class F>
   void each_target(State state, F&& f);
 
-  // The row of a state, of which is known what may lead on.
+  // Creates the row of a state; entries that may lead on are pending.
   [[gnu::noinline]] const State* make_row(State state);
-  // What a pending column leads to.
+  // Creates the entry of a pending column.
   [[gnu::noinline]] State make_entry(State state, uint32_t column);
   [[gnu::noinline]] bool find_sureness(State state);
   State fill_entry(State state, State* row, uint32_t column);
@@ -180,40 +179,40 @@ class ByteAutomaton {
   // What is read in a state where nothing but one stack lies below: of its expression all but the stack. What is left of that
   // has the stack behind it as a whole, so it settles at a look.
   NodeId top_of(State state) const;
-  // Of an expression whose first part may be left out and does not read a byte (white space before a value, say): what its rest
-  // leads to by that byte, where that is made.
+  // For an expression whose first part may be left out and does not read the byte (white space before a value, for
+  // example): the entry of the rest for that byte, if it has been created.
   const State* entry_behind(NodeId node, uint32_t column);
   bool may_lie_behind(const Arena& arena, const Node& top, uint32_t column) const;
   const State* entry_of_rest(const Node& top, uint32_t column) const;
   [[gnu::noinline]] const State* make_whole(State state);
 
-  // The row of a state that is all that a lexicon reads on; false for others. Its bytes are classes of their own, and what
-  // they lead to is never empty.
+  // Fills the row of a state whose whole expression is the rest of a lexicon; returns false for others. Its bytes are
+  // separate classes, and their targets are never empty.
   bool fill_words_row(State state, State* row);
 
   uint32_t arrival(State raw, const StateInfo& info) {
     const uint32_t known = info.arrival.load(std::memory_order_acquire);
     return known == PushDown::kUnknown ? prepare(raw) : known;
   }
-  // Finds out how a target of steps settles, when someone first steps there.
+  // Computes how a target of steps settles, at the first step there.
   uint32_t prepare(State raw);
   // The state of a settled expression.
   State shaped(const Settled& settled);
 
-  static constexpr size_t kGlance = 512, kGlanceAtPairs = 8'192, kMostPairs = 64;  // states that are looked at
-  static constexpr size_t kHeldBySearch = 64;  // bytes a state
+  static constexpr size_t kGlance = 512, kGlanceAtPairs = 8'192, kMostPairs = 64;  // states that a search visits
+  static constexpr size_t kHeldBySearch = 64;  // bytes for each state
 
-  // What is known of a state, without a search.
+  // What is known of a state without a search.
   Life life(State state) const;
-  // Whether a state reaches acceptance: a search over derivatives. Most states are certain to, and cost a look.
+  // Whether a state can reach acceptance: a search over derivatives. Most states are certain to, and need no search.
   bool alive(State state);
   Life search(State state, size_t limit);
 
-  // Whether two parts of an intersection share no word, as far as short searches tell.
+  // Whether two parts of an intersection have no common word, as far as short searches show.
   bool exclude_each_other(const std::vector<std::pair<NodeId, NodeId>>& pairs);
 
-  // Of a concatenation whose parts' words do not depend on each other: it has a word if they have. What is found out about a
-  // part serves all that it stands in. None for other expressions.
+  // For a concatenation whose parts' words do not depend on each other: it has a word if each part has one. The result
+  // for a part serves all expressions that contain it. None for other expressions.
   std::optional<bool> alive_by_parts(State state);
 
   size_t bytes_held() const;
@@ -257,7 +256,8 @@ class ByteAutomaton {
   void check_bytes(size_t more);
   void check_budget(size_t more = 0);
 
-  // Names the counted repetition, or other labelled part, that most of the newest states are inside of.
+  // Raises BudgetExceeded, naming the counted repetition or other labelled part that contains most of the newest
+  // states.
   [[noreturn]] void exceed(const char* resource, double limit);
 
   Budget budget_;
@@ -265,19 +265,19 @@ class ByteAutomaton {
   Derivatives derivatives_;
   ByteDerivatives byte_derivatives_;
   Estimates estimates_{arena_};
-  std::unique_ptr<Digests> digests_;  // once somebody asks for one
-  std::unique_ptr<PushDown> pushdown_;  // where rules are called
+  std::unique_ptr<Digests> digests_;  // created at the first request
+  std::unique_ptr<PushDown> pushdown_;  // if rules are called
   Marks marks_;
   std::vector<std::pair<NodeId, std::string>> labels_;
   Columns columns_{{}, 0, 0, kNone};
   StableVector<StateInfo> states_;
-  ReusedVector<State> state_index_;  // by expression
+  ReusedVector<State> state_index_;  // for each expression
   Rows rows_;
-  Leaps leaps_{arena_, byte_derivatives_};
+  TextSteps text_steps_{arena_, byte_derivatives_};
   State start_ = kDead, inner_start_ = kDead;
   bool tokens_intersected_ = false;
   std::atomic<size_t> beside_{0};
-  size_t looked_at_ = 0;  // states, by all searches for dead ones
+  size_t looked_at_ = 0;  // states visited by all searches for dead states
   Mutex mutex_;
   std::optional<Deadline> deadline_;  // of whoever entered
   static constexpr uint8_t kMeetings = 4;

@@ -1,6 +1,6 @@
-// The columns of a byte automaton's rows: classes of bytes, then symbols, then the boundary of tokens.
+// The columns of a byte automaton's rows: classes of bytes, then symbols, then the token boundary.
 //
-// Bytes that no set, machine or lexicon of the expressions tells apart share a class.
+// Bytes that no set, machine or lexicon of the expressions distinguishes share a class. Computed once for each program.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ namespace tokenfst {
 
 class Columns {
  public:
-  // Of finished tables.
+  // The columns of finished tables.
   Columns(const std::array<uint8_t, 256>& classes, uint32_t count, uint32_t symbols, uint32_t boundary)
       : classes_(classes), count_(count), first_symbol_(count), symbols_(symbols), boundary_(boundary) {}
-  // Of expressions and the lexicons they speak of; `boundary`: whether there is such a column.
+  // The columns of expressions and their lexicons; `boundary`: whether there is a column for token boundaries.
   Columns(const Arena& arena, const Selections& selections, uint32_t symbols, bool boundary) : symbols_(symbols) {
     std::array<uint32_t, 256> current{};
     uint32_t count = number(classes_of(arena.sets()), current);
     std::vector<uint32_t> split;
-    auto refine = [&](uint32_t keys, auto key) {  // keys are below `keys`
+    auto refine = [&](uint32_t keys, auto key) {  // `key` returns numbers below `keys`
       split.assign(size_t{count} * keys, kNone);
       count = 0;
       for (int byte = 0; byte < 256; ++byte) {
@@ -58,10 +58,10 @@ class Columns {
   // kNone: there is none.
   uint32_t boundary() const { return boundary_; }
   bool is_byte(uint32_t column) const { return column < first_symbol_; }
-  // Whether this knows expressions, and not finished tables only.
-  bool speaks_of_expressions() const { return !byte_of_class_.empty(); }
+  // Whether the columns were computed from expressions; false for finished tables.
+  bool distinguishes_bytes() const { return !byte_of_class_.empty(); }
 
-  // A byte or symbol of a column; not of the boundary.
+  // A byte or symbol of a column, which is not the boundary.
   ByteDerivatives::Letter letter(uint32_t column) const {
     return is_byte(column) ? ByteDerivatives::Letter::byte(byte_of_class_[column])
                            : ByteDerivatives::Letter::symbol(column - first_symbol_);
@@ -100,7 +100,7 @@ class Columns {
     }
     return classes;
   }
-  // Says of each byte the number of its class, in the order of their least bytes; how many there are.
+  // Sets for each byte the number of its class, in the order of the classes' least bytes; returns how many there are.
   static uint32_t number(const std::vector<ByteSet>& classes, std::array<uint32_t, 256>& numbers) {
     std::array<uint32_t, 256> found;
     for (uint32_t k = 0; k < classes.size(); ++k) {
@@ -120,8 +120,8 @@ class Columns {
 
   std::array<uint8_t, 256> classes_{};
   uint32_t count_ = 0, first_symbol_ = 0, symbols_ = 0, boundary_ = kNone;
-  std::vector<uint8_t> byte_of_class_;  // one of each; empty: of finished tables
-  ByteSet one_of_each_;                 // those bytes, and all symbols
+  std::vector<uint8_t> byte_of_class_;  // a byte of each class; empty for finished tables
+  ByteSet one_of_each_;                 // one byte of each class, and all symbols
 };
 
 }  // namespace tokenfst

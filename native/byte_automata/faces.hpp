@@ -1,19 +1,19 @@
-// Three faces of a byte automaton: what steps do to stacks, what is excluded as the text goes on, and the expressions that states
-// stand for. A walk without stacks and without exclusion needs none of them. A face is a reference and costs nothing.
+// Three faces of a byte automaton: the effects of steps on stacks, the marks of exclusion, and the expressions of
+// states. A walk without stacks and without exclusion needs none of them. A face is a reference and costs nothing.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
 
 namespace tokenfst {
 
-// Of push-down automata: what a step to a state does to the stacks (stacks/pushdown.hpp). A target of a step is `raw` before its
-// effect is applied, and a state behind it.
+// For push-down automata: the effect of a step on the stacks (stacks/pushdown.hpp). The target of a step is called
+// `raw` before its effect is applied, and a state after that.
 class StackFace {
  public:
   explicit StackFace(ByteAutomaton& automaton) : automaton_(automaton) {}
 
   const PushDown& pushdown() const { return *automaton_.pushdown_; }
-  // Of finished tables: makes it a push-down automaton, to be told what states do to stacks.
+  // For finished tables: makes it a push-down automaton, whose effects the caller then adds.
   PushDown& adopt_pushdown() const {
     if (!automaton_.pushdown_) automaton_.pushdown_ = std::make_unique<PushDown>(automaton_.arena_);
     return *automaton_.pushdown_;
@@ -26,22 +26,22 @@ class StackFace {
     info.arrival.store(effect ? PushDown::kPasses : stacks);
   }
 
-  // Whether the step from `from` leads to `raw` as it is, with the stacks as they were.
+  // Whether the step from `from` leads to `raw` unchanged, with unchanged stacks.
   bool keeps(State from, State raw) const {
     return !automaton_.pushdown_ || automaton_.arrival(raw, automaton_.states_[raw]) == automaton_.states_[from].stacks;
   }
   // The same, and there are no marks to pass.
   bool rests(State from, State raw) const { return !automaton_.states_[raw].marked && keeps(from, raw); }
   uint32_t count(State state) const { return automaton_.states_[state].stacks; }
-  // Null: none.
+  // The effect of a step to `raw`; null: none.
   const Effect* effect(State raw) const {
     uint32_t index = automaton_.states_[raw].effect;
     return index ? &pushdown().effect(index) : nullptr;
   }
   const Shape& shape(State state) const { return automaton_.shape(state); }
-  // The stack that is looked into before the next step; kNone: none.
+  // The stack that is inspected before the next step; kNone: none.
   uint32_t to_reveal(State state) const { return shape(state).reveal; }
-  // The effect of looking into it where its top edges are these.
+  // The effect of inspecting that stack, if its top edges are these.
   const Effect& revealed(State state, std::span<const Edge> edges) const {
     if (const auto signature = pushdown().known_signature(edges)) {
       if (uint32_t known = pushdown().revealed(state, *signature)) return pushdown().effect(known);
@@ -51,12 +51,12 @@ class StackFace {
 
   size_t num_frames() const { return automaton_.pushdown_ ? pushdown().settler().num_frames() : 0; }
   const Settler::Frame& frame(uint32_t id) const { return pushdown().settler().frame(id); }
-  // The frame that a nullable frame makes with the frame it is put on; kNone: they stay apart.
+  // The frame that a nullable frame makes with the frame below it; kNone: they are not chained.
   uint32_t chain(uint32_t upper, uint32_t lower) const {
     uint32_t frame;
     return pushdown().chained(upper, lower, frame) ? frame : automaton_.make_chain(upper, lower);
   }
-  // The frame that is either of two.
+  // The frame of the union of two frames.
   uint32_t unite(uint32_t a, uint32_t b) const {
     if (a == b) return a;
     const uint32_t known = pushdown().united(a, b);
@@ -67,22 +67,22 @@ class StackFace {
   ByteAutomaton& automaton_;
 };
 
-// Of strings and items that must differ from each other: marks in front of states (expressions/marks.hpp).
+// For strings and items that must differ from each other: marks in front of states (expressions/marks.hpp).
 class MarkFace {
  public:
-  explicit MarkFace(ByteAutomaton& automaton) : any(automaton.marks_.any), room(automaton.marks_.room), automaton_(automaton) {}
+  explicit MarkFace(ByteAutomaton& automaton) : any(automaton.marks_.any), facts(automaton.marks_.facts), automaton_(automaton) {}
 
   const bool any;
-  const Room& room;
+  const DistinctFacts& facts;
 
   template <class... Known>
   void adopt(State raw, Known... known) const {
     automaton_.states_[raw].marked = true, automaton_.marks_.adopt(raw, known...);
   }
-  void adopt_room(const Room& given) const { automaton_.marks_.room = given; }
+  void adopt_facts(const DistinctFacts& given) const { automaton_.marks_.facts = given; }
 
-  // Of the target of a step: whether marks are ahead, which, and where it leads once they are passed.
-  bool lie_ahead(State raw) const { return automaton_.states_[raw].marked; }
+  // For the target of a step: whether marks are ahead, which signs they have, and the state after passing them.
+  bool is_marked(State raw) const { return automaton_.states_[raw].marked; }
   uint32_t signs(State raw) const {
     const uint32_t known = automaton_.marks_.signs(raw);
     return known ? known - 1 : automaton_.make_signs(raw);
@@ -91,7 +91,7 @@ class MarkFace {
     const uint32_t known = automaton_.marks_.passed(raw, holds);
     return known ? known - 1 : automaton_.make_passed(raw, holds);
   }
-  // Where they cannot be: finite automata, vocabularies that lack bytes.
+  // Raise if there are marks: for finite automata, and for vocabularies that lack bytes.
   void refuse() const { automaton_.marks_.refuse(); }
   void refuse_gaps() const { automaton_.marks_.refuse_gaps(); }
 
@@ -99,7 +99,7 @@ class MarkFace {
   ByteAutomaton& automaton_;
 };
 
-// Of automata that are made as they are walked: the expressions that states stand for, and the arena that holds them.
+// For automata that are created on demand: the expressions of states, and the arena that holds them.
 class ExpressionFace {
  public:
   explicit ExpressionFace(ByteAutomaton& automaton) : automaton_(automaton) {}
@@ -107,12 +107,12 @@ class ExpressionFace {
   NodeId node(State state) const { return automaton_.states_[state].node; }
   // The live state of an expression, or DEAD.
   State intern(NodeId node) const { return automaton_.intern(node); }
-  // Exclusive use of the arena.
+  // Calls f with the arena, which is locked meanwhile.
   template <class F>
   auto with_arena(F&& f) const {
     return automaton_.with_arena(std::forward<F>(f));
   }
-  // Whether choices of members may have far more states than anyone can go through; exclusive use of these choices.
+  // Whether a selection of words may have far more states than a search can visit; the selections, locked.
   bool is_vast() const { return automaton_.derivatives_.selections().is_vast(); }
   template <class F>
   auto with_selections(F&& f) const {
@@ -120,17 +120,17 @@ class ExpressionFace {
     return f(std::as_const(automaton_.derivatives_).selections());
   }
 
-  // An expression at a boundary of tokens.
+  // The expression after a token boundary.
   NodeId at_boundary(NodeId node) const;
-  // Whether tokens surely lead from a state to its end, if each byte is one: `Derivatives::surely_spelled`.
+  // Whether tokens surely lead from a state to acceptance, if each byte is a token: `Derivatives::surely_spelled`.
   bool surely_spelled(State state) const;
-  // What an expression is, in every process that read the same program.
+  // The digest of an expression, the same in every process that read the same program.
   Digest digest(NodeId node) const;
-  // Where an expression is all that a lexicon reads from one of its states on: the lexicon, and that state; else null.
+  // If an expression is the rest of a lexicon: the lexicon and the state in it; else null.
   std::pair<const Lexicon*, uint32_t> words_of(NodeId id) const;
-  // What leads on from an expression without calls, dead ends among it.
+  // The moves of an expression without calls, including those to empty languages.
   std::vector<Move> moves(NodeId node) const;
-  // What may come of a node Unordered.
+  // The parts of a node Unordered.
   Unordered::Demand demand(NodeId node) const;
 
  private:

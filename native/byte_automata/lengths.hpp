@@ -1,10 +1,10 @@
-// Least lengths of words in bytes, by the form of an expression: what distances fall back on where a grammar's states are
-// too many to go through, since a word may always be spelled byte by byte.
+// Least lengths of words in bytes, from the form of an expression: the fallback for distances if a grammar has too many
+// states to search, since a word may always be spelled byte by byte.
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
-// point. Of unordered members the required ones are needed and, up to the bound, the shortest others. Intersections and
-// complements, which hold no calls, are searched breadth first. Of selections it is a bound. What is one token counts as
-// one byte.
+// point. Of unordered members, the required ones are counted and, up to the lower bound, the shortest others.
+// Intersections and complements, which contain no calls, are searched breadth-first. For selections the result is an
+// upper bound. A symbol that is one token counts as one byte.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
@@ -16,12 +16,12 @@ class Lengths {
  public:
   explicit Lengths(ByteAutomaton& bytes) : bytes_(bytes) {}
 
-  // Linear in the nodes not seen before.
+  // The least length of an expression. Linear in the nodes not seen before.
   uint32_t of(NodeId id) {
     if (!solved_) solve();
     return length(id);
   }
-  // Of what completes a configuration: its top, and each frame below on its own.
+  // The least length of a completion of a configuration: its top, plus each frame below by itself.
   uint32_t of(Config config, Stacks& stacks) {
     if (bytes_.stacks().count(config.state) == 0) return of(bytes_.expressions().node(config.state));
     uint32_t least = kUnreachable;
@@ -34,9 +34,9 @@ class Lengths {
   }
 
  private:
-  static constexpr size_t kMaxSearch = 20'000;  // states that one search goes through
+  static constexpr size_t kMaxSearch = 20'000;  // states that one search visits
 
-  // Rules and variables, from "no word" on, until none gets shorter.
+  // Computes rules and variables, starting from "no word", until no length decreases.
   void solve() {
     const auto [rules, variables] = bytes_.expressions().with_arena([](const Arena& arena) {
       std::vector<NodeId> found;
@@ -116,7 +116,7 @@ class Lengths {
   uint32_t unordered(const Unordered::Demand& demand) {
     const uint32_t separator = length(demand.separator);
     const size_t options = demand.bodies.size() - demand.repeats;
-    std::vector<uint32_t> sizes, optional;  // with a separator in front; of those that are not required, ascending
+    std::vector<uint32_t> sizes, optional;  // including a separator; `optional`: of those that are not required, ascending
     uint32_t needed = 0, missing = 0, count = 0;
     for (size_t tag = 0; tag < demand.bodies.size(); ++tag) {
       const NodeId body = demand.bodies[tag];
@@ -128,7 +128,7 @@ class Lengths {
       else needed += sizes[tag];
     }
     std::ranges::sort(optional);
-    // The `more` shortest members that are not required, without one of size `but`.
+    // The total of the `more` shortest optional members, without one of size `but`.
     auto shortest = [&](uint32_t more, uint32_t but) {
       uint32_t sum = 0;
       const uint32_t again = demand.repeats && demand.counts ? sizes.back() : kUnreachable;
@@ -147,7 +147,7 @@ class Lengths {
       }
       return sum;
     };
-    // What follows each member that may be the one that is read.
+    // What follows each member that may be the one that is being read.
     std::vector<uint32_t> behind(demand.bodies.size(), kUnreachable);
     const uint32_t more = demand.low > count ? demand.low - count : 0;
     for (size_t tag = 0; tag < behind.size(); ++tag) {
@@ -205,7 +205,7 @@ class Lengths {
   std::unordered_map<NodeId, uint32_t> memo_, searched_;
 };
 
-// The least lengths in bytes from the states of finished tables without stacks, backwards from acceptance.
+// The least lengths in bytes from the states of finished tables without stacks, computed backwards from acceptance.
 inline std::vector<uint32_t> lengths_of_tables(ByteAutomaton& bytes) {
   const State states = static_cast<State>(bytes.num_states());
   std::vector<std::vector<State>> before(states);

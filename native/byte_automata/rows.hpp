@@ -1,10 +1,10 @@
-// The rows of a byte automaton: one state for each column, made when a walk comes to it.
+// The rows of a byte automaton: one next state for each column, created when a walk reaches it.
 //
-// A row is published as soon as it is known which columns lead on at all; those are pending. Most are never walked: of a
-// string before what follows it, say, the characters of every length, in every state that ends one. Whoever walks a pending
-// column makes it, under the automaton's mutex, and others that lead where it leads; what was made never changes. Readers
-// take no lock: an entry is one word, stored and loaded at once.
-// Rejected: rows made whole, which spent most of their time on states that no token enters.
+// A row is published as soon as it is known which columns may lead on at all; those are pending. Most are never walked:
+// for example, in every state that ends a string, the characters of strings of other lengths. Whoever walks a pending
+// column creates its entry under the automaton's mutex, together with the other columns that have the same target; a
+// created entry never changes. Readers take no lock: an entry is one word, stored and loaded atomically. Rejected:
+// creating whole rows, which spent most of the time on states that no token enters.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace tokenfst {
 
 using State = uint32_t;
 constexpr State kDead = 0;
-constexpr State kPending = 1u << 31;  // no number of a state: an entry that is not made yet
+constexpr State kPending = 1u << 31;  // not the number of a state: an entry that has not been created
 
 inline State load_entry(const State* row, uint32_t column) {
   return std::atomic_ref(const_cast<State&>(row[column])).load(std::memory_order_acquire);
@@ -28,10 +28,10 @@ inline State store_entry(State* row, uint32_t column, State state) {
   return state;
 }
 
-// Where rows lie, in blocks: they never move.
+// The memory of rows, in blocks: rows never move.
 class Rows {
  public:
-  // A row of so many columns, all DEAD.
+  // A row of `columns` columns, all DEAD.
   State* add(uint32_t columns) {
     if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < columns) {
       blocks_.emplace_back().reserve(std::max<size_t>(columns, std::clamp(memory_ / sizeof(State), kLeastBlock, kBlock)));
@@ -44,9 +44,9 @@ class Rows {
   size_t memory() const { return memory_; }
 
  private:
-  static constexpr size_t kLeastBlock = 256, kBlock = 16384;  // entries; as many as there are, so that few rows take little
+  static constexpr size_t kLeastBlock = 256, kBlock = 16384;  // entries; a block is as large as all before it
 
-  std::deque<ReusedVector<State>> blocks_;  // which do not grow
+  std::deque<ReusedVector<State>> blocks_;  // which never grow, so that rows do not move
   size_t memory_ = 0;
 };
 

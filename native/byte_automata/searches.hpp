@@ -1,4 +1,5 @@
-// What a search over all states of a byte automaton finds: its shortest word, what bytes reach, finished tables.
+// Searches over all states of a byte automaton: its shortest word, the reachable states, finished tables. Linear in the
+// states and arcs that are visited.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ struct Tables {
   State start = 0;
 };
 
-// The shortest word, least in byte order among those; none if the language is empty.
+// The shortest word, the least in byte order among those; none if the language is empty.
 inline std::optional<std::string> shortest(ByteAutomaton& bytes) {
   const State start = bytes.start();
   if (start == kDead) return std::nullopt;

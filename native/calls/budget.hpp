@@ -1,4 +1,5 @@
-// Budgets (convention 8) and the errors of the core. bindings/module.cpp maps each onto its class in tokenfst.errors.
+// Budgets (convention 8) and the errors of the core. bindings/module.cpp maps each fault to its class in
+// tokenfst.errors.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct BudgetExceeded : std::runtime_error {
   std::string where;
 };
 
-// Which class of tokenfst.errors an Error becomes.
+// The class of tokenfst.errors that an Error becomes.
 enum class Fault {
   Constraint,
   TokenId,
@@ -52,8 +53,8 @@ struct Budget {
   double seconds = 30;
 };
 
-// Counts the steps of a loop that may be long over what is known already, and asks the clock at each kEach-th. `what` names the
-// loop where the time is up. An object that outlives a call may keep one: each call has its own time.
+// Counts the steps of a loop that may be long, and reads the clock at each kEach-th step. `what` names the loop in the
+// error. An object that outlives a call may keep one: each call has its own time.
 class Pace {
  public:
   Pace(double seconds, const char* what) : seconds_(seconds), what_(what) {}
@@ -75,13 +76,14 @@ class Pace {
   std::optional<Deadline> deadline_;
 };
 
-// Recursion here follows the nesting of expressions, and threads have stacks of any size: a recursive function checks first,
-// while there is still room to unwind. O(1) after a thread's first call.
-class StackRoom {
+// The space that is left on this thread's stack. Recursion here follows the nesting of expressions, and threads have
+// stacks of any size, so a recursive function calls check_stack() first, while there is still space to unwind. O(1)
+// after a thread's first call.
+class StackSpace {
  public:
-  static const StackRoom& of_thread() {
-    static thread_local const StackRoom room;
-    return room;
+  static const StackSpace& of_thread() {
+    static thread_local const StackSpace space;
+    return space;
   }
   void check() const {
     if (static_cast<const char*>(__builtin_frame_address(0)) < lowest_) {
@@ -92,7 +94,7 @@ class StackRoom {
 
  private:
   static constexpr size_t kReserve = 64 << 10;
-  StackRoom() {
+  StackSpace() {
 #if defined(__linux__) || defined(__wasm__)
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
@@ -107,6 +109,6 @@ class StackRoom {
   size_t size_ = 0;
 };
 
-inline void check_stack() { StackRoom::of_thread().check(); }
+inline void check_stack() { StackSpace::of_thread().check(); }
 
 }  // namespace tokenfst

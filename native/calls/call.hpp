@@ -1,12 +1,12 @@
-// One public call of the core: the clock that all its work is measured by, and the place where a call proves to be long.
+// One public call of the core: the clock that measures all of its work, and the notice that a call may be long.
 //
-// A Call stands on the stack of the thread that makes one. The clock starts at the first Deadline, and all those made below the
-// same call share it, whichever object makes them. Time that is spent waiting before that, for another thread's work on
-// the same automaton, is not counted. Where work begins that may be long, a Deadline is made or another thread has a lock: `on_work`
-// tells whoever calls, who may let others go on (calls.hpp).
+// A Call is an object on the stack of the calling thread. The clock starts at the first Deadline, and all Deadlines of
+// one call share it, whichever object creates them. Time spent waiting before that, for another thread's work on the
+// same automaton, is not counted. When work begins that may be long (a Deadline is created, or another thread holds a
+// lock), `on_work` is called, and the caller can let other threads run (python/calls.hpp).
 //
-// Rejected: a deadline passed to every function (it would stand in each signature between a mask and an expression); a
-// clock of each object (a call over 100,000 states then has 100,000 clocks).
+// Rejected: passing a deadline to every function (it would be in every signature between a mask and an expression); a
+// clock in each object (a call over 100,000 states would have 100,000 clocks).
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,13 @@ class Call {
   using Clock = std::chrono::steady_clock;
 
   Call() : outer_(current_) { current_ = this; }
-  // Of a thread that helps with a call of another one: its clock goes on.
+  // The call of a thread that helps with another thread's call: it continues with that clock.
   explicit Call(Clock::time_point begun) : Call() { begun_ = begun; }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call() { current_ = outer_; }
 
-  // When the clock of this thread's call started, which it does now if it has not.
+  // When the clock of this thread's call started; it starts now if it has not.
   static Clock::time_point begun() {
     work();
     if (!current_) return Clock::now();
@@ -37,11 +37,11 @@ class Call {
     return current_->begun_;
   }
   static bool is_under_way() { return current_ != nullptr; }
-  // Here work begins that may be long.
+  // Announces work that may be long.
   static void work() {
     if (!current_ && on_work) on_work();
   }
-  static inline void (*on_work)() = nullptr;  // may make the thread's Call
+  static inline void (*on_work)() = nullptr;  // called when work may be long; may release Python's lock
 
  private:
   static inline thread_local constinit Call* current_ = nullptr;
@@ -50,13 +50,13 @@ class Call {
   Clock::time_point begun_{};
 };
 
-// When the time of this thread's call is up. Ask per state, not per arc: it reads the clock.
+// The end of the time of this thread's call. Check it once for each state, not for each arc: it reads the clock.
 class Deadline {
  public:
   explicit Deadline(double seconds)
       : begun_(Call::begun()),
         end_(begun_ + std::chrono::duration_cast<Call::Clock::duration>(std::chrono::duration<double>(std::min(seconds, kLongest)))) {}
-  // Whether the call that it was made for has ended, and another one is under way.
+  // Whether the call that it was created for has ended and another one has begun.
   bool is_of_an_earlier_call() const {
     Call::work();
     return Call::is_under_way() && Call::begun() != begun_;
@@ -67,11 +67,11 @@ class Deadline {
   }
 
  private:
-  static constexpr double kLongest = 1e9;  // seconds; an infinite budget does not fit the clock
+  static constexpr double kLongest = 1e9;  // seconds; the clock cannot represent an infinite budget
   Call::Clock::time_point begun_, end_;
 };
 
-// Takes a lock; where another thread has it, others may go on while this one waits.
+// Takes a lock; if another thread holds it, announces that this one waits, so that others can run.
 template <class Mutex>
 std::unique_lock<Mutex> locked(Mutex& mutex) {
   std::unique_lock lock(mutex, std::try_to_lock);

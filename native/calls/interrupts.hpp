@@ -1,7 +1,9 @@
-// Ctrl-C inside of native loops. The program `tokenfst` asks for it once (watch); a library is not to touch signals, and does not.
+// Ctrl-C inside native loops. Only the program `tokenfst` installs this (watch); a library must not change signal
+// handlers.
 //
-// The signal's handler sets a flag, and goes on to the handler that was there; where the signal is ignored, it stays so. Whatever looks at a deadline looks at the flag too, and
-// throws: the same places where a budget may run out, so what unwinds there unwinds here.
+// The signal handler sets a flag and calls the handler that was installed before; if the signal was ignored, it stays
+// ignored. Every place that checks a deadline also checks the flag and throws, so interruption unwinds exactly as an
+// exhausted budget does.
 #pragma once
 
 #include <atomic>
@@ -27,7 +29,7 @@ class Interrupts {
     sigaction(SIGINT, nullptr, &action);
     if ((action.sa_flags & SA_SIGINFO) || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return;
     previous_ = action.sa_handler;
-    action.sa_handler = &hear;
+    action.sa_handler = &on_signal;
     sigaction(SIGINT, &action, nullptr);
 #else
     previous_ = std::signal(SIGINT, &hear);
@@ -39,7 +41,7 @@ class Interrupts {
   }
 
  private:
-  static void hear(int number) {
+  static void on_signal(int number) {
     seen_.store(true, std::memory_order_relaxed);
     if (previous_ != nullptr) previous_(number);
   }

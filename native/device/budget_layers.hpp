@@ -1,14 +1,15 @@
-// Masks under a token budget, made ahead of time. With n tokens left a state admits the tokens after which acceptance is at
-// most n - 1 tokens away, the end tokens where it accepts: as n grows, nested sets, which change only where n - 1 is the
-// distance after some token. So each state has a short list of (least distance, mask), ascending, the last of which is its
-// whole mask; the mask for n is the last whose distance is at most n - 1, and nothing where there is none.
+// Masks under a token budget, computed in advance. With n tokens left a state admits the tokens after which acceptance
+// is at most n - 1 tokens away, and the end tokens if it accepts. As n grows, these sets are nested, and they change
+// only if n - 1 is the distance after some token. So each state has a short ascending list of (least distance, mask),
+// whose last entry is its whole mask; the mask for n is the last one whose distance is at most n - 1, or the empty mask
+// if there is none.
 //
-// Found by one walk of the vocabulary for each state whose tokens do not all lead equally far; the bound `worst` says for
-// most states that they do. Masks are interned as everywhere (masks.hpp) and numbered on from the automaton's own.
+// Cost: one walk of the vocabulary for each state whose tokens do not all lead to the same distance; for most states
+// the bound `worst` shows that they do. Masks are interned (vocabulary/masks.hpp) and continue the automaton's numbers.
 //
-// With a stack the same is done for each leaf of the masks' decision trees: a state, and the symbols that tokens look at. What
-// lies below them stays, whatever the token, so distances are counted without it: whoever looks a mask up takes the length of
-// that from n first.
+// For a push-down automaton the same is done for each leaf of the masks' decision trees: a state, and the symbols that
+// tokens inspect. What lies below these symbols stays whatever the token is, so distances are counted without it:
+// whoever looks a mask up first subtracts its length from n.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +21,14 @@
 namespace tokenfst {
 
 struct BudgetLayers {
-  std::vector<uint32_t> offsets;  // states or leaves + 1
+  std::vector<uint32_t> offsets;  // one more than there are states or leaves
   std::vector<uint32_t> layers;   // layers x (distance, mask)
   std::vector<uint32_t> mask_row, flip_offsets, flips, rows;
 };
 
 class LayerMaker {
  public:
-  using Reached = std::map<uint32_t, std::vector<uint32_t>>;  // tokens by the distance behind them
+  using Reached = std::map<uint32_t, std::vector<uint32_t>>;  // tokens by the distance after them
 
   LayerMaker(const MaskPool& own, const Budget& budget)
       : budget_(budget), deadline_(budget.seconds), pool_(own.vocab_size()), row_(pool_.words()) {
@@ -35,14 +36,14 @@ class LayerMaker {
     for (MaskId id = 1; id < own.size(); ++id) pool_.adopt(own[id].base_index, own[id].flips, own[id].num_flips);
   }
 
-  // Each state or leaf begins here, and has layers or none.
+  // Begins the next state or leaf.
   void begin() {
     out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
     if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "masks under token budgets");
     if (pool_.memory() > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "masks under token budgets");
   }
   void add(uint32_t distance, MaskId mask) { out_.layers.insert(out_.layers.end(), {distance, mask}); }
-  // One for each distance; `whole` has all tokens.
+  // Adds a layer for each distance in `reached`; `whole` is the mask of all tokens.
   void add(Reached& reached, MaskId whole) {
     std::erase_if(reached, [](auto& group) { return group.second.empty(); });
     std::ranges::fill(row_, 0);
@@ -56,7 +57,7 @@ class LayerMaker {
           std::ranges::sort(list_);
           mask = pool_.add(0, list_);
         } else {
-          list_.resize(MaskPool::kMaxFlips);  // sets grow: no list from here on
+          list_.resize(MaskPool::kMaxFlips);  // sets grow; from here on no list is used
           mask = pool_.add_dense(row_.data());
         }
       }
@@ -77,7 +78,7 @@ class LayerMaker {
   std::vector<uint32_t> row_, list_;
 };
 
-// Of a finished automaton without stacks. O(states x walk) at worst.
+// The layers of a finished automaton without stacks. O(states x walk) at worst.
 inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
@@ -98,7 +99,7 @@ inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budge
     uint32_t last_distance = kUnreachable;
     for (auto& [token, target] : automaton.arcs(q)) {
       const uint32_t farthest = automaton.distance({target}, stacks);
-      if (farthest == kUnreachable) continue;  // of an artifact with a false distance
+      if (farthest == kUnreachable) continue;  // the artifact has a wrong distance
       if (farthest != last_distance) last = &reached[last_distance = farthest];
       last->push_back(token);
     }
@@ -109,12 +110,13 @@ inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budge
   return maker.finish();
 }
 
-// Leaves of an artifact with a stack: a state, the answers that were got from the top on (AskTree), the mask.
+// The leaves of the masks' decision trees in an artifact: a state, the answers from the top of the stack down, and the
+// mask.
 struct StackLeaves {
   std::vector<uint32_t> states, masks, offsets, answers;  // offsets: leaves + 1, into answers
 };
 
-// Raises where they are not leaves of this automaton.
+// Raises if they are not leaves of this automaton.
 inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
   const auto below = [](const std::vector<uint32_t>& values, size_t bound) {
     return std::ranges::all_of(values, [&](uint32_t value) { return value < bound; });
@@ -123,18 +125,19 @@ inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
                      leaves.offsets[0] == 0 && leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
   if (!whole || !below(leaves.states, automaton.bytes().num_states()) || !below(leaves.masks, automaton.masks().size()) ||
       !below(leaves.answers, 2 * automaton.bytes().stacks().num_frames())) {
-    throw Error(Fault::Constraint, "these are not the leaves of this automaton");
+    throw Error(Fault::Constraint, "the leaves do not belong to this automaton");
   }
 }
 
-// The distance of a configuration by what lies above `opaque`, and by ways that leave that node out.
+// The distance of a configuration: the length of what lies above `opaque`, and the length of ways that remove that
+// node.
 struct LengthsAbove {
   uint32_t above = kUnreachable, alone = kUnreachable;
 };
 inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, StackId opaque, Stacks& stacks) {
   ByteAutomaton& bytes = automaton.bytes();
   if (bytes.stacks().count(config.state) == 0) return {kUnreachable, automaton.distance(config, stacks)};
-  if (bytes.stacks().to_reveal(config.state) != kNone) return {0, kUnreachable};  // all above is read: it waits for `opaque`
+  if (bytes.stacks().to_reveal(config.state) != kNone) return {0, kUnreachable};  // the state waits for `opaque`
   LengthsAbove found;
   const std::vector<uint32_t> tops = automaton.top_distances(config.state);
   for (size_t k = 0; k < tops.size(); ++k) {
@@ -149,19 +152,19 @@ inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, Stac
   return found;
 }
 
-// Raises where some token's distance is sometimes counted from the bottom of a stack that is not known, or depends on a symbol
-// that is not.
+// Raises if some token's distance is sometimes counted from the bottom of a stack that is not known, or depends on a
+// symbol that is not known.
 inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
-  const StackId opaque = stacks.push((1u << 30) - 1, kBottom);  // no frame has this number
+  const StackId opaque = stacks.push((1u << 30) - 1, kBottom);  // a number that no frame has
   LayerMaker::Reached reached;
   for (size_t leaf = 0; leaf < leaves.states.size(); ++leaf) {
     maker.begin();
     StacksTrial trial(stacks);
     const State q = leaves.states[leaf];
     const std::span answers(leaves.answers.data() + leaves.offsets[leaf], leaves.answers.data() + leaves.offsets[leaf + 1]);
-    // Nothing lies below where the last answer said so, or there is no stack.
+    // Nothing lies below if the last answer said so, or if there is no stack.
     const bool open = answers.empty() ? automaton.bytes().stacks().count(q) > 0 : answers.back() & 1;
     StackId node = open ? opaque : kBottom;
     for (size_t k = answers.size(); k-- > 0;) node = stacks.push(answers[k] >> 1, node);
@@ -177,7 +180,9 @@ inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& l
       const uint32_t length = open ? lengths.above : lengths.alone;
       if (length != kUnreachable) add(length, token);
     }
-    if (mixed) throw Error(Fault::Constraint, "how many tokens complete a text may depend on all of the stack, or on nothing of it");
+    if (mixed)
+      throw Error(Fault::Constraint,
+                  "how many tokens complete a text depends on the whole stack in some cases, and on nothing of it in others");
     if (automaton.accepting({q})) {
       for (uint32_t token : automaton.vocabulary().eos()) add(0, token);
     }
@@ -185,7 +190,7 @@ inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& l
     size_t found = 0;
     for (auto& [distance, tokens] : reached) found += tokens.size();
     if (found < automaton.masks()[leaves.masks[leaf]].count) {
-      throw Error(Fault::Constraint, "how many tokens complete a text depends on symbols of the stack that its mask does not look at");
+      throw Error(Fault::Constraint, "how many tokens complete a text depends on symbols of the stack that its mask does not inspect");
     }
     maker.add(reached, leaves.masks[leaf]);
   }

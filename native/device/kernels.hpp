@@ -1,11 +1,13 @@
-// The masking loop over device tables (decoding/device/tables/tables.py says what they hold) for tensors in host memory: advance
-// states by tokens, mask rows of logits, choose greedily. The specification is decoding/device/kernels/plain.py, bit for bit.
+// The masking loop over device tables (their content: decoding/device/tables/tables.py) for tensors in host memory:
+// advance states by tokens, mask rows of logits, choose greedily. The specification is
+// decoding/device/kernels/plain.py; results are equal bit for bit.
 //
-// A step reads no logit that it does not have to: a mask is a row XOR flips. Flips of a row are done to a copy of its words,
-// which rows of a batch with the same mask share; of a list, the logits are put aside while -inf is stored. The greatest allowed logit is found by the row's words
-// and the flips. Greatest is by the order of the numbers as integers, NaN on top, the first of equals: torch.argmax's.
+// A step reads as few logits as possible: a mask is a row XOR flips. Flips of a dense row are applied to a copy of its
+// words, which rows of the batch with the same mask share; for a list of flips, the listed logits are saved while -inf
+// is stored. The greatest allowed logit is found from the row's words and the flips. Numbers are compared in the order
+// of integers, with NaN greatest and the first of equal ones chosen, as in torch.argmax.
 //
-// States and tokens are looked at before they index anything: what is out of range counts as dead.
+// States and tokens are range-checked before they index anything: out of range counts as dead.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +24,11 @@
 
 namespace tokenfst {
 
-// Borrowed; whoever packed the tables keeps them alive and in range.
+// Borrowed tables; whoever packed them keeps them alive and in range.
 struct DeviceTables {
   static constexpr int32_t kDead = 0, kEnded = 1;
   static constexpr int32_t kAccepting = 1, kFirst = 2;
-  static constexpr size_t kMostFlips = 512;  // of one mask
+  static constexpr size_t kMostFlips = 512;  // flips of one mask
 
   struct StateRecord {
     int32_t row, classes, mask, layers_begin, layers_end, flags, after_empty, distance;
@@ -67,7 +69,7 @@ struct DeviceTables {
     return table[row];
   }
 
-  // The mask with `left` tokens left; negative: any number.
+  // The mask with `left` tokens left; negative: no limit.
   const MaskRecord& mask(int32_t state, int32_t left) const {
     if (state < 0 || state >= num_states) return masks[0];
     const StateRecord& at = states[state];
@@ -84,7 +86,7 @@ struct DeviceTables {
   }
 };
 
-// How many tokens each row has left: one number for all, or one a row. Negative: no limit.
+// How many tokens each row has left: one number for all, or one for each row. Negative: no limit.
 struct TokensLeft {
   const int32_t* each;
   int32_t all;
@@ -100,7 +102,8 @@ typename F::Bits load(const std::byte* row, size_t column) {
   return bits;
 }
 
-// Numbers in their order, as integers: equal zeros are equal, every NaN is above all others. Without a branch.
+// Maps numbers to integers of the same order: equal zeros are equal, every NaN is greater than all others. Without a
+// branch.
 template <class F>
 int32_t key(typename F::Bits bits) {
   const int32_t size = bits & F::kMagnitude, negative = -int32_t{(bits & ~F::kMagnitude) != 0};
@@ -109,7 +112,7 @@ int32_t key(typename F::Bits bits) {
 }
 constexpr int32_t kForbidden = std::numeric_limits<int32_t>::min();
 
-// Words of the mask that was applied last.
+// The words of the mask that was applied last.
 struct MaskScratch {
   const DeviceTables::MaskRecord* of = nullptr;
   std::vector<uint32_t> words;
@@ -139,7 +142,7 @@ void mask_row(const DeviceTables& t, const DeviceTables::MaskRecord& mask, std::
   for (size_t i = 0; i < list.size(); ++i) std::memcpy(row + list[i] * sizeof(Bits), &kept[i], sizeof(Bits));
 }
 
-// The greatest key of 32 columns, by vector instructions as far as the compiler finds them.
+// The greatest key of 32 columns; the compiler vectorizes the loop.
 template <class F>
 inline int32_t greatest_of_word(const std::byte* columns, uint32_t allowed) {
   typename F::Bits x[32];
@@ -208,7 +211,7 @@ void with_type(LogitsType type, Run&& run) {
 
 }  // namespace device_detail
 
-// Row r of the logits keeps what states[r] allows. O(width) a row.
+// Masks row r of the logits with the mask of states[r]. O(width) for each row.
 inline void device_mask(const DeviceTables& t, const int32_t* states, TokensLeft left, const LogitsView& logits, size_t threads) {
   const SimdLevel level = best_simd();
   device_detail::with_type(logits.type, [&]<class F>() {
@@ -222,7 +225,7 @@ inline void device_mask(const DeviceTables& t, const int32_t* states, TokensLeft
   });
 }
 
-// The greatest allowed logit of each row, and the state behind it.
+// Finds the greatest allowed logit of each row, and the state after it.
 inline void device_greedy(const DeviceTables& t, const int32_t* states, TokensLeft left, const LogitsView& logits, int64_t* tokens,
                           int32_t* next, size_t threads) {
   device_detail::with_type(logits.type, [&]<class F>() {

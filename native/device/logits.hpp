@@ -1,23 +1,24 @@
-// Applying token bitmasks to rows of logits, in place: forbidden logits become -inf.
+// Applies token bitmasks to rows of logits, in place: forbidden logits become -inf.
 //
-// Idea. Bit t of a mask row says whether token t is allowed (convention 6). The row is taken up in blocks of 512
+// Idea. Bit t of a mask row says whether token t is allowed (convention 6). The row is processed in blocks of 512
 // (AVX-512) or 256 (AVX2) columns. An all-ones block is skipped (and only read when NaN is looked for), an all-zeros
-// block is only written, and a mixed block is loaded, blended with -inf under the mask bits and stored; where NaN is not
-// looked for, AVX-512 does that only to the vectors in which something is forbidden. Columns from
-// min(vocab_size, 32 * words) on carry no mask bit and are set to -inf: no token that the mask does not know can win.
+// block is only written, and a mixed block is loaded, blended with -inf under the mask bits and stored; if NaN is not
+// looked for, AVX-512 does that only for the vectors that contain a forbidden column. Columns from min(vocab_size, 32 *
+// words) on have no mask bit and are set to -inf, so no token outside the mask can be chosen.
 //
-// Invariant. An allowed logit keeps its bit pattern; every other column of a processed row ends as -inf, also when a
-// NaN is found. Neither buffer needs an alignment. 16-bit types are handled as bit patterns.
+// Invariant. An allowed logit keeps its bit pattern; every other column of a processed row becomes -inf, also if a NaN
+// is found. Neither buffer needs an alignment. 16-bit types are handled as bit patterns.
 //
-// Cost. One pass, at most one read and one write of the row. Writing a float32 row of 131,072 takes 4.9 us out of L2;
-// the blend adds 0.3 us and the NaN test 0.6 us (AVX-512, Zen 4). Figures: docs/decoding/masks.md.
+// Cost. One pass, with at most one read and one write of the row. Writing a float32 row of 131,072 takes 4.9 us out of
+// L2; the blend adds 0.3 us and the NaN test 0.6 us (AVX-512, Zen 4). Figures: docs/decoding/masks.md.
 //
-// Rejected. A branch per 32-bit word mispredicts at middling densities (8 us). Masked stores in place of
-// load-blend-store: 7.4 us with the NaN test, no gain without, and microcoded in their AVX2 form on some CPUs. Stores past the
-// caches (streaming) for all-zeros blocks: 7% less time for 34 MB, twice the time for the 17 MB that a cache holds; and what
-// a cache holds is not known (a virtual machine reports the host's 320 MiB where 32 MiB are its share). Blocks where the row
-// begins instead of where a vector's alignment does: 8.9 us for numpy's arrays, which begin 16 bytes off. A global
-// -march flag: the wheel must run on any x86-64, so each path is compiled for its own target and chosen at run time.
+// Rejected. A branch for each 32-bit word mispredicts at middling densities (8 us). Masked stores in place of
+// load-blend-store: 7.4 us with the NaN test, no gain without, and microcoded in their AVX2 form on some CPUs. Stores
+// past the caches (streaming) for all-zeros blocks: 7% less time for 34 MB, twice the time for the 17 MB that a cache
+// holds; and the size of the cache is not known (a virtual machine reports the host's 320 MiB when its share is 32
+// MiB). Blocks from the beginning of the row instead of from a vector's alignment: 8.9 us for numpy's arrays, which
+// begin 16 bytes off. A global -march flag: the wheel must run on any x86-64, so each path is compiled for its own
+// target and chosen at run time.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +86,7 @@ inline uint32_t load_word(const std::byte* mask, size_t w) {
   return word;
 }
 
-// An element type as its bit pattern: what -inf is, and the greatest magnitude that is not NaN.
+// An element type as its bit pattern: the pattern of -inf, and the greatest magnitude that is not NaN.
 struct Float32 {
   using Bits = uint32_t;
   static constexpr Bits kMinusInf = 0xFF800000u, kMagnitude = 0x7FFFFFFFu, kInf = 0x7F800000u;
@@ -112,7 +113,8 @@ void fill_minus_inf(std::byte* row, size_t begin, size_t end) {
   for (size_t c = begin; c < end; ++c) std::memcpy(row + c * sizeof kValue, &kValue, sizeof kValue);
 }
 
-// Columns [0, known) without intrinsics and without a branch, a mask word at a time: 0.7-0.9 ns a column.
+// Masks the columns [0, known) without intrinsics and without a branch, one mask word at a time: 0.7-0.9 ns for each
+// column.
 template <class F, bool kCheck>
 bool mask_scalar(std::byte* row, const std::byte* mask, size_t known) {
   using Bits = typename F::Bits;
@@ -124,7 +126,7 @@ bool mask_scalar(std::byte* row, const std::byte* mask, size_t known) {
     for (size_t i = 0; i < 32; ++i) {
       const auto keep = static_cast<Bits>(0 - ((allowed >> i) & 1));
       x[i] = static_cast<Bits>((x[i] & keep) | (F::kMinusInf & ~keep));
-      // Infinity less a NaN's magnitude borrows from the sign bit.
+      // Infinity minus the magnitude of a NaN borrows from the sign bit.
       if constexpr (kCheck) nan |= static_cast<Bits>(F::kInf - (x[i] & F::kMagnitude));
     }
     std::memcpy(row + 32 * word * sizeof(Bits), x, count * sizeof(Bits));
@@ -134,7 +136,7 @@ bool mask_scalar(std::byte* row, const std::byte* mask, size_t known) {
   return nan > F::kMagnitude;
 }
 
-// The first NaN at an allowed column; asked only after one was seen.
+// The first NaN at an allowed column; called only after one was found.
 template <class F>
 std::optional<size_t> find_nan(const std::byte* row, const std::byte* mask, size_t end) {
   for (size_t c = 0; c < end; ++c)
@@ -144,9 +146,9 @@ std::optional<size_t> find_nan(const std::byte* row, const std::byte* mask, size
 
 #ifdef TOKENFST_LOGITS_X86
 
-// A block is the columns that one vector of mask bits speaks of. The functions below mask `blocks` of them in a row,
-// whose mask bits begin `shift` < 8 bits into `mask`, so that the row can be taken up where a cache line begins; they
-// read 8 bytes more of the mask than they use. True iff NaN stands at an allowed column.
+// A block is the columns that one vector of mask bits covers. The functions below mask `blocks` of them in a row, whose
+// mask bits begin `shift` < 8 bits into `mask`, so that processing can begin at a cache line; they read 8 bytes more of
+// the mask than they use. They return whether there is a NaN at an allowed column.
 constexpr size_t kSlack = 8;
 
 inline uint32_t load_shifted(const std::byte* mask, size_t w, unsigned shift) {
@@ -155,15 +157,15 @@ inline uint32_t load_shifted(const std::byte* mask, size_t w, unsigned shift) {
   return static_cast<uint32_t>(bits >> shift);
 }
 
-// 32 bits of a vector filled with one element's pattern.
+// A vector filled with the 32 bits of one element's pattern.
 template <class F>
 constexpr int lanes(typename F::Bits bits) {
   return static_cast<int>(sizeof bits == 4 ? bits : bits * 0x10001u);
 }
 
 struct Avx512 {
-  static constexpr size_t kBytes = 64;            // in a vector
-  static constexpr size_t kColumns = 8 * kBytes;  // in a block
+  static constexpr size_t kBytes = 64;            // bytes of a vector
+  static constexpr size_t kColumns = 8 * kBytes;  // columns of a block
 
   template <class F, bool kCheck>
   __attribute__((target("avx512f,avx512bw"))) static bool mask_blocks(std::byte* row, const std::byte* mask, unsigned shift,
@@ -173,7 +175,7 @@ struct Avx512 {
     const __m512i minus_inf = _mm512_set1_epi32(lanes<F>(F::kMinusInf)), inf = _mm512_set1_epi32(lanes<F>(F::kInf));
     const __m512i magnitude = _mm512_set1_epi32(lanes<F>(F::kMagnitude));
     __mmask16 nan = 0;
-    __m512i largest = _mm512_setzero_si512();  // 16-bit types: per lane, the greatest magnitude that was left
+    __m512i largest = _mm512_setzero_si512();  // 16-bit types: for each lane, the greatest magnitude of an allowed column
     for (size_t b = 0; b < blocks; ++b, row += kVectors * kBytes, mask += kBytes) {
       const __m512i bits = _mm512_loadu_si512(mask);
       const auto beyond = shift ? static_cast<uint8_t>(mask[kBytes]) : 0;
@@ -184,7 +186,8 @@ struct Avx512 {
       const bool all = _mm512_cmpneq_epi32_mask(bits, _mm512_set1_epi32(-1)) == 0 && (!shift || beyond == 0xFF);
       if (all && !kCheck) continue;
       if (!kCheck && shift == 0) {
-        // Only the vectors in which something is forbidden: a vector of 4-byte logits has 16 columns, of 2-byte ones 32.
+        // Only the vectors that contain a forbidden column: a vector of 4-byte logits has 16 columns, of 2-byte ones
+        // 32.
         const __m512i ones = _mm512_set1_epi32(-1);
         for (uint32_t some = kWide ? _mm512_cmpneq_epi16_mask(bits, ones) : _mm512_cmpneq_epi32_mask(bits, ones); some != 0;
              some &= some - 1) {
@@ -212,7 +215,7 @@ struct Avx512 {
             _mm512_storeu_si512(row + kBytes * v, x);
             _mm512_storeu_si512(row + kBytes * (v + 1), y);
           }
-          // Unordered where either of the two is NaN.
+          // The comparison is unordered if one of the two is NaN.
           if constexpr (kCheck)
             nan = static_cast<__mmask16>(nan | _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), _CMP_UNORD_Q));
         } else {
@@ -241,7 +244,7 @@ struct Avx2 {
     const __m256i lane_bit =
         kWide ? _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128)
               : _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, static_cast<short>(0x8000));
-    __m256i largest = _mm256_setzero_si256();  // per lane, the greatest magnitude that was left
+    __m256i largest = _mm256_setzero_si256();  // for each lane, the greatest magnitude of an allowed column
     for (size_t b = 0; b < blocks; ++b, row += kVectors * kBytes, mask += kBytes) {
       auto* const vectors = reinterpret_cast<__m256i*>(row);
       const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(mask));
@@ -282,7 +285,7 @@ struct Avx2 {
   }
 };
 
-// One block, which may begin at any column, by a copy of its mask bits with slack behind them.
+// Masks one block, which may begin at any column, using a copy of its mask bits with slack behind them.
 template <class Simd, class F, bool kCheck>
 bool mask_one_block(std::byte* row, const std::byte* mask, size_t mask_bytes, size_t column) {
   std::byte bits[Simd::kColumns / 8 + 1 + kSlack] = {};
@@ -290,8 +293,9 @@ bool mask_one_block(std::byte* row, const std::byte* mask, size_t mask_bytes, si
   return Simd::template mask_blocks<F, kCheck>(row + column * sizeof(typename F::Bits), bits, column % 8, 1);
 }
 
-// Columns [0, known): a block from the beginning, whole blocks from the first column at a vector's alignment on, and
-// the last columns by blocks that end with them. Blocks overlap there: masking twice is masking once.
+// Masks the columns [0, known): one block at the beginning, whole blocks from the first column at a vector's alignment
+// on, and blocks that end with the last columns. Blocks overlap there, which is harmless: masking twice has the effect
+// of masking once.
 template <class Simd, class F, bool kCheck>
 bool mask_blockwise(std::byte* row, const std::byte* mask, size_t mask_bytes, size_t known) {
   constexpr size_t kElement = sizeof(typename F::Bits), kBlock = Simd::kColumns;
@@ -314,7 +318,7 @@ bool mask_blockwise(std::byte* row, const std::byte* mask, size_t mask_bytes, si
 
 #endif  // TOKENFST_LOGITS_X86
 
-// One row: the columns that the mask knows, then the others. The mask has `words` words.
+// Masks one row: the columns that the mask covers, then the others. The mask has `words` words.
 template <class F, bool kCheck>
 bool mask_row(std::byte* row, size_t width, const std::byte* mask, size_t words, size_t known, SimdLevel level) {
   fill_minus_inf<F>(row, known, width);
@@ -339,7 +343,7 @@ std::optional<LogitsPosition> mask_rows(const LogitsView& logits, const BitmaskV
   return first;
 }
 
-// Whether something at an allowed column is not -inf.
+// Whether some allowed column is not -inf.
 template <class F>
 bool has_choice(const std::byte* row, const std::byte* mask, size_t known) {
   for (size_t word = 0; 32 * word < known; ++word) {
@@ -356,10 +360,10 @@ bool has_choice(const std::byte* row, const std::byte* mask, size_t known) {
 
 }  // namespace logits_detail
 
-// Masks `logits` in place: row r of the mask goes to row r of the logits, for all rows, or for those in `indices`
-// (which the caller has checked against both row counts). Returns, with `check_nan`, the first NaN at an allowed
-// column, in the order of the rows processed; all rows are masked all the same. `level` must be supported.
-// `threads` > 1 splits the rows into equal runs.
+// Masks `logits` in place: row r of the mask is applied to row r of the logits, for all rows, or for those in `indices`
+// (which the caller has checked against both row counts). With `check_nan`, returns the first NaN at an allowed column,
+// in the order of the rows processed; all rows are masked nevertheless. `level` must be supported. `threads` > 1 splits
+// the rows into equal runs.
 inline std::optional<LogitsPosition> apply_bitmask(const LogitsView& logits, const BitmaskView& mask, size_t vocab_size,
                                                    const std::vector<size_t>* indices, bool check_nan, SimdLevel level, size_t threads) {
   using namespace logits_detail;
@@ -386,7 +390,7 @@ inline std::optional<LogitsPosition> apply_bitmask(const LogitsView& logits, con
   return std::nullopt;
 }
 
-// The first row, of all or of those in `indices`, in which every allowed logit is -inf. Mostly found out by a few logits.
+// The first row, of all or of those in `indices`, in which every allowed logit is -inf. A few logits mostly suffice.
 inline std::optional<size_t> row_without_choice(const LogitsView& logits, const BitmaskView& mask, size_t vocab_size,
                                                 const std::vector<size_t>* indices) {
   using namespace logits_detail;

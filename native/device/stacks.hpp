@@ -1,9 +1,9 @@
-// Push-down automata in device tables, for tensors in host memory (decoding/device/tables/stacks.py says what the tables
-// hold; the specification is decoding/device/kernels/plain_stacks.py, bit for bit).
+// Push-down automata in device tables, for tensors in host memory (their content: decoding/device/tables/stacks.py; the
+// specification is decoding/device/kernels/plain_stacks.py, and results are equal bit for bit).
 //
-// A row of a batch is its state, its depth and so many symbols, the top last, zeros behind them. A depth of -1 says that
-// the stack was to hold more than there is room for; such a row is dead, and stays so. What a row holds is looked at
-// before it indexes anything: a state, a depth or a symbol out of range makes it dead.
+// A row of a batch is a state, a depth and that many symbols, the top last, followed by zeros. A depth of -1 means that
+// the stack exceeded its capacity; such a row is dead, and stays so. The content of a row is range-checked before it
+// indexes anything: a state, a depth or a symbol out of range makes the row dead.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct DeviceStacks {
   const Push* pushes;
   const Slot* comb;
   const int32_t* frames;
-  int32_t num_states, num_slots, num_frames, capacity;  // states that have controls too
+  int32_t num_states, num_slots, num_frames, capacity;  // num_states includes control states
 
   size_t width() const { return static_cast<size_t>(capacity) + kSymbols; }
 
@@ -52,7 +52,8 @@ struct DeviceStacks {
     to[kState] = reached;
   }
 
-  // The state whose mask a row has, by what is to be looked at of its stack, and how many symbols lie below that.
+  // The state whose mask a row has, found by the stack symbols that must be inspected, and `below`, the number of
+  // symbols below those.
   int32_t resting(const int32_t* row, int32_t& below) const {
     below = 0;
     if (!is_known(row)) return row[kState] == DeviceTables::kEnded ? DeviceTables::kEnded : DeviceTables::kDead;
@@ -65,7 +66,7 @@ struct DeviceStacks {
     }
     return at;
   }
-  // The distances of so many symbols from the bottom on, added up.
+  // The sum of the distances of the first `symbols` symbols, from the bottom up.
   int32_t length(const int32_t* row, int32_t symbols) const {
     int64_t sum = 0;
     const int32_t offset = symbols > 0 ? controls[row[kState]].frames : 0;
@@ -87,7 +88,7 @@ struct DeviceStacks {
     row[kState] = state;
     row[kDepth] = depth;
   }
-  // What an owner of slots keeps for an answer; 0: nothing.
+  // The value that an owner of slots keeps for an answer; 0: none.
   int32_t find(int32_t owner, int64_t answer) const {
     const int64_t at = owner + answer;
     return at >= 0 && at < num_slots && comb[at].owner == owner ? comb[at].value : 0;
@@ -108,7 +109,8 @@ struct DeviceStacks {
     }
     return tables.table[at];
   }
-  // Does to the stack what an action says. Where its state looks into the stack, the action for what is found there, negated.
+  // Applies an action to the stack. If its state inspects the stack, returns the action for the symbol found there,
+  // negated.
   int32_t act(int32_t number, int32_t* row) const {
     const Action& action = actions[number];
     int32_t& depth = row[kDepth];

@@ -1,26 +1,28 @@
-// Dynamic exclusion: strings and other items of a JSON text that must differ from each other, which no automaton can remember.
+// Dynamic exclusion: strings and other items of a JSON text that must differ from each other, which no finite automaton
+// can remember.
 //
-// An expression says where: a mark Opened stands behind the opening bracket of an array or object, and a mark Fresh behind
-// the closing quotation mark of a string in it (a free name, an item). The automaton reads both as the empty word; a
-// sequence carries an Exclusion beside its configuration, and where a string ends at a Fresh mark that equals one that
-// ended so before in the same container, the readings of the text that have this mark are dropped. Strings are equal if
-// their values are, however they are spelled ("a" and "\u0061").
+// An expression marks the places: a mark Opened follows the opening bracket of an array or object, and a mark Fresh
+// follows the closing quotation mark of a string in it (a free name, an item). The automaton reads both as the empty
+// word. A sequence carries an Exclusion beside its configuration. If a string that ends at a Fresh mark equals a string
+// that ended at one before in the same container, the readings of the text that have this mark are dropped. Strings are
+// equal if their values are, however they are spelled ("a" and "\u0061").
 //
-// The idea: which containers are open, and which string is being read, follows from the text alone: JSON is read the
-// same way whatever the schema. So one small reader serves all readings of a grammar, starts at a mark Opened, and ends
-// where that container does. Each container has a trie of the values of its finished strings, and while a string is read,
-// `match` is the node of what was read of it: so what is excluded is known at each byte, and no string is compared twice.
+// The idea: which containers are open, and which string is being read, follows from the text alone, because JSON is
+// read in the same way whatever the schema. So one small reader serves all readings of a grammar. It starts at a mark
+// Opened and ends with that container. Each container has a trie of the values of its finished strings. While a string
+// is read, `match` is the trie node of the prefix read so far, so the excluded continuations are known at each byte,
+// and no string is compared twice.
 //
-// Invariants: a checkpoint is a few numbers, and going back costs what was done since. Copies share nothing. Cost: O(1) a byte; memory:
-// known_strings.hpp.
+// Invariants: a checkpoint is a few numbers, and restoring one costs what was done since. Copies share nothing. Cost:
+// O(1) for each byte; memory: known_strings.hpp.
 //
-// Items that are no strings (`Room::values`) are kept as trees, with a watch of those that the item being read may still
-// become (known_values.hpp). A mark Fresh stands behind their last byte; behind a number, at each byte where it may end. A
-// number is known by the byte behind it, so it is recorded there (`due`). What is open in an item says less than its text
-// does, so a search goes through texts, as the reader reads them.
+// Items that are not strings (`DistinctFacts::values`) are kept as trees, with a watch of the known items that the item
+// being read may still become equal to (known_values.hpp). A mark Fresh follows their last byte; for a number, each
+// byte at which it may end. A number is known to have ended only by the byte after it, so it is recorded there (`due`).
+// The open part of an item does not determine its text, so a search goes through texts, as the reader reads them.
 //
-// Rejected: the set in the state (states without end); comparing finished strings one by one (quadratic); hashes of values,
-// which do not tell whether a prefix can still become one.
+// Rejected: the set of strings as part of the state (infinitely many states); comparing finished strings one by one
+// (quadratic); hashes of values, which do not say whether a prefix can still become one.
 #pragma once
 
 #include <algorithm>
@@ -46,10 +48,10 @@ class Exclusion {
   };
 
   const Reading& reading() const { return now_; }
-  // Whether a known string that matches goes on with a byte.
+  // Whether a known string that matches the prefix so far continues with a byte.
   bool goes_on(uint8_t byte) const { return matches(now_) && strings_.child(now_.match, byte) != 0; }
-  // Calls f(place) for the places of all bytes in a list, which ascend, behind which a string that matches a known one ends, or
-  // still may match one.
+  // Calls f(index) for each of the ascending `bytes` after which a string that matches a known one ends, or may still
+  // match one.
   template <class F>
   void each_onward(const Reading& at, std::span<const uint8_t> bytes, F&& f) const {
     if (at.letters.phase != Unescaper::kPlain || at.letters.high) {
@@ -66,26 +68,28 @@ class Exclusion {
       if (letter != '"' && letter != '\\') look_up(letter);
     });
   }
-  // What is read of the name or item that is being read.
+  // The value so far of the name or item that is being read.
   std::string value_so_far() const {
     std::string value;
     each_letter([&](uint8_t letter) { value += static_cast<char>(letter); });
     return value;
   }
-  // Whether the string that is being read could still become one that is known.
+  // Whether the string that is being read could still become a known one.
   static bool matches(const Reading& at) { return at.inside && at.match != 0; }
   size_t memory() const { return values_.memory() + strings_.memory() + text_.capacity() + scopes_.capacity() * sizeof(Scope); }
 
-  // A hash of all that the future depends on: what is open, what is finished there, and what is being read.
+  // A hash of everything that the future depends on: the open containers, the finished strings in them, and the string
+  // being read.
   uint64_t fingerprint() const {
     uint64_t hash =
         mix(uint64_t{now_.letters.unit} << 32 | uint64_t{now_.letters.high} << 16 | now_.letters.phase, now_.inside << 1 | now_.sibling);
     if (now_.inside && now_.sibling) hash = hash_of_text(hash, now_.begin);
-    if (now_.scope && kept_) hash = hash_of_text(mix(hash, uint64_t{now_.scalar} << 1 | now_.due), 0);  // of every item
+    if (now_.scope && kept_) hash = hash_of_text(mix(hash, uint64_t{now_.scalar} << 1 | now_.due), 0);  // the text of every item
     return mix(hash, hash_of_known());
   }
-  // Where the reader is, for searches: equal ones have equal ways to where no known item has a say. From the first place of a
-  // search on, items agree with a known one up to there, and the watch says how far. While watches are held.
+  // The position of the reader, for searches: equal positions have equal paths to where no known item restricts the
+  // text. From the first position of a search on, items agree with a known one up to there, and the watch says how far.
+  // Valid only while numbers are pinned (PinnedNumbers).
   Reading place() const {
     Reading at = now_;
     at.begin = 0;
@@ -96,16 +100,16 @@ class Exclusion {
     at.match = now_.match != 0, at.watch = now_.watch != 0;
     return at;
   }
-  // Takes back what is read in its scope, by an exception too.
-  struct Back {
+  // Restores the checkpoint when its scope ends, also by an exception.
+  struct Rollback {
     Exclusion& exclusion;
     const Checkpoint before;
-    ~Back() { exclusion.restore(before); }
+    ~Rollback() { exclusion.restore(before); }
   };
-  // Until the hold ends, nothing has the number of a value or watch but what it was given to.
-  struct Hold {
-    explicit Hold(Exclusion& exclusion) : values_(exclusion.values_) { values_.hold(true); }
-    ~Hold() { values_.hold(false); }
+  // While this exists, no number of a value or watch is used again for another one.
+  struct PinnedNumbers {
+    explicit PinnedNumbers(Exclusion& exclusion) : values_(exclusion.values_) { values_.pin_numbers(true); }
+    ~PinnedNumbers() { values_.pin_numbers(false); }
 
    private:
     KnownValues& values_;
@@ -123,40 +127,45 @@ class Exclusion {
     scopes_.resize(before.scopes);
   }
 
-  // Runs a configuration over text. Dead where the language, or what is excluded, ends it; then restore() a checkpoint.
+  // Runs a configuration over a text. Returns a dead one if the language or an excluded string ends it; then restore()
+  // a checkpoint.
   Config run(ByteAutomaton& bytes, Walker& walker, Config at, std::string_view text) {
     for (unsigned char byte : text) {
       State raw = bytes.step(at.state, byte);
       if (raw == kDead) return {};
-      const Ending ending = read(byte, bytes.marks().room.values);
-      if (bytes.marks().lie_ahead(raw)) raw = pass(bytes, raw, byte, ending);
+      const Ending ending = read(byte, bytes.marks().facts.values);
+      if (bytes.marks().is_marked(raw)) raw = pass(bytes, raw, byte, ending);
       if (is_dead(at = walker.arrive(at, raw))) return at;
     }
     return at;
   }
 
-  // The same for a text that is known to lead to `raw`, over no marks.
-  Config leap(ByteAutomaton& bytes, Walker& walker, Config at, std::string_view text, State raw) {
+  // The same for a text that is known to lead to `raw` and to pass no marks before its end.
+  Config text_step(ByteAutomaton& bytes, Walker& walker, Config at, std::string_view text, State raw) {
     Ending ending = Ending::None;
-    for (unsigned char byte : text) ending = read(byte, bytes.marks().room.values);
-    if (raw != kDead && bytes.marks().lie_ahead(raw)) raw = pass(bytes, raw, static_cast<uint8_t>(text.back()), ending);
+    for (unsigned char byte : text) ending = read(byte, bytes.marks().facts.values);
+    if (raw != kDead && bytes.marks().is_marked(raw)) raw = pass(bytes, raw, static_cast<uint8_t>(text.back()), ending);
     return walker.arrive(at, raw);
   }
 
-  // Whether a string is due, and none may be left.
-  static bool may_lack(const Reading& at, const Room& room) { return at.sibling && !at.inside && at.finished >= room.fewest; }
-  // Whether what is excluded may have a say in how a text goes on: of the string that is being read, or of one that is due.
-  static bool may_fail(const Reading& at, const Room& room) { return (room.thin && matches(at)) || may_lack(at, room); }
-  // Where items of any kind must differ: whether a known one has a say in how the text goes on, of what is being read or due.
-  bool has_say() const {
+  // Whether a string may begin here, although the language may have no further one.
+  static bool may_run_out(const Reading& at, const DistinctFacts& facts) { return at.sibling && !at.inside && at.finished >= facts.fewest; }
+  // Whether excluded strings may restrict how a text continues: the string that is being read, or one that may begin.
+  static bool may_restrict(const Reading& at, const DistinctFacts& facts) {
+    return (facts.few_endings && matches(at)) || may_run_out(at, facts);
+  }
+  // The same for items of any kind: whether a known item restricts how the item that is being read, or may begin,
+  // continues.
+  bool restricts() const {
     if (now_.watch || matches(now_)) return true;
     return now_.scope && now_.sibling && !now_.inside && strings_.any(scopes_[now_.scope].root);
   }
-  // Whether the string that is being read, or that is due, can end as none of those known. No look where every prefix has
-  // more ends than a text has strings. Of strings that are too few in all, front ends take no more than there are.
-  bool escapes(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config, const Reading& reading) {
-    if (bytes.marks().room.values) return goes_free(bytes, walker, stacks, config);
-    if (!may_fail(reading, bytes.marks().room)) return true;
+  // Whether the string that is being read, or that may begin, can end as none of the known ones. True without a search
+  // if every prefix has more continuations than a text has strings. If a language has too few strings in all, front
+  // ends allow no more items than there are.
+  bool can_differ(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config, const Reading& reading) {
+    if (bytes.marks().facts.values) return items_can_differ(bytes, walker, stacks, config);
+    if (!may_restrict(reading, bytes.marks().facts)) return true;
     const StacksTrial trial(stacks);
     std::vector<std::pair<Config, Reading>> pending{{config, reading}};
     std::set<std::pair<Config, Reading>> seen;
@@ -172,7 +181,7 @@ class Exclusion {
         Ending ending = Ending::None;
         if (at.inside) ending = follow(next, static_cast<uint8_t>(byte));
         else if (byte == '"') begin(next);
-        if (bytes.marks().lie_ahead(raw)) raw = bytes.marks().passed(raw, ending != Ending::Known);
+        if (bytes.marks().is_marked(raw)) raw = bytes.marks().passed(raw, ending != Ending::Known);
         std::pair<Config, Reading> reached{walker.arrive(from, raw), next};
         if (is_dead(reached.first)) continue;
         const bool blank = byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
@@ -183,16 +192,16 @@ class Exclusion {
     return false;
   }
 
-  // Where items of any kind must differ: whether the text can go on so that no known one has a say, from where it is.
-  bool goes_free(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config) {
-    if (!has_say()) return true;
+  // The same for items of any kind: whether the text can continue from here to where no known item restricts it.
+  bool items_can_differ(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config) {
+    if (!restricts()) return true;
     const StacksTrial trial(stacks);
-    const Back back{*this, checkpoint()};
-    const Hold hold(*this);
+    const Rollback back{*this, checkpoint()};
+    const PinnedNumbers hold(*this);
     struct Place {
       Config config;
       Checkpoint at;
-      int byte;  // the last that was tried
+      int byte;  // the byte that was tried last
     };
     std::vector<Place> path{{config, back.before, 256}};
     std::set<std::pair<Config, Reading>> seen;
@@ -211,16 +220,16 @@ class Exclusion {
       const char text[] = {static_cast<char>(byte)};
       const Config to = run(bytes, walker, from.config, {text, 1});
       if (is_dead(to)) continue;
-      found = !has_say();
+      found = !restricts();
       if (seen.insert({to, place()}).second) path.push_back({to, checkpoint(), 256});
     }
     return found;
   }
 
-  // Whether nothing that is excluded has a say in a text, if the language allows it: no known string, and none of two that it
-  // begins, ends in it, and what it leaves open may end as another one. By what brackets and quotation marks say; false where
-  // that is not all (a container that begins).
-  bool indifferent(std::string_view text, const Room& room) const {
+  // Whether no excluded string restricts a text that the language allows: it ends no known string, it does not end two
+  // equal strings that it begins itself, and the string that it leaves open may end as a new one. Decided from brackets
+  // and quotation marks alone; false if these do not suffice (a container begins).
+  bool never_restricts(std::string_view text, const DistinctFacts& facts) const {
     Reading at = now_;
     if (at.scope == 0) return false;
     size_t ended = 0;
@@ -234,11 +243,11 @@ class Exclusion {
       if (follow_outside(at, byte); at.scope == 0) return false;
     }
     at.finished += static_cast<uint32_t>(ended);
-    return !may_fail(at, room);
+    return !may_restrict(at, facts);
   }
 
-  // The same where items of any kind must differ, of a text that begins where none has a say: no item begins in it behind another,
-  // and no name behind one that is remembered.
+  // The same for items of any kind, in a text that begins where none restricts it: no item begins in it after another
+  // one, and no name after a recorded one.
   bool begins_no_second_item(std::string_view text) const {
     if (now_.scope == 0) return text.find_first_of("[{") == text.npos;
     bool inside = now_.inside, escaped = now_.letters.phase == Unescaper::kBackslash, named = inside && now_.sibling;
@@ -259,7 +268,7 @@ class Exclusion {
     return true;
   }
 
-  // What a byte inside of a string makes of a reading.
+  // Updates a reading by a byte inside a string.
   Ending follow(Reading& at, uint8_t byte) const {
     if (byte == '"' && at.letters.phase == Unescaper::kPlain) {
       at.inside = false;
@@ -282,7 +291,7 @@ class Exclusion {
     for (size_t k = from; k < text_.size(); ++k) hash = mix(hash, static_cast<uint8_t>(text_[k]));
     return hash;
   }
-  // Calls f(letter) for what is read of the name or item that is being read, however it is spelled.
+  // Calls f(letter) for each letter of the name or item that is being read, however it is spelled.
   template <class F>
   void each_letter(F&& f) const {
     Unescaper letters;
@@ -293,7 +302,7 @@ class Exclusion {
     each_letter([&](uint8_t letter) { hash = mix(hash, letter); });
     return hash;
   }
-  // What is known in open containers.
+  // A hash of the known strings and items of open containers.
   uint64_t hash_of_known() const {
     uint64_t hash = 0;
     for (uint32_t scope = now_.scope; scope; scope = scopes_[scope].below) {
@@ -316,7 +325,7 @@ class Exclusion {
     return Ending::None;
   }
 
-  // The same where items of any kind must differ.
+  // The same if items of any kind must differ.
   Ending read_value(uint8_t byte) {
     if (now_.scalar == kNumber && !is_of_number(byte)) {
       if (now_.due) record_item();
@@ -370,7 +379,7 @@ class Exclusion {
     }
     return Ending::None;
   }
-  // A byte inside of a string.
+  // Reads a byte inside a string.
   Ending read_letter(uint8_t byte) {
     if (byte == '"' && now_.letters.phase == Unescaper::kPlain) {
       const bool array = !scopes_[now_.scope].object;
@@ -385,13 +394,13 @@ class Exclusion {
     });
     return Ending::None;
   }
-  // What ends where a value does that is no string, or where a number may end.
+  // The ending of a value that is not a string; `surely`: false for a number, which may end here.
   Ending ended(bool surely) {
     const bool known = !scopes_[now_.scope].object && values_.is_known(now_.watch, now_.scope);
     if (surely) now_.watch = values_.without_ended(now_.watch);
     return known ? Ending::Known : Ending::New;
   }
-  // Puts the item that has just ended, and is no string, to those of its container.
+  // Adds the item that has just ended, and is not a string, to those of its container.
   void record_item() {
     ++now_.finished;
     uint32_t& known = scopes_[now_.scope].known;
@@ -399,7 +408,7 @@ class Exclusion {
   }
 
   static bool opens(uint8_t byte) { return byte == '{' || byte == '['; }
-  // What a byte outside of strings makes of a reading, but for one that opens a container.
+  // Updates a reading by a byte outside strings that opens no container.
   void follow_outside(Reading& at, uint8_t byte) const {
     switch (byte) {
       case '"': begin(at); break;
@@ -415,7 +424,7 @@ class Exclusion {
     }
   }
 
-  // What a quotation mark begins.
+  // Updates a reading by a quotation mark that begins a string.
   void begin(Reading& at) const {
     at.inside = true;
     at.letters = {};
@@ -423,9 +432,9 @@ class Exclusion {
     at.match = at.sibling && strings_.any(root) ? root : 0;
   }
 
-  // Past the marks of a state that the last byte led to.
+  // Passes the marks of a state that the last byte led to.
   State pass(ByteAutomaton& bytes, State raw, uint8_t byte, Ending ending) {
-    const bool follows = now_.scope != 0 && !now_.inside;  // the bracket was met as one
+    const bool follows = now_.scope != 0 && !now_.inside;  // the reader has read the bracket itself
     if (!follows && (bytes.marks().signs(raw) & bit(Sign::Opened))) {
       now_ = {};
       open(byte, 0);
@@ -445,7 +454,7 @@ class Exclusion {
     now_.sibling = true;
   }
 
-  // Puts the string that has just ended into its container's trie.
+  // Adds the string that has just ended to the trie of its container.
   void record() {
     ++now_.finished;
     uint32_t at = scopes_[now_.scope].root;
@@ -458,18 +467,18 @@ class Exclusion {
 
   Reading now_;
   std::string text_;  // names and items, as they are written; all of the containers, if items of any kind must differ
-  bool kept_ = false;  // all
+  bool kept_ = false;  // whether `text_` has all of the containers
   KnownValues values_;
   KnownStrings strings_;
   std::vector<Scope> scopes_;
 };
 
-// Takes back what is read in its scope, by an exception too.
+// Restores the exclusion when its scope ends, also by an exception.
 struct ExclusionTrial {
   explicit ExclusionTrial(Exclusion& exclusion) : back_{exclusion, exclusion.checkpoint()} {}
 
  private:
-  const Exclusion::Back back_;
+  const Exclusion::Rollback back_;
 };
 
 }  // namespace tokenfst

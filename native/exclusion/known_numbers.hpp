@@ -1,9 +1,9 @@
-// Numbers of JSON that are known, and whether a number that is being read may still become an equal one.
+// Known JSON numbers, and whether a number that is being read may still become equal to one.
 //
-// Two numbers are equal if their values are, however they are written: 1, 1.0 and 1e0. A known number is its digits, without zeros at
-// either end, and a power of ten. A reading of a number is compared with it digit by digit, as the digits come; what the exponent
-// must still say follows from where the point stands, so nothing is computed with large powers. Cost: O(1) a byte, in an
-// exponent its number of digits.
+// Two numbers are equal if their values are, however they are written: 1, 1.0 and 1e0. A known number is its digits,
+// without zeros at either end, and a power of ten. A number is compared digit by digit as it is read. What its exponent
+// must be follows from the position of the point, so nothing is computed with large powers. Cost: O(1) for each byte;
+// in an exponent, O(its number of digits).
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace tokenfst {
 
-// The bytes that numbers are written with.
+// Whether numbers are written with this byte.
 inline bool is_of_number(uint8_t byte) {
   return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
 }
 
-// What is read of a number, beside one that it may become: 0.d1d2...dn * 10^magnitude, d1 and dn not zero; zero has no digits.
+// The value of a number: 0.d1d2...dn * 10^magnitude, d1 and dn not zero; zero has no digits.
 struct KnownNumber {
   std::string digits;
   Magnitude magnitude;
@@ -29,12 +29,12 @@ struct KnownNumber {
 struct NumberReading {
   enum Phase : uint8_t { kWhole, kFraction, kExponent };
   Phase phase = kWhole;
-  bool negative = false;  // the number, or behind an e the exponent
-  uint32_t read = 0;      // digits behind zeros in front; in a fraction no more than the known number has
-  int32_t point = 0;      // behind the whole part: the magnitude that the digits alone say
+  bool negative = false;  // the sign of the number, or after an e of the exponent
+  uint32_t read = 0;      // digits after leading zeros; in a fraction no more than the known number has
+  int32_t point = 0;      // after the whole part: the magnitude according to the digits alone
   auto operator<=>(const NumberReading&) const = default;
 
-  // Reads a byte; false if no number that goes on so equals the known one.
+  // Reads a byte; false if no number that continues so equals the known one.
   bool feed(const KnownNumber& known, uint8_t byte) {
     const bool zero = known.digits.empty();
     switch (byte) {
@@ -63,7 +63,7 @@ struct NumberReading {
   }
 
  private:
-  // What the exponent must say.
+  // The exponent that the number must have.
   Magnitude missing(const KnownNumber& known) const { return known.magnitude.less(point); }
   bool feed_exponent(const KnownNumber& known, uint8_t byte) {
     const Magnitude missing = this->missing(known);
@@ -86,7 +86,7 @@ struct NumberReading {
   }
 };
 
-// From the text of a number to its value.
+// Reads the text of a number.
 inline KnownNumber known_number(std::string_view text) {
   KnownNumber number;
   number.negative = text.starts_with('-');

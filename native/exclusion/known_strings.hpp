@@ -1,9 +1,9 @@
-// Strings that were read, in a trie for each container: which of them begin with what is being read of a string.
+// The strings that were read, in a trie for each container: which of them begin with the prefix of the current string.
 //
-// A node is a prefix of a known string, and 0 is none. Its children are a list: most have one. Invariants: tries only grow at
-// their leaves and fronts of lists; what a step changed in older nodes is in a log, so that a checkpoint is two numbers, and going back
-// costs what was done since. Cost: a letter looks at the children of one node; 12 bytes for each byte of a new string that no
-// other begins with.
+// A node is a prefix of a known string; 0 is none. Its children are a linked list: most nodes have one. Invariants:
+// tries grow only at their leaves and at the fronts of lists; changes of older nodes are in a log, so a checkpoint is
+// two numbers, and restoring one costs what was done since. Cost: a letter visits the children of one node; 12 bytes
+// for each byte of a new string that no other string shares as a prefix.
 #pragma once
 
 #include <cstdint>
@@ -31,19 +31,19 @@ class KnownStrings {
   }
   size_t memory() const { return nodes_.capacity() * sizeof(Node) + log_.capacity() * sizeof(Change); }
 
-  // The root of a trie without strings.
+  // The root of a new, empty trie.
   uint32_t begin_trie() {
     if (nodes_.empty()) nodes_.push_back({});
     nodes_.push_back({});
     return static_cast<uint32_t>(nodes_.size() - 1);
   }
-  // The node of a prefix with one letter more; 0: no known string begins so.
+  // The node of a prefix extended by a letter; 0: no known string begins so.
   uint32_t child(uint32_t node, uint8_t letter) const {
     uint32_t at = nodes_[node].child;
     while (at && nodes_[at].letter != letter) at = nodes_[at].next;
     return at;
   }
-  // The same; made if it is not there.
+  // The same; the node is created if it does not exist.
   uint32_t add(uint32_t node, uint8_t letter) {
     if (const uint32_t known = child(node, letter)) return known;
     const uint32_t next = static_cast<uint32_t>(nodes_.size());
@@ -51,14 +51,14 @@ class KnownStrings {
     change(node).child = next;
     return next;
   }
-  // From now on, this prefix is a known string.
+  // Makes this prefix a known string.
   void end(uint32_t node) { change(node).ends = true; }
 
   // Whether this prefix is a known string.
   bool ends(uint32_t node) const { return nodes_[node].ends; }
   // Whether any known string begins so.
   bool any(uint32_t node) const { return nodes_[node].child || nodes_[node].ends; }
-  // Calls f(letter) for the letters that known strings go on with.
+  // Calls f(letter) for each letter that known strings continue with.
   template <class F>
   void each_child(uint32_t node, F&& f) const {
     for (uint32_t at = nodes_[node].child; at; at = nodes_[at].next) f(nodes_[at].letter);
@@ -81,7 +81,7 @@ class KnownStrings {
     uint8_t letter = 0;
     bool ends = false;
   };
-  struct Change {  // what a node was
+  struct Change {  // the former content of a node
     uint32_t node, child;
     bool ends;
   };

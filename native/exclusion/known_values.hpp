@@ -1,19 +1,20 @@
-// Known items of arrays whose items must differ, whatever they are, and which of them what is being read may still become.
+// Known items of arrays whose items must differ, of any kind, and which of them the item being read may still become
+// equal to.
 //
-// Two JSON values are equal if they have one type and: numbers the same value (1, 1.0 and 1e0), strings the same letters,
-// arrays equal items in order, objects equal members in any order. Known items are kept as trees: digits without zeros at
-// either end, letters unescaped, members sorted by name.
+// Two JSON values are equal if they have the same type and: numbers have the same value (1, 1.0 and 1e0), strings the
+// same letters, arrays equal items in order, objects equal members in any order. Known items are kept as trees: digits
+// without zeros at either end, letters unescaped, members sorted by name.
 //
-// The idea: what is read of an item is compared as it comes. A *group* is a place in a value (which containers are open,
-// which of their members and items are finished, what is read of a scalar), and the known values that agree with all that
-// was read up to there; the groups at one place of the text are a *watch*, 0 if no known value agrees. A value that leaves
-// a watch never comes back: no way to end the item makes it equal. So "is this item known?" is asked at its end without
-// comparing anything twice, and "may it become one?" is `watch != 0` at every byte.
+// The idea: an item is compared while it is read. A *group* is a place in a value (which containers are open, which of
+// their members and items are finished, the prefix of a scalar), together with the known values that agree with
+// everything read so far. The groups at one place of the text are a *watch*; it is 0 if no known value agrees. A value
+// that has left a watch never comes back, since no way to end the item makes it equal. So "is this item known?" is
+// answered at its end without comparing anything twice, and "may it become one?" is `watch != 0` at every byte.
 //
-// Events come from the reader of the text (exclusion.hpp), which knows what a byte begins and ends. Cost: an event looks
-// once at each known value of the watch, so an item costs as much as known items begin like it. Watches are numbered,
-// equal ones once: a search asks whether it was there before. Values and watches are added behind others, and taken back
-// from behind.
+// Events come from the reader of the text (exclusion.hpp), which knows what each byte begins and ends. Cost: an event
+// visits each known value of the watch once, so an item costs as much as the known items that begin like it. Watches
+// are numbered, equal ones only once, because a search asks whether a watch was seen before. Values and watches are
+// appended, and removed from the end.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@
 
 namespace tokenfst {
 
-// A value in a tree, each in its parent's `parts`.
+// A value in a tree; each child is in its parent's `parts`.
 struct KnownValue {
   enum Kind : uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
   Kind kind = kNull;
@@ -42,7 +43,7 @@ struct KnownValue {
   std::string name;  // of a member
   std::string text;  // of a string
   KnownNumber number;
-  std::vector<uint32_t> parts;  // items, or members by name
+  std::vector<uint32_t> parts;  // items, or members sorted by name
 };
 
 class KnownValues {
@@ -55,7 +56,7 @@ class KnownValues {
   Checkpoint checkpoint() const {
     return {static_cast<uint32_t>(values_.size()), static_cast<uint32_t>(known_.size()), static_cast<uint32_t>(watches_.size() + 1)};
   }
-  // Takes back what came later; set_last(container, known) says which was the last known item of a container.
+  // Removes everything after the checkpoint; set_last(container, known) restores the last known item of a container.
   template <class F>
   void restore(const Checkpoint& before, F&& set_last) {
     for (; known_.size() > before.known; known_.pop_back()) set_last(known_.back().container, known_.back().before);
@@ -67,23 +68,24 @@ class KnownValues {
       numbers_.erase(at);
     }
   }
-  // While they are held, no values and watches are taken back.
-  void hold(bool begins) { held_ += begins ? 1 : -1; }
-  // The same for equal items, in whatever order, of which `last` is the last.
+  // While numbers are pinned, no values and watches are removed.
+  void pin_numbers(bool begins) { held_ += begins ? 1 : -1; }
+  // A hash of the known items of a container, in any order; `last` is the last of them.
   uint64_t hash_of_known(uint32_t last) const { return last ? known_[last - 1].sum : 0; }
   size_t memory() const {
     return values_.capacity() * sizeof(KnownValue) + known_.capacity() * sizeof(Known) + watches_.size() * sizeof(Group) * 4;
   }
 
-  // Adds an item, given its text, to those of a container, of which `last` is the last. Its number.
+  // Adds an item, given as its text, to those of a container, of which `last` is the last. Returns its number.
   uint32_t add(uint32_t container, uint32_t last, std::string_view text) {
     const uint32_t value = parse(text);
     known_.push_back({container, last, value, hash_of_known(last) + hash(value)});
     return static_cast<uint32_t>(known_.size());
   }
 
-  // --- events ---------------------------------------------------------------------------------------
-  // An item of a container begins next; `last`: the last known one there, 0 if there is none.
+  // Events. Each takes a watch and returns the watch after the event.
+  //
+  // due(): an item of a container begins next; `last`: the last known item there, 0 if there is none.
   Watch due(Watch watch, uint32_t container, uint32_t last) {
     if (last == 0) return watch;
     Groups groups = get(watch);
@@ -126,7 +128,7 @@ class KnownValues {
     auto agrees = [&](const Place&, Leaf& leaf, uint32_t& id) {
       const KnownValue& value = values_[id];
       if (leaf.kind == Leaf::Kind::kString) return leaf.read < value.text.size() && value.text[leaf.read++] == static_cast<char>(byte);
-      // Names are sorted: those that begin with what is read are neighbours, and `member` is the first of them.
+      // Names are sorted, so those that begin with the letters so far are adjacent, and `member` is the first of them.
       const std::string_view read = leaf.member < value.parts.size() ? std::string_view(name(value, leaf.member)).substr(0, leaf.read) : "";
       for (; leaf.member < value.parts.size(); ++leaf.member) {
         const std::string& other = name(value, leaf.member);
@@ -151,7 +153,7 @@ class KnownValues {
   Watch end_string(Watch watch) {
     return end(watch, [&](const Place& place, uint32_t id) { return values_[id].text.size() == place.leaf.read; });
   }
-  // A byte of a number that goes on.
+  // A byte of a number that continues.
   Watch digit(Watch watch, uint8_t byte) {
     return each(watch, [&](const Place&, Leaf& leaf, uint32_t& id) { return leaf.number.feed(values_[id].number, byte); }, [](Place&) {});
   }
@@ -163,7 +165,7 @@ class KnownValues {
   }
   Watch end_container(Watch watch) {
     auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
-      if (place.frames.empty()) return false;  // an item was due
+      if (place.frames.empty()) return false;  // an item was to begin
       const Frame& frame = place.frames.back();
       if ((frame.object ? frame.seen.size() : frame.next) != values_[id].parts.size()) return false;
       leaf = {};
@@ -175,10 +177,10 @@ class KnownValues {
       end(place);
     });
   }
-  // The same for watches from which there are equal ways on, while they are held. Zeros behind a point make no end of them: more than
-  // so many are as good as fewer.
+  // A hash that is equal for watches with equal continuations, while numbers are pinned. Zeros after a decimal point
+  // are capped at 24, since they never end a number and more of them make no difference.
   uint64_t hash_of(Watch watch) const { return watch ? hash(watches_[watch - 1].groups, -24) : 0; }
-  // Whether the item that ends here, or the number that may, is a known one of its container.
+  // Whether the item that ends here, or the number that may end here, is a known one of its container.
   bool is_known(Watch watch, uint32_t container) const {
     if (watch == 0) return false;
     return std::ranges::any_of(watches_[watch - 1].groups, [&](const Group& group) {
@@ -188,7 +190,7 @@ class KnownValues {
       return std::ranges::any_of(*group.ids, [&](uint32_t id) { return group.place.leaf.number.equals(values_[id].number); });
     });
   }
-  // Without the items that have ended.
+  // The watch without the items that have ended.
   Watch without_ended(Watch watch) {
     return each(watch, [](const Place&, Leaf& leaf, uint32_t&) { return leaf.kind != Leaf::Kind::kEnded; }, [](Place&) {});
   }
@@ -196,11 +198,11 @@ class KnownValues {
  private:
   struct Frame {  // an open array or object
     bool object;
-    uint32_t next;               // the item that is next or being read, or the member
-    std::vector<uint32_t> seen;  // members, in order
+    uint32_t next;               // the index of the next or current item, or the member
+    std::vector<uint32_t> seen;  // finished members, sorted
     auto operator<=>(const Frame&) const = default;
   };
-  struct Leaf {  // what is being read in the innermost one
+  struct Leaf {  // what is being read in the innermost container
     enum class Kind : uint8_t { kDue, kName, kString, kNumber, kWord, kEnded };
     Kind kind = Kind::kDue;
     uint32_t member = 0, read = 0;
@@ -216,7 +218,7 @@ class KnownValues {
   using Ids = std::vector<uint32_t>;
   struct Group {
     Place place;
-    std::shared_ptr<const Ids> ids;  // of each known value, the scalar that is being read, or the innermost open container
+    std::shared_ptr<const Ids> ids;  // for each known value: the scalar that is being read, or the innermost open container
     bool operator==(const Group& other) const { return place == other.place && (ids == other.ids || *ids == *other.ids); }
   };
   using Groups = std::vector<Group>;
@@ -226,20 +228,20 @@ class KnownValues {
   };
   struct Known {
     uint32_t container, before, value;
-    uint64_t sum;  // of the hashes of the values up to here
+    uint64_t sum;  // the sum of the hashes of the values up to here
   };
 
   const std::string& name(const KnownValue& object, uint32_t member) const { return values_[object.parts[member]].name; }
   Groups get(Watch watch) const { return watch ? watches_[watch - 1].groups : Groups(); }
 
-  // From a container to the part of it that begins.
+  // Replaces a container by the part of it that begins.
   bool to_part(const Frame& frame, uint32_t& id) const {
     const KnownValue& value = values_[id];
     if (frame.next >= value.parts.size()) return false;
     id = value.parts[frame.next];
     return true;
   }
-  // A value is over.
+  // Ends a value.
   static void end(Place& place) {
     place.leaf = {};
     if (place.frames.empty()) {
@@ -250,7 +252,7 @@ class KnownValues {
     if (frame.object) frame.seen.insert(std::ranges::upper_bound(frame.seen, frame.next), frame.next);
     else ++frame.next;
   }
-  // The same of scalars that are `complete`: on to their parents.
+  // The same for scalars that are `complete`: continues in their parents.
   template <class F>
   Watch end(Watch watch, F&& complete) {
     auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
@@ -262,14 +264,14 @@ class KnownValues {
     return each(watch, agrees, [](Place& place) { end(place); });
   }
 
-  // The watch of those known values for which `agrees`, which takes what is read of them on; `shift` takes the places on.
+  // The watch of the known values for which `agrees`, which updates their leaf; `shift` updates the place.
   template <class F, class G>
   Watch each(Watch watch, F&& agrees, G&& shift) {
     if (watch == 0) return 0;
     Groups after;
     for (size_t k = 0; k < watches_[watch - 1].groups.size(); ++k) {
       const Group& group = watches_[watch - 1].groups[k];
-      std::vector<std::pair<Leaf, Ids>> found;  // mostly one
+      std::vector<std::pair<Leaf, Ids>> found;  // mostly one entry
       for (const uint32_t before : *group.ids) {
         Leaf leaf = group.place.leaf;
         uint32_t id = before;
@@ -318,7 +320,7 @@ class KnownValues {
   }
 
   uint32_t parse(std::string_view text);
-  // Of a value, its parts and all.
+  // The hash of a value with all its parts.
   uint64_t hash(uint32_t root) const {
     uint64_t key = 0;
     std::vector<uint32_t> pending{root};
@@ -340,10 +342,10 @@ class KnownValues {
   std::vector<Known> known_;
   int held_ = 0;
   std::vector<Watched> watches_;
-  std::unordered_multimap<uint64_t, uint32_t> numbers_;  // of watches, by hash
+  std::unordered_multimap<uint64_t, uint32_t> numbers_;  // numbers of watches, by hash
 };
 
-// The tree of a JSON text. Iterative: texts nest as deep as they like.
+// The tree of a JSON text. Iterative, because texts may nest to any depth.
 inline uint32_t KnownValues::parse(std::string_view text) {
   const uint32_t root = static_cast<uint32_t>(values_.size());
   std::vector<uint32_t> open;

@@ -1,4 +1,4 @@
-// Where a text is, for its reader.
+// The position of the reader in a text.
 #pragma once
 
 #include "exclusion/known_values.hpp"
@@ -7,19 +7,19 @@ namespace tokenfst {
 
 struct Reading {
   uint32_t scope = 0;  // the innermost open container; 0: none that matters
-  uint32_t match = 0;  // in a string: the node of what is read of its value; 0: none begins so
-  uint32_t begin = 0;  // in or behind a name or an item: where it began
-  uint32_t finished = 0;  // strings and items of open containers
-  uint32_t item = 0;      // where items of any kind must differ: in one, where it began
-  KnownValues::Watch watch = 0;  // of the known items that the open ones may still become
+  uint32_t match = 0;  // in a string: the trie node of its value so far; 0: no known string begins so
+  uint32_t begin = 0;  // in or after a name or an item: where it began
+  uint32_t finished = 0;  // how many strings and items of open containers are finished
+  uint32_t item = 0;      // if items of any kind must differ: where the current item began
+  KnownValues::Watch watch = 0;  // the known items that the open items may still become equal to
   Unescaper letters;
-  uint8_t scalar = 0;    // letters of a word that are missing, or kNumber
-  bool due = false;      // behind a number that is recorded if it ends there
-  bool inside = false;   // of a string
-  bool sibling = false;  // in a string: a name or an item; outside: whether one may begin here
+  uint8_t scalar = 0;    // how many letters of a word are missing, or kNumber
+  bool due = false;      // after a number, which is recorded if it ends there
+  bool inside = false;   // inside a string
+  bool sibling = false;  // in a string: it is a name or an item; outside: one may begin here
   auto operator<=>(const Reading&) const = default;
 };
 
-enum class Ending : uint8_t { None, New, Known };  // of a string, or not
+enum class Ending : uint8_t { None, New, Known };  // None: no string ends here; New, Known: one ends that is new, or known
 
 }  // namespace tokenfst

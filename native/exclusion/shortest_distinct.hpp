@@ -1,7 +1,8 @@
 // A short word of a language in which strings must differ from each other (exclusion.hpp).
 //
-// Best first by the length of what is read and the least that is missing (lengths.hpp), as if nothing were excluded; each
-// configuration and reading once, so a word may be a little longer than the shortest. Each text is run anew from the start.
+// Best-first search by the length so far plus the least missing length (byte_automata/lengths.hpp), as if nothing were
+// excluded. Each configuration and reading is visited once, so a word may be a little longer than the shortest. Each
+// text is run anew from the start.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,7 @@ class ShortestDistinct {
   std::optional<std::string> find(std::string prefix) {
     if (is_dead(walker_.start())) return std::nullopt;
     const Exclusion::Checkpoint before = exclusion_.checkpoint();
-    const Exclusion::Hold hold(exclusion_);
+    const Exclusion::PinnedNumbers hold(exclusion_);
     Deadline deadline(bytes_.budget().seconds);
     std::priority_queue<Place> queue;
     std::set<std::pair<Config, Reading>> seen;
@@ -31,13 +32,13 @@ class ShortestDistinct {
       queue.pop();
       exclusion_.restore(before);
       const Config from = exclusion_.run(bytes_, walker_, walker_.start(), text);
-      if (is_dead(from)) return std::nullopt;  // the prefix
+      if (is_dead(from)) return std::nullopt;  // the prefix itself leads nowhere
       if (bytes_.accepting(from.state)) return text;
       const Exclusion::Checkpoint here = exclusion_.checkpoint();
       for (int byte = 0; byte < 256; ++byte) {
         const char next[] = {static_cast<char>(byte)};
         const Config to = exclusion_.run(bytes_, walker_, from, {next, 1});
-        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, exclusion_.reading())) {
+        if (!is_dead(to) && exclusion_.can_differ(bytes_, walker_, stacks_, to, exclusion_.reading())) {
           if (seen.insert({to, exclusion_.place()}).second)
             queue.push({size_t{text.size()} + 1 + lengths_.of(to, stacks_), text + next[0]});
         }

@@ -1,9 +1,9 @@
-// Texts of a language with signs in them, read piece by piece.
+// Reads texts of a language with signs in them, piece by piece.
 //
-// A sign is a string of bytes from 0xF8 on, which no UTF-8 text has; its last byte is from 0xFC on, the others are below. Whoever
-// makes the language puts signs where a reader wants to know what begins or ends, so that a sign is never a matter of choice between
-// it and a byte of text that leads as far. Texts come without signs: they are read as far as some word goes on with
-// text, and signs are taken when they are asked for, or when nothing else can follow.
+// A sign is a byte string that cannot occur in UTF-8: all bytes are from 0xF8 on, the last one from 0xFC on and the
+// others below that. Whoever builds the language inserts signs where a reader has to know what begins or ends. There
+// must never be a choice between a sign and a byte of text that both lead on. Texts come without signs: text is read as
+// far as some word continues with it, and signs are taken when they are requested, or when nothing else can follow.
 //
 // Invariant: some word begins with what was read and taken. Cost: that of TextWalk.
 #pragma once
@@ -20,14 +20,14 @@ namespace tokenfst {
 
 class SignedText {
  public:
-  // Signs at their places in a text, and how much of it was read.
+  // Signs with their places in a text, and the length that was read.
   struct Read {
     std::vector<std::pair<size_t, std::string>> signs;
     size_t length = 0;
   };
-  // What may come next: signs, and behind how many bytes of text. `fixed`: each behind the same number on all ways; `only`: nothing
-  // else may come, neither the end nor more signs than were asked for.
-  struct Ahead {
+  // Signs that may come next, and after how many bytes of text. `fixed`: each sign comes after the same number of bytes
+  // on all paths; `only`: nothing else may come, neither the end nor more signs than were requested.
+  struct NextSigns {
     std::vector<std::pair<std::string, size_t>> signs;
     bool fixed = true, only = true;
   };
@@ -37,7 +37,7 @@ class SignedText {
   bool alive() const { return !is_dead(walk_.config()); }
   bool accepting() const { return walk_.accepting(); }
 
-  // How much of a text some word goes on with; it is read.
+  // Reads as much of a text as some word continues with; returns its length.
   size_t read(std::string_view text) {
     size_t length = 0;
     while (length < text.size() && static_cast<uint8_t>(text[length]) < kSigns && walk_.try_step(static_cast<uint8_t>(text[length])))
@@ -45,12 +45,13 @@ class SignedText {
     return length;
   }
 
-  // The same, through signs: they are taken where the text cannot go on, and behind it where nothing else can follow.
+  // The same, with signs: a sign is taken if the text cannot continue, or if the text ends and nothing but a sign can
+  // follow.
   Read read_on(std::string_view text) {
     Read found;
     while (alive()) {
       found.length += read(text.substr(found.length));
-      if (found.length == text.size() && !must_sign()) break;
+      if (found.length == text.size() && !only_signs_follow()) break;
       std::string code = sign();
       if (code.empty()) break;
       found.signs.emplace_back(found.length, std::move(code));
@@ -58,7 +59,7 @@ class SignedText {
     return found;
   }
 
-  // The sign that can stand here, of several the least; it is taken. Empty: none can.
+  // Takes the sign that can come here (the least of several) and returns it. Empty: there is none.
   std::string sign() {
     std::string found;
     do {
@@ -71,39 +72,39 @@ class SignedText {
     return found;
   }
 
-  // The sign that can stand behind `way`, of several the least; empty: none can. The walk stays where it is.
-  std::string sign_behind(std::string_view way) {
+  // Returns the sign that can come after the text `way` (the least of several); empty: there is none. Does not move.
+  std::string sign_after(std::string_view way) {
     return walk_.trial([&] { return read(way) == way.size() ? sign() : std::string(); });
   }
 
-  // The signs that text leads to from here, if these are at most `most`.
-  Ahead ahead(size_t most) {
+  // The signs that text leads to from here, if there are at most `most`.
+  NextSigns ahead(size_t most) {
     return walk_.trial([&] {
-      Ahead found;
+      NextSigns found;
       std::vector<std::pair<Config, size_t>> known;
-      look(found, known, most, 0);
+      search(found, known, most, 0);
       return found;
     });
   }
-  // A number for all that `ahead` depends on, or -1.
+  // A number that is equal only where `ahead` has equal results, or -1.
   int64_t state() const { return walk_.state(); }
 
-  // The bytes of text that can follow here behind `way`, and whether the text can end there.
+  // The bytes of text that can follow after the text `way`, and whether the text can end there.
   std::pair<std::string, bool> next_bytes(std::string_view way) { return walk_.next_bytes(way, kSigns); }
 
  private:
   static constexpr uint8_t kSigns = 0xF8, kLast = 0xFC;
-  static constexpr size_t kLooked = 1024;  // places that `ahead` looks at, which bounds how deep it goes
+  static constexpr size_t kLooked = 1024;  // places that `ahead` visits, which bounds its depth
 
   // Whether nothing but a sign can follow.
-  bool must_sign() {
+  bool only_signs_follow() {
     bool can = false;
     for (int byte = kSigns; byte <= 0xFF && !can; ++byte) can = walk_.can_step(static_cast<uint8_t>(byte));
     return can && !walk_.accepting() && std::ranges::none_of(kinds_, [&](uint8_t byte) { return walk_.can_step(byte); });
   }
 
-  // Adds what may come next, `depth` bytes behind where the search began, to `found`.
-  void look(Ahead& found, std::vector<std::pair<Config, size_t>>& known, size_t most, size_t depth) {
+  // Adds the signs that may come next, `depth` bytes after the beginning of the search, to `found`.
+  void search(NextSigns& found, std::vector<std::pair<Config, size_t>>& known, size_t most, size_t depth) {
     const auto before = std::ranges::find(known, walk_.config(), &std::pair<Config, size_t>::first);
     if (before != known.end()) {
       found.fixed &= before->second == depth;
@@ -112,23 +113,23 @@ class SignedText {
     known.emplace_back(walk_.config(), depth);
     if (walk_.accepting() || known.size() > kLooked) found.only = false;
     std::string code;
-    look_at_signs(found, code, most, depth);
+    search_signs(found, code, most, depth);
     for (const uint8_t byte : kinds_) {
       if (!found.only) return;
       walk_.branch([&] {
-        if (walk_.step(byte)) look(found, known, most, depth + 1);
+        if (walk_.step(byte)) search(found, known, most, depth + 1);
       });
     }
   }
 
-  // Adds the signs that can stand here and begin with `code`.
-  void look_at_signs(Ahead& found, std::string& code, size_t most, size_t depth) {
+  // Adds the signs that can come here and begin with `code`.
+  void search_signs(NextSigns& found, std::string& code, size_t most, size_t depth) {
     for (int byte = kSigns; byte <= 0xFF && found.only; ++byte) {
       walk_.branch([&] {
         if (!walk_.step(static_cast<uint8_t>(byte))) return;
         code += static_cast<char>(byte);
         if (byte < kLast) {
-          look_at_signs(found, code, most, depth);
+          search_signs(found, code, most, depth);
         } else {
           const auto same = std::ranges::find(found.signs, code, &std::pair<std::string, size_t>::first);
           if (same == found.signs.end()) found.signs.emplace_back(code, depth);
@@ -141,7 +142,7 @@ class SignedText {
   }
 
   TextWalk walk_;
-  const std::vector<uint8_t> kinds_;  // bytes of text, one of each kind
+  const std::vector<uint8_t> kinds_;  // one byte of text for each class of bytes
 };
 
 }  // namespace tokenfst

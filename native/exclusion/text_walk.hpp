@@ -1,4 +1,4 @@
-// One text of a byte automaton, what it excludes and all, byte by byte.
+// A walk of one text through a byte automaton, byte by byte, including what the text excludes (exclusion.hpp).
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@ class TextWalk {
 
   Config config() const { return at_; }
   bool accepting() const { return bytes_.accepting(at_.state); }
-  // Reads on; false, and the walk is over, where no word goes on so.
+  // Reads a byte; returns false if no word continues so, and then the walk is over.
   bool step(uint8_t byte) {
     const char text[] = {static_cast<char>(byte)};
     at_ = bytes_.marks().any ? exclusion_.run(bytes_, walker_, at_, {text, 1}) : walker_.step(at_, byte);
-    if (!is_dead(at_) && !exclusion_.escapes(bytes_, walker_, stacks_, at_, exclusion_.reading())) at_ = {};
+    if (!is_dead(at_) && !exclusion_.can_differ(bytes_, walker_, stacks_, at_, exclusion_.reading())) at_ = {};
     return !is_dead(at_);
   }
-  // The same; where no word goes on so, the walk stays where it is.
+  // The same, but if no word continues so, the walk stays where it was.
   bool try_step(uint8_t byte) {
     if (!bytes_.marks().any) {
       const Config to = walker_.step(at_, byte);
@@ -39,7 +39,7 @@ class TextWalk {
     at_ = before;
     return false;
   }
-  // What f() gives. The walk stays where it is.
+  // Returns f(), and moves back.
   template <class F>
   auto trial(F&& f) {
     const StacksTrial trial(stacks_);
@@ -49,7 +49,7 @@ class TextWalk {
     at_ = before;
     return found;
   }
-  // The same, but for the stacks that f() makes: configurations may be compared across calls.
+  // The same, but keeps the stacks that f() creates, so that configurations can be compared across calls.
   template <class F>
   void branch(F&& f) {
     const Config before = at_;
@@ -58,7 +58,8 @@ class TextWalk {
     exclusion_.restore(reading);
     at_ = before;
   }
-  // The bytes below `limit` that some word goes on with behind `way`, and whether that is a word. The walk stays where it is.
+  // The bytes below `limit` that some word continues with after the text `way`, and whether that text is a word. Does
+  // not move.
   std::pair<std::string, bool> next_bytes(std::string_view way, int limit) {
     return trial([&] {
       std::pair<std::string, bool> found{{}, false};
@@ -71,19 +72,19 @@ class TextWalk {
       return found;
     });
   }
-  // How much of a text some word begins with.
+  // Reads as much of a text as some word begins with; returns its length.
   size_t run(std::string_view text) {
     size_t length = 0;
     while (length < text.size() && step(static_cast<uint8_t>(text[length]))) ++length;
     return length;
   }
-  // Whether some word goes on with a byte. The walk stays where it is.
+  // Whether some word continues with a byte. Does not move.
   bool can_step(uint8_t byte) {
     return trial([&] { return step(byte); });
   }
-  // A number for all that may follow, where no stack and nothing that was excluded has a part in it; else -1.
+  // A number that is equal only where the same may follow; -1 if a stack or an excluded string matters.
   int64_t state() const { return at_.stack == kBottom && !bytes_.marks().any ? int64_t{at_.state} : -1; }
-  // One byte of each class that no word tells apart from here on.
+  // One byte of each class of bytes that no word distinguishes from here on.
   std::vector<uint8_t> kinds_of_bytes(int limit) const {
     std::vector<uint8_t> found;
     std::array<bool, 256> known{};

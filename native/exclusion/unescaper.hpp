@@ -1,4 +1,5 @@
-// The characters between quotation marks of JSON: from what is written to the bytes of the value, in UTF-8 (RFC 8259, section 7).
+// Decodes the characters between the quotation marks of a JSON string to the bytes of its value, in UTF-8 (RFC 8259,
+// section 7).
 #pragma once
 
 #include <compare>
@@ -7,8 +8,8 @@
 namespace tokenfst {
 
 struct Unescaper {
-  enum Phase : uint8_t { kPlain, kBackslash, kHex };  // from kHex on: how many digits are missing is 4 - (phase - kHex)
-  uint16_t unit = 0;  // the digits so far
+  enum Phase : uint8_t { kPlain, kBackslash, kHex };  // from kHex on, 4 - (phase - kHex) digits are missing
+  uint16_t unit = 0;  // the value of the digits so far
   uint16_t high = 0;  // the first half of a surrogate pair
   uint8_t phase = kPlain;
   auto operator<=>(const Unescaper&) const = default;

@@ -1,7 +1,8 @@
-// Descriptions of closed expressions that mean the same in every arena: equal keys, equal expressions.
+// Keys of closed expressions that are valid in every arena: equal keys mean equal expressions.
 //
-// Nodes are numbered from the operands up and told one after the other: the kind, the numbers of the operands, and what else makes
-// the node, in words of four bytes. The tables of a machine stand in a key once. O(the nodes, and the machines' tables).
+// Nodes are numbered from the operands up and encoded one after the other, in words of four bytes: the kind, the
+// numbers of the operands, and the other fields of the node. The tables of a machine occur only once in a key. O(nodes,
+// and the machines' tables).
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace tokenfst {
 
 class CanonicalKeys {
  public:
-  // Of an expression. Empty for what is not shared: recursive expressions, sets of words, and large machines, whose tables
-  // every key would repeat.
+  // The key of an expression. Empty for expressions that are not shared: recursive ones, sets of words, and large
+  // machines, whose tables would be in every key.
   std::string of(const Arena& arena, NodeId root) {
     if (numbers_.size() < arena.size()) numbers_.resize(arena.size() + arena.size() / 2, 0);
     words_.clear();
@@ -28,7 +29,7 @@ class CanonicalKeys {
       stack_.pop_back();
       if (numbers_[id] >= first_) continue;
       if (ready) {
-        tell(arena, id);
+        encode(arena, id);
         numbers_[id] = next_++;
         continue;
       }
@@ -79,9 +80,9 @@ class CanonicalKeys {
   void put_all(const T& values) {
     const size_t bytes = values.size() * sizeof(values[0]), at = words_.size();
     words_.resize(at + (bytes + 3) / 4, 0);
-    if (bytes > 0) std::memcpy(words_.data() + at, values.data(), bytes);  // the address of nothing may be null
+    if (bytes > 0) std::memcpy(words_.data() + at, values.data(), bytes);  // the address of an empty array may be null
   }
-  void tell(const Arena& arena, NodeId id) {
+  void encode(const Arena& arena, NodeId id) {
     const Node& node = arena[id];
     put(static_cast<uint32_t>(node.kind));
     each_operand(arena, id, [&](NodeId operand) { put(static_cast<uint32_t>(numbers_[operand] - first_)); });
@@ -92,11 +93,11 @@ class CanonicalKeys {
       case Kind::Repeat: put(node.low), put(node.high); break;
       case Kind::Mark: put(node.a); break;
       case Kind::Set: put_all(arena.set(id).words); break;
-      case Kind::Machine: put(node.b), tell(arena.machine(id)); break;
+      case Kind::Machine: put(node.b), encode(arena.machine(id)); break;
       default: break;
     }
   }
-  void tell(const Machine& machine) {
+  void encode(const Machine& machine) {
     const auto known = std::ranges::find(machines_, &machine);
     put(static_cast<uint32_t>(known - machines_.begin()));
     if (known != machines_.end()) return;
@@ -111,11 +112,11 @@ class CanonicalKeys {
     }
   }
 
-  ReusedVector<uint64_t> numbers_;  // by node: from first_ on, in the order in which they are told; else of an earlier key
+  ReusedVector<uint64_t> numbers_;  // by node: numbers from first_ on are of this key, smaller ones of earlier keys
   uint64_t first_ = 1, next_ = 1;
   ReusedVector<uint32_t> words_;
   std::vector<std::pair<NodeId, bool>> stack_;
-  std::vector<const Machine*> machines_;  // whose tables the key has
+  std::vector<const Machine*> machines_;  // whose tables the key contains already
 };
 
 }  // namespace tokenfst

@@ -1,9 +1,10 @@
 // Digests of expressions that are the same in every process that read the same program.
 //
-// Nodes are numbered in the order in which a walk came to them, and members of a union stand in the order of their numbers. A
-// digest is made of kinds and operands from the leaves up, of members in any order; machines, sets of words, rules,
-// variables, selections and unordered members go by their numbers in the program. 128 bits: two of a billion expressions share
-// one with a probability of 10^-20, and a wrong one can only come from a constraint's own author. Each node is told once: O(new nodes).
+// The numbers of nodes follow the order in which a walk reached them, and the members of a union are sorted by number,
+// so neither is stable across processes. A digest is computed from kinds and operands, from the leaves up, with members
+// in any order; machines, sets of words, rules, variables, selections and unordered members are identified by their
+// numbers in the program. 128 bits: the probability that two of a billion expressions share a digest is 10^-20, and
+// only the author of a constraint could construct such a pair. Each node is computed once: O(new nodes).
 #pragma once
 
 #include <array>
@@ -26,7 +27,7 @@ struct Digest {
     b ^= b >> 32;
   }
   void add(const Digest& other) { add(other.a), add(other.b); }
-  // As four words, which ascend as digests do.
+  // The digest as four words, whose order is the order of digests.
   std::array<uint32_t, 4> words() const {
     return {static_cast<uint32_t>(a >> 32), static_cast<uint32_t>(a), static_cast<uint32_t>(b >> 32), static_cast<uint32_t>(b)};
   }
@@ -41,27 +42,27 @@ class Digests {
   Digest of(NodeId root) {
     if (known_.size() < arena_.size()) {
       known_.resize(arena_.size() + arena_.size() / 2);
-      told_.resize(known_.size());
+      is_known_.resize(known_.size());
     }
-    if (told_[root]) return known_[root];
+    if (is_known_[root]) return known_[root];
     pending_.assign(1, {root, false});
     while (!pending_.empty()) {
       const auto [id, ready] = pending_.back();
       pending_.pop_back();
-      if (told_[id]) continue;
+      if (is_known_[id]) continue;
       if (ready) {
-        known_[id] = tell(id);
-        told_[id] = true;
+        known_[id] = compute(id);
+        is_known_[id] = true;
         continue;
       }
       pending_.emplace_back(id, true);
       each_operand(id, [&](NodeId operand) {
-        if (!told_[operand]) pending_.emplace_back(operand, false);
+        if (!is_known_[operand]) pending_.emplace_back(operand, false);
       });
     }
     return known_[root];
   }
-  size_t memory() const { return known_.capacity() * sizeof(Digest) + told_.capacity() / 8; }
+  size_t memory() const { return known_.capacity() * sizeof(Digest) + is_known_.capacity() / 8; }
 
  private:
   template <class F>
@@ -85,8 +86,8 @@ class Digests {
     }
   }
 
-  // No telling is the beginning of another: lists come behind their lengths.
-  Digest tell(NodeId id) const {
+  // The digest of a node whose operands are known. Lists follow their lengths, so no encoding is a prefix of another.
+  Digest compute(NodeId id) const {
     const Node& node = arena_[id];
     Digest out;
     out.add(static_cast<uint64_t>(node.kind));
@@ -104,10 +105,10 @@ class Digests {
       case Kind::And: {
         std::vector<Digest> members;
         for (NodeId member : arena_.list(id)) members.push_back(known_[member]);
-        tell_in_any_order(members, out);
+        add_unordered(members, out);
         break;
       }
-      case Kind::Scoped: {  // what it holds, then pairs
+      case Kind::Scoped: {  // its body, then pairs
         const auto parts = arena_.list(id);
         out.add(known_[parts[0]]);
         std::vector<Digest> pairs;
@@ -115,7 +116,7 @@ class Digests {
           pairs.push_back(known_[parts[k]]);
           pairs.back().add(known_[parts[k + 1]]);
         }
-        tell_in_any_order(pairs, out);
+        add_unordered(pairs, out);
         break;
       }
       case Kind::Set:
@@ -129,12 +130,12 @@ class Digests {
         out.add(known_[node.a]), out.add(uint64_t{node.low} << 32 | node.high);
         unordered_.each_number_left(node.b, [&](uint64_t number) { out.add(number); });
         break;
-      case Kind::Var: out.add(node.b); break;  // its body is the program's
+      case Kind::Var: out.add(node.b); break;  // the program defines its body
       default: out.add(uint64_t{node.a} << 32 | node.b);
     }
     return out;
   }
-  static void tell_in_any_order(std::vector<Digest>& members, Digest& out) {
+  static void add_unordered(std::vector<Digest>& members, Digest& out) {
     std::ranges::sort(members);
     out.add(members.size());
     for (const Digest& member : members) out.add(member);
@@ -143,8 +144,8 @@ class Digests {
   const Arena& arena_;
   const Selections& selections_;
   const Unordered& unordered_;
-  std::vector<Digest> known_;  // by node, where it is told
-  std::vector<bool> told_;
+  std::vector<Digest> known_;  // for each node, if known
+  std::vector<bool> is_known_;
   std::vector<std::pair<NodeId, bool>> pending_;
 };
 

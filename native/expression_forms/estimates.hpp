@@ -1,11 +1,13 @@
-// What an expression's form says of its words: whether it has one, and how far off the end of one may be, which tells a search for a
-// word where to look first (liveness.hpp). What is found does not depend on it, only how soon.
+// Estimates from the form of an expression: whether it surely has a word, and how far away the end of a word may be.
+// The search for a word visits the lowest estimate first (support/liveness.hpp). The result of the search does not
+// depend on the estimates, only its duration.
 //
-// An estimate is two numbers of bytes, compared one after the other. Both add up along concatenations; a union has the least of its
-// members', a machine the length of the way to its nearest end. Of what is not looked into it is 1, or 0 where the empty word is in it. Of an
-// intersection the first is the greatest of its members', a bound, and the second their sum: so where the bound is the same, a
-// byte which brings another member nearer to its end counts. By the bound alone, a text of exactly 60 characters hides all else that is asked of
-// it: those of MaskBench's allany17 took 79,434 states, and take 391. Each node is looked at once.
+// An estimate is two numbers of bytes, compared lexicographically. Both add up along concatenations; a union has the
+// least of its members', and a machine the distance to its nearest end. For kinds that are not analysed it is 1, or 0
+// if they contain the empty word. For an intersection, the first number is the greatest of its members', which is a
+// bound, and the second their sum: so with equal bounds, a byte that brings another member nearer to its end counts.
+// With the bound alone, a text of exactly 60 characters hides all other conditions on it: those of MaskBench's allany17
+// took 79,434 states, and take 391. Each node is computed once.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +19,7 @@
 
 namespace tokenfst {
 
-// Whether an expression surely has a word: parts that need a search but may be left out are no hindrance.
+// Whether an expression surely has a word. Parts that would need a search do not matter if they may be left out.
 inline bool has_word(const Arena& arena, NodeId id) {
   for (;; id = arena[id].b) {
     const Node& node = arena[id];
@@ -62,7 +64,7 @@ class Estimates {
 
   static uint32_t least(uint64_t length) { return static_cast<uint32_t>(std::min<uint64_t>(length, kMost)); }
 
-  // From what is known of the parts; those that nothing is known of are added to `pending` instead.
+  // Computes the estimate from those of the parts; parts without one are added to `pending` instead.
   Estimate find(NodeId id, std::vector<NodeId>& pending) {
     const Node& node = arena_[id];
     auto part = [&](NodeId at) {
@@ -121,7 +123,7 @@ class Estimates {
   }
 
   const Arena& arena_;
-  ReusedVector<Estimate> known_;  // by node; kUnseen: not looked at
+  ReusedVector<Estimate> known_;  // for each node; kUnseen: not computed
   std::unordered_map<const Machine*, std::vector<uint32_t>> machines_;
 };
 

@@ -1,4 +1,4 @@
-// Which part of a constraint grew: for the errors of budgets that are used up.
+// Finds the part of a constraint that grew, for the error of an exhausted budget.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tokenfst {
 
-// The text of the label that most of these expressions are inside of; nothing, if none has one.
+// The text of the label that contains most of these expressions; empty if none has a label.
 inline std::string most_around(const Arena& arena, Derivatives& derivatives, const std::vector<NodeId>& newest,
                                const std::vector<std::pair<NodeId, std::string>>& labels) {
   std::unordered_map<NodeId, size_t> hits;
@@ -19,7 +19,7 @@ inline std::string most_around(const Arena& arena, Derivatives& derivatives, con
       NodeId id = stack.back();
       stack.pop_back();
       const Node& node = arena[id];
-      NodeId counted = id;  // its name does not change while it is walked
+      NodeId counted = id;  // its counts change while it is read, its body does not
       if (node.kind == Kind::Repeat) counted = node.a;
       if (node.kind == Kind::Pick) counted = derivatives.selections().selection(node.a).first;
       if (node.kind == Kind::Unordered) counted = derivatives.unordered().origin(id);

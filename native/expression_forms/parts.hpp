@@ -1,8 +1,9 @@
-// The parts of an expression that tell whether the whole has a word, without a search of the whole.
+// Splits an expression into parts that decide whether the whole has a word, without a search of the whole.
 //
-// A concatenation has a word if its parts have. An intersection has none if two of its parts share none: a search of the whole
-// goes through the product of all its parts before it can tell that, 20,000 states for one of seven words in a string where
-// another was read already. Neither holds where the words of a part depend on what stands around it.
+// A concatenation has a word if all its parts have one. An intersection has none if two of its parts have no common
+// word: a search of the whole goes through the product of all its parts before it finds that, 20,000 states for "one of
+// seven words" in a string that must differ from another one. Neither holds if the words of a part depend on its
+// context.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace tokenfst {
 
 constexpr uint16_t kDependent = kHasBehind | kHasVar | kHasToken | kHasMark | kHasFresh;
 
-// Of a concatenation, the parts that may have no word; none of other expressions, and where parts depend on each other.
+// The parts of a concatenation that may have no word. None for other expressions, and if parts depend on each other.
 inline std::optional<std::vector<NodeId>> uncertain_parts(const Arena& arena, NodeId whole) {
   if (arena[whole].kind != Kind::Concat) return std::nullopt;
   std::vector<NodeId> uncertain;
@@ -30,7 +31,8 @@ inline std::optional<std::vector<NodeId>> uncertain_parts(const Arena& arena, No
   return uncertain;
 }
 
-// Of an intersection of more than two, the pairs of parts that may share no word, at most `limit`: complements of both mostly do.
+// The pairs of parts of an intersection of more than two that may have no common word, at most `limit`. Pairs of
+// complements are left out: they mostly have one.
 inline std::vector<std::pair<NodeId, NodeId>> pairs_of_parts(const Arena& arena, NodeId whole, size_t limit) {
   std::vector<std::pair<NodeId, NodeId>> pairs;
   if (arena[whole].kind != Kind::And || arena[whole].b <= 2 || arena[whole].has(kDependent)) return pairs;

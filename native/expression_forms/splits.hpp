@@ -1,13 +1,16 @@
-// Where an expression splits into a fragment, whose masks many contexts share (fragments.hpp), and what follows it.
+// Splits an expression into a fragment, whose masks many contexts share (vocabulary/fragments.hpp), and what follows
+// it.
 //
-// The fragment is what stands up to the first loop, and the byte set behind it where one follows: a string's interior and
-// its quotation mark. Where something else follows the loop, the fragment goes on to the next single byte, if all ways
-// through the expression meet there: what is left of a text that a pattern describes. Exactness does not depend on it.
+// The fragment is everything up to the first loop, and the byte set after the loop if there is one: the inside of a
+// string and its closing quotation mark. If something else follows the loop, the fragment extends to the next single
+// byte, provided that all paths through the expression meet there: the rest of a text that a pattern describes.
+// Exactness does not depend on the choice of the split.
 //
-// Counters. The upper bound of a loop that leads the fragment is counted with the tokens (Fragment::nested). Those of an
-// intersection's members are left out where no token can come near them (Split::widened). Those of groups within, of words
-// say, are left out where few iterations are as good as any number: languages grow with their upper bounds, and with them
-// the tokens that may come. So where a fragment is the same for a small bound (`least`) and for none, it is for all between.
+// Counters. The upper bound of a loop at the beginning of the fragment is counted with the tokens (Fragment::nested).
+// The bounds of the members of an intersection are removed if no token can come near them (Split::widened). The bounds
+// of inner groups (of words, for example) are removed if few iterations give the same result as any number: languages
+// grow with their upper bounds, and with them the sets of allowed tokens, so if a fragment is the same for a small
+// bound (`least`) and for no bound, it is the same for all bounds in between.
 #pragma once
 
 #include <algorithm>
@@ -22,37 +25,38 @@
 
 namespace tokenfst {
 
-// How an expression e splits: e = fragment·rest, or for counted ones e = fragment with its loop counted low..high. Where
-// `part` is given, e = part·rest, and `part` is an intersection of `whole` and something else, and `whole` splits so. Where
-// the fragment is `widened`, it is an intersection whose counters have no upper bounds any more; the least was this. A
-// word w of the fragment has at most |w| iterations, so bounds do not matter to tokens t if |t| and what completes the
-// fragment behind t are no longer than that together: the texts of a pattern and of at most 300 characters, say, and not
-// almost 300 characters yet.
+// The split of an expression e: e = fragment·rest or, if counted, e = fragment·rest with the fragment's loop counted
+// low..high. If `part` is given, e = part·rest, and `part` is the intersection of `whole` with something else, and
+// `whole` is what is split. If the fragment is `widened`, it is an intersection whose counters have lost their upper
+// bounds; the least of these was `widened`. A word w of the fragment has at most |w| iterations, so the bounds do not
+// matter for a token t if |t| plus the bytes that complete the fragment after t do not exceed that bound. This holds
+// for "the texts of a pattern, of at most 300 characters" at the beginning of the text, but not after almost 300
+// characters.
 struct Split {
   NodeId fragment = kEmpty;
   NodeId rest = kEmpty;
-  NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
+  NodeId loop = kEmpty;  // counted: the loop and its terminator, at the beginning of an iteration
   NodeId part = kEmpty, whole = kEmpty;
   NodeId excluded =
-      kEmpty;  // where known: the finitely many words that `part` lacks of `whole`, which has any number behind each beginning
-  NodeId least = kEmpty;  // where inner counters are left out: the fragment with few iterations of them
+      kEmpty;  // if known: the finitely many words that `whole` has and `part` has not; `whole` has more words than these after each prefix
+  NodeId least = kEmpty;  // if bounds of inner counters are removed: the fragment with few iterations of them
   uint32_t low = 0, high = kUnbounded;
   uint32_t widened = kUnbounded;
-  NodeId bounded = kEmpty;  // widened: the loop that had this bound, without bounds
+  NodeId bounded = kEmpty;  // widened: the loop with the least bound, after removing it
   bool counted = false;
-  bool open = false;  // no byte ends it: split_before_byte() may find a better one
+  bool open = false;  // no single byte ends it: split_before_byte() may find a better split
   explicit operator bool() const { return fragment != kEmpty; }
 };
 
-// Whether the first loop of an expression counts.
+// Whether the first loop of an expression is counted.
 inline bool counts_first(const Arena& arena, NodeId id) {
   while (arena[id].kind == Kind::Concat && arena[arena[id].a].kind != Kind::Repeat) id = arena[id].b;
   const Node& head = arena[id].kind == Kind::Concat ? arena[arena[id].a] : arena[id];
   return head.kind == Kind::Repeat && head.high != kUnbounded;
 }
 
-// Whether a loop's words are cut into iterations in one way, and are a new one's beginning wherever they are the loop itself
-// again: where no iteration is the beginning of a longer one.
+// Whether the words of a loop can be divided into iterations in only one way, and after each iteration the remaining
+// expression is the loop again: true if no iteration is a prefix of a longer one.
 inline bool iterations_are_unique(const Arena& arena, NodeId loop) {
   if (arena[loop].kind != Kind::Repeat) return false;
   const NodeId body = arena[loop].a;
@@ -65,7 +69,7 @@ inline bool iterations_are_unique(const Arena& arena, NodeId loop) {
   return unique;
 }
 
-// Takes the byte set off the front of `rest`, if one is there; else the empty word.
+// Removes the byte set at the beginning of `rest` and returns it; the empty word if there is none.
 inline NodeId take_set(const Arena& arena, NodeId& rest) {
   const Node& node = arena[rest];
   if (node.kind == Kind::Set) return std::exchange(rest, kEpsilon);
@@ -75,18 +79,18 @@ inline NodeId take_set(const Arena& arena, NodeId& rest) {
   return set;
 }
 
-// Whether an expression ends in a loop of any length and one byte behind it.
+// Whether an expression ends with a loop of any length and one byte after it.
 inline bool ends_behind_loop(const Arena& arena, NodeId id) {
   NodeId before = kEmpty;
   for (; arena[id].kind == Kind::Concat; id = arena[id].b) before = arena[id].a;
   return arena[id].kind == Kind::Set && arena[before].kind == Kind::Repeat && arena[before].has(kEndless);
 }
 
-// An expression whose inner counters have room for few iterations (`few`), and without their upper bounds (`any`). What
-// repeats single characters keeps its bounds: tokens have many of those.
-class Loosened {
+// Relaxes the inner counters of an expression: `few` allows few iterations, `any` has no upper bounds. Repetitions of
+// single characters keep their bounds, since a token contains many iterations of them.
+class RelaxedCounters {
  public:
-  explicit Loosened(Arena& arena) : arena_(arena) {}
+  explicit RelaxedCounters(Arena& arena) : arena_(arena) {}
   struct Bounds {
     NodeId few, any;
   };
@@ -149,12 +153,12 @@ class Loosened {
   std::unordered_map<NodeId, Bounds> known_;
 };
 
-// Cuts an expression before the single byte that all ways through it come to.
-class Cutter {
+// Splits an expression before a single byte that all paths through it meet.
+class CutBeforeByte {
  public:
-  explicit Cutter(Arena& arena) : arena_(arena) {}
+  explicit CutBeforeByte(Arena& arena) : arena_(arena) {}
 
-  // What stands before that byte, if there is one; then end() is what begins with it.
+  // The part before that byte, if there is one; end() is then the part that begins with it.
   std::optional<NodeId> before(NodeId id) {
     check_stack();
     std::vector<NodeId> heads;
@@ -190,7 +194,7 @@ class Cutter {
   static constexpr size_t kMostNodes = 512;
 
   bool is_byte(NodeId id) const { return arena_[id].kind == Kind::Set && arena_.set(id).size() == 1; }
-  // Whether an expression has neither single bytes nor what fragments cannot have.
+  // Whether an expression contains neither single bytes nor anything that fragments cannot contain.
   bool is_plain(NodeId id) {
     std::vector<NodeId> pending{id};
     while (!pending.empty()) {
@@ -218,18 +222,18 @@ class Cutter {
 
   Arena& arena_;
   NodeId end_ = kEmpty;
-  std::unordered_set<NodeId> seen_;  // and found plain
+  std::unordered_set<NodeId> seen_;  // nodes that were found plain
 };
 
-// The fragment up to the single byte that all ways come to; none, where there is no such byte.
+// The fragment up to the single byte that all paths meet; none if there is no such byte.
 inline Split split_before_byte(Arena& arena, NodeId id) {
-  Cutter cutter(arena);
+  CutBeforeByte cutter(arena);
   const std::optional<NodeId> body = cutter.before(id);
   if (!body) return {};
   Split found;
   found.rest = cutter.end();
   const NodeId terminator = take_set(arena, found.rest);
-  const auto [few, any] = Loosened(arena).of(*body);
+  const auto [few, any] = RelaxedCounters(arena).of(*body);
   found.fragment = found.loop = arena.concat(any, terminator);
   if (few != any) found.least = arena.concat(few, terminator);
   return found;
@@ -237,8 +241,9 @@ inline Split split_before_byte(Arena& arena, NodeId id) {
 
 Split split_intersection(Arena& arena, NodeId element, NodeId rest);
 
-// Finds the first loop among the first elements of a concatenation, with a terminating byte set where one follows. Few
-// bytes before a loop make its tokens few, unless it `begins_narrow` anyway.
+// Splits at the first loop among the first elements of a concatenation, with the terminating byte set if one follows.
+// With few bytes before the loop only few tokens reach it, so such a split is made only if the expression
+// `begins_narrow` anyway.
 inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
   constexpr size_t kMaxHeads = 2;
   constexpr int kNarrow = 4;
@@ -274,10 +279,10 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
   }
 }
 
-// An intersection of members some of which count, without their upper bounds.
+// Splits an intersection, some of whose members are counted, without their upper bounds.
 inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId rest) {
   Split found;
-  Loosened loosened(arena);
+  RelaxedCounters loosened(arena);
   std::vector<NodeId> few;
   for (NodeId& member : members) {
     const Node node = arena[member];
@@ -286,7 +291,7 @@ inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId res
       found.widened = std::min(found.widened, node.high);
       member = arena.repeat(node.a, node.low, kUnbounded);
     }
-    const Loosened::Bounds bounds = loosened.of(member);
+    const RelaxedCounters::Bounds bounds = loosened.of(member);
     few.push_back(bounds.few);
     member = bounds.any;
   }
@@ -298,8 +303,9 @@ inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId res
   return found;
 }
 
-// An intersection, with a terminating byte set where one follows. What excludes single words is left out of the whole; an
-// intersection that remains is a fragment itself, unless it counts: then each count would be one, and none met twice.
+// Splits an intersection, with the terminating byte set if one follows. Conditions that exclude single words are left
+// out of `whole`. An intersection that remains is a fragment by itself, unless it is counted: then each count would be
+// a fragment of its own, and none would occur twice.
 inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
   std::vector<NodeId> members, words;
   for (NodeId member : arena.list(element)) {
@@ -313,7 +319,7 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
   NodeId part = element, whole = arena.all_of(members), terminator = kEpsilon;
   Split found;
   if (members.size() == 1) found = split(arena, whole, true);
-  if (!found || arena[found.loop].kind == Kind::Repeat) {  // no terminator yet
+  if (!found || arena[found.loop].kind == Kind::Repeat) {  // without a terminator
     terminator = take_set(arena, rest);
     part = arena.concat(part, terminator);
     whole = arena.concat(whole, terminator);
@@ -326,7 +332,7 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
   if (whole != part) {
     found.part = part;
     found.whole = whole;
-    // Behind whatever begins a word of an unbounded loop and its terminator, there are more words than are excluded.
+    // After each prefix of a word, an unbounded loop with its terminator has more words than are excluded.
     if (members.size() == 1 && !found.counted && ends_behind_loop(arena, found.fragment))
       found.excluded = arena.concat(arena.any_of(words), terminator);
   }

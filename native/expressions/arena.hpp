@@ -1,13 +1,14 @@
-// Hash-consed extended regular expressions: equal expressions are the same number.
+// Hash-consed extended regular expressions: equal expressions have the same number.
 //
 // Constructors normalize (Owens, Reppy, Turon, "Regular-expression derivatives re-examined", JFP 2009): unions and
-// intersections are flat, sorted, without duplicates and absorbed members; concatenations nest to the right; unions
-// share a common head, counters over one body join when their ranges touch. Normal forms keep the number of distinct
-// derivatives finite and close to minimal; no rule is needed for exactness.
+// intersections are flat, sorted, and without duplicate or absorbed members; concatenations nest to the right; the
+// members of a union share a common head, and counters over one body are joined if their ranges touch. Normal forms
+// keep the number of distinct derivatives finite and close to minimal; exactness depends on none of these rules.
 //
-// A node says whether it is nullable and whether it is `certain`: certain nodes other than kEmpty denote a non-empty
-// language by construction; the others (with intersection, complement, look-behind, recursion) need a search. An endless
-// language less finitely many finite ones, as of names that are none of those listed, is certain, and endless.
+// A node knows whether it is nullable, and whether it is `certain`: certain nodes other than kEmpty denote a non-empty
+// language by construction; the others (with intersection, complement, look-behind, recursion) need a search. An
+// endless language without finitely many finite ones (names that are not in a list, for example) is certain, and
+// endless. Cost: a hash look-up for each node that is constructed.
 #pragma once
 
 #include <algorithm>
@@ -54,13 +55,14 @@ class Arena : public NodeTable {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, set_number(set), 0, 0, 0});
   }
-  // The set of one byte, of which words are made.
+  // The set of one byte; words are made of these.
   NodeId letter(uint8_t byte) {
     NodeId& known = letters_[byte];
     if (known == kEmpty) known = bytes(ByteSet::single(byte));
     return known;
   }
-  // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
+  // Declares, before any node is created, that the alphabet has symbols beside bytes, and whether rules may contain
+  // tokens.
   void widen(uint32_t symbols, bool tokens_in_rules) {
     if (symbols > 0) {
       store_.clear_sets();
@@ -69,15 +71,16 @@ class Arena : public NodeTable {
     if (tokens_in_rules) token_in_rules_ = kHasToken;
   }
   const ByteSet& everything() const { return everything_; }
-  // One token whose bytes are a word of `text`, from one boundary of tokens to the next: Token; where the first boundary
-  // is here, Begun; and where some bytes were read since, Inside.
+  // One token whose bytes are a word of `text`, from one token boundary to the next: Token; if the first boundary is
+  // here, Begun; if some bytes were read since, Inside.
   NodeId token(NodeId text, Kind place = Kind::Token) {
     if (text == kEmpty || (text == kEpsilon && place != Kind::Inside)) return kEmpty;
     const Node& node = nodes_[text];
     const uint16_t traits = static_cast<uint16_t>((node.traits & ~kEndless) | kHasToken);
     return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
   }
-  // The words of `text` that have bytes of at most `left` tokens: Few; FewInside, where the current token has one: few_tokens.hpp.
+  // The words of `text` whose bytes belong to at most `left` tokens: Few; FewInside if the current token has such a
+  // byte (few_tokens.hpp).
   NodeId few_tokens(NodeId text, uint32_t left, Kind place = Kind::Few) {
     if (text == kEmpty || text == kEpsilon) return text;
     const Node& node = nodes_[text];
@@ -179,7 +182,7 @@ class Arena : public NodeTable {
     for (NodeId arg : args) {
       if (nodes_[arg].kind == Kind::Not && std::binary_search(args.begin(), args.end(), nodes_[arg].a)) return kEmpty;
     }
-    // Recursion is kept in disjunctive form: its unfoldings would nest without bound otherwise.
+    // Recursion is kept in disjunctive form, because its unfoldings would otherwise nest without bound.
     for (size_t i = 0; i < args.size(); ++i) {
       if (nodes_[args[i]].kind == Kind::Or && nodes_[args[i]].has(kHasVar)) {
         std::vector<NodeId> branches(list(args[i]).begin(), list(args[i]).end());
@@ -195,7 +198,7 @@ class Arena : public NodeTable {
     return args.size() == 1 ? args[0] : intern_list(Kind::And, args, true);
   }
 
-  // Says that a node made last has a word, so that nobody searches for one.
+  // Declares that the node created last has a word, so that no search is needed.
   void assure(NodeId id) { nodes_[id].certain = true; }
 
   NodeId negate(NodeId a) {
@@ -230,9 +233,9 @@ class Arena : public NodeTable {
                    0, kNone, static_cast<uint32_t>(size()), 0, 0});
   }
 
-  // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
-  // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
-  // complement is always closed there and was settled by its own definition. O(nodes) a pass, few passes.
+  // Gives a variable its body, and updates the nodes that use it: a least fixed point, starting from "not nullable".
+  // Operands have smaller numbers than their users, so one pass settles everything except variables. A variable below a
+  // complement is always closed there, and was settled by its own definition. O(nodes) for each pass, and few passes.
   void define(NodeId variable, NodeId body) {
     nodes_[variable].a = body;
     for (bool changed = true; changed;) {
@@ -246,7 +249,7 @@ class Arena : public NodeTable {
         auto members = is_list(node.kind) ? list(id) : std::span<const uint32_t>{};
         switch (node.kind) {
           case Kind::Var:
-            if (node.a == kNone) break;  // still to be defined
+            if (node.a == kNone) break;  // not defined yet
             nullable = part(node.a).nullable;
             behind = part(node.a).has(kHasBehind);
             break;
@@ -277,9 +280,9 @@ class Arena : public NodeTable {
     }
   }
 
-  // --- push-down: see settle.hpp ---
+  // Push-down automata: see stacks/settle.hpp.
 
-  // Rule `k` may be called from now on; its body follows by define_rule().
+  // Rule `k` may be called from now on; define_rule() sets its body later.
   void declare_rule(bool nullable) { rules_.push_back({kEmpty, nullable}); }
   void define_rule(uint32_t rule, NodeId body) { rules_[rule].body = body; }
   bool has_rules() const { return !rules_.empty(); }
@@ -290,20 +293,20 @@ class Arena : public NodeTable {
     return intern(
         {Kind::Call, rules_[rule].nullable, true, static_cast<uint16_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0});
   }
-  // The border behind a called rule's body.
+  // The border after the body of a called rule.
   NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
-  // The empty word, at the end of what is left of rule `k`: for showing stacks.
+  // The empty word, at the end of what is left of rule `k`: used to print stacks.
   NodeId label(uint32_t rule) { return intern({Kind::Label, true, true, 0, 0, rule, 0, 0, 0}); }
-  // A node of a kind that has a file of its own: selections.hpp, unordered.hpp.
+  // Adds a node of a kind that has its own file: selections.hpp, unordered.hpp.
   NodeId node(const Node& made) { return intern(made); }
-  // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
-  // was read: other members of the union begin with what is in it.
+  // The content of stack `index`. An Open hole follows a nullable frame, and need not be inspected before a byte was
+  // read, because other members of the union begin with its content.
   NodeId hole(uint32_t index, bool open = false) {
     return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0});
   }
 
   NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, kHasBehind, deeper(nodes_[past].depth), past, 0, 0, 0}); }
-  // A scoped expression: `inner`, then pairs (past expression of a Behind inside, what is left of it here).
+  // A scoped expression: `inner`, followed by pairs (past expression of a Behind inside, what is left of it here).
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
     return NodeTable::intern_list({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)),
                                    deeper(nodes_[parts[0]].depth), 0, 0, 0, 0},
@@ -328,7 +331,7 @@ class Arena : public NodeTable {
     return static_cast<uint16_t>(depth + 1);
   }
 
-  // Nullable wherever it stands: no look-behind and no mark has a say.
+  // Whether it is nullable in every context: no look-behind and no mark is involved.
   bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind | kMarkAhead); }
 
   static void sort_unique(std::vector<NodeId>& args) {
@@ -340,7 +343,7 @@ class Arena : public NodeTable {
     const Node &x = nodes_[a], &y = nodes_[b];
     if (x.kind == Kind::Repeat && x.low == 0 && x.high == kUnbounded && (b == a || (y.kind == Kind::Concat && y.a == a))) return b;
     if (x.kind == Kind::Return) {
-      // A border before a border: nothing is left to do in between.
+      // With two borders in a row, the upper frame has nothing left to do, so one border is enough.
       Kind next = y.kind == Kind::Concat ? nodes_[y.a].kind : y.kind;
       if (next == Kind::Return || next == Kind::Hole || next == Kind::Open) return b;
     }
@@ -349,7 +352,7 @@ class Arena : public NodeTable {
     return intern({Kind::Concat, x.nullable && y.nullable, certain, traits, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
-  // The union of flat, sorted, distinct members, at least two.
+  // The union of at least two flat, sorted, distinct members.
   NodeId normal_union(std::vector<NodeId> args) {
     join_heads(args);
     absorb(args, Kind::And);
@@ -362,7 +365,7 @@ class Arena : public NodeTable {
 
   bool counts(NodeId head) const { return nodes_[head].kind == Kind::Repeat && nodes_[head].high != kUnbounded; }
 
-  // x{i,j}·r | x{k,l}·r = x{i..l}·r where the ranges touch.
+  // x{i,j}·r | x{k,l}·r = x{i..l}·r if the ranges touch.
   void join_counters(std::vector<NodeId>& pairs) {
     auto tail_key = [&](NodeId id) {
       const Node& head = nodes_[nodes_[id].a];
@@ -388,7 +391,7 @@ class Arena : public NodeTable {
     pairs = std::move(joined);
   }
 
-  // x·a | x·b = x·(a | b), once counters are joined.
+  // x·a | x·b = x·(a | b), after counters are joined.
   void join_heads(std::vector<NodeId>& args) {
     std::vector<NodeId> joined, rest;
     joined.reserve(args.size());
@@ -464,7 +467,7 @@ class Arena : public NodeTable {
     return NodeTable::intern_list(node, args);
   }
 
-  // Concatenations found before; a later one takes the place of one before.
+  // A cache of concatenations; a new entry replaces the old one in its slot.
   struct Nested {
     NodeId a = kEmpty, b = kEmpty, result = kEmpty;
   };
@@ -472,7 +475,7 @@ class Arena : public NodeTable {
   std::vector<uint32_t> spine_;
   ReusedVector<Nested> nested_ = ReusedVector<Nested>(64);  // a power of two
   uint32_t nesting_ = 0;
-  std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
+  std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so the same unions occur again
   ByteSet everything_ = ByteSet::all();
   uint16_t token_in_rules_ = 0;
   std::array<NodeId, 256> letters_{};  // kEmpty: not asked for yet

@@ -1,11 +1,13 @@
-// The derivative of an expression by one byte, without those by others: what is walked is paid for.
+// The derivative of an expression by one byte, without those by other bytes, so that the cost is proportional to what
+// is walked.
 //
-// Brzozowski's recursion ("Derivatives of regular expressions", JACM 1964), with the set of all bytes that leave the same: the
-// bytes that nothing on the way tells apart from this one. What it leaves is the same expression as the target of the move that
-// holds the byte (derivatives.hpp). Moves are taken where they are known, and found where one part serves many places: of
-// loops, as a string's interior, which stands before hundreds of rests; of machines and sets of words; of wide unions,
-// through which each byte would be a way of its own. Members in any order are derived as what they are options of, which all
-// sets of used ones share, and only what the byte leaves is told of the set.
+// Brzozowski's recursion ("Derivatives of regular expressions", JACM 1964), together with the set of all bytes that
+// have the same derivative: the bytes that nothing on the way distinguishes from this one. The result is the same
+// expression as the target of the move that contains the byte (derivatives.hpp). Moves are used if they are known, and
+// computed for parts that occur at many places: loops (the inside of a string precedes hundreds of rests), machines,
+// sets of words, and wide unions, in which each byte would otherwise take its own way through all members. Members in
+// any order are derived through the union of their options, which all sets of used options share; only the result
+// depends on the set.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +22,7 @@ namespace tokenfst {
 
 class ByteDerivatives {
  public:
-  // A byte, or a symbol that is none.
+  // A byte, or a symbol.
   struct Letter {
     uint32_t word;
     uint64_t bit;
@@ -31,14 +33,14 @@ class ByteDerivatives {
   };
   struct Left {
     NodeId node;
-    ByteSet same;  // the letters behind which it is left
+    ByteSet same;  // all letters with this derivative
   };
 
   ByteDerivatives(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives) {}
 
-  // What is left of a closed expression behind a letter. Expressions are graphs: each part is gone through once.
+  // The derivative of a closed expression by a letter. Expressions are graphs: each part is visited once.
   Left after(NodeId id, Letter letter) {
-    room_ = &StackRoom::of_thread();
+    room_ = &StackSpace::of_thread();
     ++call_, found_ = 0;
     lefts_.clear();
     return left_of(id, letter);
@@ -48,21 +50,21 @@ class ByteDerivatives {
 
   Unordered& unordered() { return derivatives_.unordered(); }
 
-  // The letters behind which anything is left; more, where nothing but a derivative can tell.
+  // The letters with a non-empty derivative; a superset, if only computing derivatives can decide.
   ByteSet readable(NodeId id) {
-    room_ = &StackRoom::of_thread();
+    room_ = &StackSpace::of_thread();
     return read_by(id);
   }
 
   // Whether each letter of readable() surely leaves something that has a word: nothing needs to be derived to know it. False also
   // where that takes a look at what is left.
   bool surely_reads(NodeId id) {
-    room_ = &StackRoom::of_thread();
+    room_ = &StackSpace::of_thread();
     return has_sure_letters(id);
   }
 
  private:
-  static constexpr uint32_t kWide = 16;  // members of a union
+  static constexpr uint32_t kWide = 16;  // members of a union from which it counts as wide
   static constexpr size_t kLeastKept = 16, kKept = 1024, kMostKept = 1 << 20;  // powers of two
 
   Left left_of(NodeId id, Letter letter) {
@@ -149,7 +151,7 @@ class ByteDerivatives {
     }
     room_->check();
     arena_.tick();
-    // Where several parts have a say, an expression is a graph with many ways to one part.
+    // If several parts can read the letter, an expression is a graph with many ways to one part.
     const bool several = node.kind != Kind::Call && (node.kind != Kind::Concat || arena_[node.a].nullable);
     if (!several) return read_by_parts(id, node);
     if (auto known = read_.find(id); known != read_.end()) return known->second;
@@ -257,7 +259,8 @@ class ByteDerivatives {
     ~Calling() { calls_.pop_back(); }
     std::vector<NodeId>& calls_;
   };
-  // Whether the same call is being looked into: of a rule that calls itself before it reads a byte, whose moves cannot be found.
+  // Whether the same call is being expanded: its rule then calls itself before it reads a byte, and its moves cannot be
+  // computed.
   bool is_called(NodeId call) const { return std::ranges::find(calls_, call) != calls_.end(); }
   Left after_move(NodeId id, Letter letter) {
     ByteSet others = arena_.everything();
@@ -267,7 +270,7 @@ class ByteDerivatives {
     }
     return {kEmpty, others};
   }
-  // The union of what was put on `lefts_` from `base` on.
+  // The union of the results pushed on `lefts_` from index `base` on.
   NodeId take_union(size_t base) {
     const NodeId made = lefts_.size() == base + 1 ? lefts_[base] : arena_.any_of(std::span(lefts_).subspan(base));
     lefts_.resize(base);
@@ -276,12 +279,13 @@ class ByteDerivatives {
 
   Arena& arena_;
   Derivatives& derivatives_;
-  const StackRoom* room_ = nullptr;  // of the thread whose call it is
+  const StackSpace* room_ = nullptr;  // of the thread of the current call
   std::vector<NodeId> lefts_;
   std::vector<NodeId> calls_;  // outermost first
-  uint64_t cut_ = 0;           // how often a call was met within itself: then what is left was found in another way
-  // What was found last: the parts of one expression are those of many. Room grows with what one call finds: else parts with
-  // many ways to them would be found again and again. An automaton of few states takes little of it.
+  uint64_t cut_ = 0;           // how often a call occurred within itself; such a result was computed in another way
+  // Recent results: the parts of one expression are parts of many others. The table grows with the number of results of
+  // one call, because parts that many ways lead to would otherwise be computed again and again. For an automaton of few
+  // states it stays small.
   struct Known {
     NodeId id = kNone;
     uint32_t letter;
@@ -289,7 +293,7 @@ class ByteDerivatives {
     uint64_t call = 0;
     bool is(NodeId other, uint32_t code) const { return id == other && letter == code; }
   };
-  // Where it is, or is to be put: one of two places, the one that was not taken in this call.
+  // The entry of a result: one of two places, preferably one that this call has not used.
   Known& place_of(NodeId id, uint32_t letter) {
     Known* const pair = &known_[mix(0, uint64_t{id} << 9 | letter) & (known_.size() - 2)];
     return pair[0].is(id, letter) || (pair[0].call != call_ && !pair[1].is(id, letter)) ? pair[0] : pair[1];

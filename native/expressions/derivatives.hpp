@@ -1,9 +1,9 @@
-// Derivatives as linear forms: a node's moves are disjoint byte sets with the expression that is left after each.
+// Derivatives as linear forms: the moves of a node are disjoint byte sets, each with the derivative by its bytes.
 //
-// The moves of a node are found once, by structure, and kept; a byte in no move leads to kEmpty. This is Antimirov's
-// linear form, made deterministic: where moves of two parts overlap, the overlap leads to the union (intersection)
-// of their targets. Literals have one move, so the cost follows the number of distinct continuations and not the
-// size of the alphabet.
+// The moves of a node are computed once, by structure, and cached; a byte in no move leads to kEmpty. This is
+// Antimirov's linear form, made deterministic: if moves of two parts overlap, the overlap leads to the union (or
+// intersection) of their targets. A literal has one move, so the cost is proportional to the number of distinct
+// continuations, and not to the size of the alphabet.
 #pragma once
 
 #include <unordered_set>
@@ -35,10 +35,10 @@ class Derivatives {
     return {pool_.data() + memo_[id].first, memo_[id].second};
   }
 
-  // Whether the moves of an expression were found before.
+  // Whether the moves of an expression are cached.
   bool known(NodeId id) const { return id < memo_.size() && memo_[id].first != kNone; }
 
-  // What is left of an expression once the marks ahead are passed: those that say Fresh only if that `holds`.
+  // What is left of an expression after passing the marks ahead; marks Fresh are passed only if `holds`.
   NodeId passed(NodeId id, bool holds) {
     check_stack();
     const Node node = arena_[id];
@@ -63,7 +63,7 @@ class Derivatives {
         const NodeId rest = passed(node.a, holds);
         return rest == kEmpty ? kEmpty : unordered_.resolved(rest, node.b, node.low, node.high);
       }
-      default: throw Error(Fault::Constraint, "a mark of what is excluded stands where it has no meaning");
+      default: throw Error(Fault::Constraint, "a mark of strings that must differ is at a place where it has no meaning");
     }
   }
 
@@ -85,10 +85,10 @@ class Derivatives {
     return found;
   }
 
-  // What `id` is where a token ends and the next begins. Boundaries are no bytes: where nothing is token-level they
-  // make no difference, and this is `id`. It is asked for once at each: doing it twice does no harm. Holds for expressions
-  // without tokens under complements, look-behind and unordered members, which `program.hpp` refuses: there more at a
-  // boundary is more before it.
+  // The expression after a token boundary. Boundaries are not bytes: if nothing depends on tokens, the result is `id`
+  // itself. It must be called at each boundary; calling it twice is harmless. Correct for expressions without tokens
+  // under complements, look-behind and unordered members, which `program.hpp` refuses: with tokens there, more after a
+  // boundary would mean more before it.
   NodeId at_boundary(NodeId id) {
     check_stack();
     arena_.tick();
@@ -105,13 +105,14 @@ class Derivatives {
     return found;
   }
 
-  // Whether a closed expression without calls has a word of at most so many bytes.
+  // Whether a closed expression without calls has a word of at most `bytes` bytes.
   bool has_word_within(NodeId id, uint32_t bytes) {
     return shortest_.within(arena_, id, bytes, [&](NodeId at) { return moves(at); });
   }
 
-  // Whether it is seen without a search for tokens that some lead from an expression without calls to its end, where a token has
-  // just ended and each byte is one: what asks for few of them has a word of as few bytes. `has_word`: whether it has any.
+  // For an expression without calls at a token boundary, if each byte is a token: whether tokens surely lead to its
+  // end, without a search. True if parts that limit the number of tokens have a word of as few bytes. `has_word`:
+  // whether the expression has any word.
   bool surely_spelled(NodeId id, bool has_word) {
     check_stack();
     for (;;) {
@@ -130,7 +131,7 @@ class Derivatives {
            selections_.memory() + unordered_.memory();
   }
 
-  // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
+  // Wraps `inner` with the past expressions of its look-behinds, each of which starts as itself.
   NodeId scope(NodeId inner) {
     Pasts pasts;
     for (NodeId past : free_behinds(inner)) pasts.emplace_back(past, past);
@@ -174,7 +175,7 @@ class Derivatives {
     if (known(id)) return {pool_.begin() + memo_[id].first, pool_.begin() + memo_[id].first + memo_[id].second};
     size_t outer = std::exchange(outermost_cut_, kNone);
     Moves result = compute(id, nullptr);
-    // Kept unless it lacks the moves of a variable whose unfolding began further out.
+    // Cached, unless it lacks the moves of a variable whose unfolding began further out.
     if (outermost_cut_ >= unfolding_.size()) {
       outermost_cut_ = kNone;
       if (memo_.size() <= id) {
@@ -191,7 +192,7 @@ class Derivatives {
     return result;
   }
 
-  // Whether a variable is being unfolded: then it adds nothing to itself.
+  // Whether a variable is being unfolded, in which case it contributes nothing to itself.
   bool is_unfolding(NodeId variable) {
     size_t depth = std::ranges::find(unfolding_, variable) - unfolding_.begin();
     if (depth == unfolding_.size()) return false;
@@ -266,7 +267,7 @@ class Derivatives {
         return merge_equal(result);
       }
       case Kind::Repeat: {
-        // Iterations that read nothing here may stand in for the required ones.
+        // Iterations that read nothing here can replace required ones.
         uint32_t low = node.low == 0 || nullable(node.a, pasts) ? 0 : node.low - 1;
         NodeId rest = arena_.repeat(node.a, low, node.high == kUnbounded ? kUnbounded : node.high - 1);
         Moves result;
@@ -308,7 +309,7 @@ class Derivatives {
         return compute(node.a, pasts);
       }
       case Kind::Call: {
-        // The rule's body, and a border behind it. Rules are not left-recursive, so this ends.
+        // The body of the rule, followed by a border. Rules are not left-recursive, so this terminates.
         if (is_unfolding(id)) throw Error(Fault::Constraint, "a rule of the expression program calls itself before it reads a byte");
         Unfold guard(unfolding_, id);
         Moves result;
@@ -377,7 +378,7 @@ class Derivatives {
       case Kind::Or: return arena_.any_of(members());
       case Kind::And: return arena_.all_of(members());
       case Kind::Concat: {
-        // A part that has ended here lets the next one begin.
+        // If a part has ended here, the next one can begin.
         std::vector<NodeId> ways;
         NodeId rest = id;
         for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) {
@@ -410,7 +411,8 @@ class Derivatives {
     }
   }
 
-  // A machine state without moves is the empty word: `(ab)` as a machine ends like any other expression.
+  // A machine's accepting state without moves is the empty word, so a machine for `(ab)` ends like any other
+  // expression.
   NodeId finished(uint32_t machine, uint32_t state) {
     NodeId id = arena_.state_of(machine, state);
     if (!arena_[id].nullable) return id;
@@ -465,13 +467,13 @@ class Derivatives {
   Selections selections_;
   Unordered unordered_;
   ReusedVector<Move> pool_;
-  ReusedVector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
+  ReusedVector<std::pair<uint32_t, uint32_t>> memo_;  // index of the first move in the pool, and number of moves
   std::unordered_map<NodeId, NodeId> boundaries_;
   ShortestWords shortest_;
-  ReusedVector<uint64_t> seen_;                       // by node: the last search for look-behinds that met it
+  ReusedVector<uint64_t> seen_;                       // for each node, the number of the last search for look-behinds that visited it
   uint64_t search_ = 0;
   std::vector<NodeId> unfolding_;                    // variables, outermost first
-  size_t outermost_cut_ = kNone;                     // the outermost of them that was met again
+  size_t outermost_cut_ = kNone;                     // the outermost variable that occurred in its own unfolding
 };
 
 }  // namespace tokenfst

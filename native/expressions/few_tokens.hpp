@@ -1,11 +1,12 @@
-// Words of an expression that are cut into few tokens: at most so many tokens have a byte of the word.
+// Words of an expression that are read in few tokens: at most n tokens contain a byte of the word.
 //
-// A token has a byte of the word if it lies in it, or begins before it, or ends behind it. So what counts are the boundaries
-// strictly inside of the word: Few{n} is what is left where no byte of the current token belongs to the word, FewInside{n} where
-// one does. A byte leads to FewInside{n}, a boundary from there to Few{n - 1}; Few{0} has the empty word or none.
-// In a grammar that needs a stack, whether tokens end a text in time would be a question about the whole stack. There a boundary
-// is only passed where so many tokens are left as the shortest rest of the word has bytes, each of which is a token: then no text
-// comes to a dead end, and no search is needed. Elsewhere the search for tokens finds what exactly is left.
+// A token contains a byte of the word if it lies in it, begins before it, or ends after it. So only boundaries strictly
+// inside the word count: Few{n} is the rest if no byte of the current token belongs to the word, FewInside{n} if one
+// does. A byte leads to FewInside{n}, and a boundary from there to Few{n - 1}; Few{0} has the empty word or none. In a
+// grammar that needs a stack, whether tokens can end a text in time would depend on the whole stack. There a boundary
+// is passed only if at least as many tokens are left as the shortest rest of the word has bytes, each of which is a
+// token: then no text leads to a dead end, and no search is needed. In other languages the search for tokens finds
+// exactly what is left.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +19,10 @@
 
 namespace tokenfst {
 
-// How long the shortest words of expressions without calls are, as far as that was asked: by breadth.
+// The lengths of shortest words of expressions without calls, computed on demand by breadth-first search.
 class ShortestWords {
  public:
-  // Whether `id` has a word of at most `most` bytes. `moves(id)` are those of a closed expression.
+  // Whether `id` has a word of at most `most` bytes. `moves(id)` returns the moves of a closed expression.
   template <class Moves>
   bool within(Arena& arena, NodeId id, uint32_t most, Moves&& moves) {
     if (arena[id].nullable) return true;
@@ -52,7 +53,7 @@ class ShortestWords {
 
  private:
   struct Known {
-    uint32_t length = 0;  // of the shortest word, if it was found; else no word is shorter
+    uint32_t length = 0;  // the length of the shortest word, if it was found; otherwise a lower bound
     bool found = false;
   };
   std::unordered_map<NodeId, Known> known_;

@@ -12,21 +12,21 @@
 
 namespace tokenfst {
 
-// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand. It has a dense table, or
-// a list of edges where that would be mostly dead: a suffix automaton has 1.5 edges a state, and as many classes as its
-// text has different bytes.
+// A deterministic automaton given as tables (state 0 dead, trim), whose rows are grouped into moves on demand. It has a
+// dense table, or a list of edges if the table would be mostly dead: a suffix automaton has 1.5 edges for each state,
+// and as many classes as its text has different bytes.
 struct Machine {
   std::array<uint8_t, 256> classes;
   uint32_t num_classes;
   std::vector<uint32_t> table;           // states x classes; empty if there are edges
-  std::vector<uint32_t> offsets, edges;  // of each state; pairs (class, next)
+  std::vector<uint32_t> offsets, edges;  // for each state, its first edge; pairs (class, next)
   std::vector<uint8_t> accepting;
   std::vector<ByteSet> class_bytes;
-  bool loops = false;  // what has_cycle() says
-  // Of a letter (see list_arcs()): its arcs, ascending by byte, from each state on; empty for other machines.
+  bool loops = false;  // the result of has_cycle()
+  // For a letter (see list_arcs()), the arcs of each state, ascending by byte; empty for other machines.
   struct Arc {
     uint8_t byte;
-    bool ends;  // nothing is read behind it
+    bool ends;  // whether a word ends with this arc
     uint32_t target;
   };
   std::vector<Arc> arcs;
@@ -36,7 +36,7 @@ struct Machine {
   std::span<const Arc> arcs_from(uint32_t state) const { return {arcs.data() + first_arc[state], arcs.data() + first_arc[state + 1]}; }
   bool is_sparse() const { return !offsets.empty(); }
   size_t size() const { return table.size() + offsets.size() + edges.size(); }
-  // Calls f(class, next) for what leads on from a state.
+  // Calls f(class, next) for each live transition of a state.
   template <class F>
   void each_move(uint32_t state, F f) const {
     if (is_sparse()) {
@@ -48,8 +48,8 @@ struct Machine {
     }
   }
 
-  // Lists the arcs where they are few, of a trim machine whose words are no beginnings of each other: one character, in each
-  // way that it may be written.
+  // Lists the arcs if they are few, for a trim machine none of whose words is a prefix of another: one character, in
+  // each way in which it may be written.
   void list_arcs() {
     static constexpr size_t kMostEach = 2, kMost = 64;
     if (is_sparse() || loops || table.size() > 16 * kMost) return;
@@ -68,10 +68,10 @@ struct Machine {
     first_arc = std::move(first);
   }
 
-  // Whether some state leads back to itself. States that lead to the dead one only are taken away first.
+  // Whether some state leads back to itself. States that lead only to the dead state are removed first.
   bool has_cycle() const {
     const size_t n = accepting.size();
-    std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
+    std::vector<uint32_t> targets(n, 0);  // how many arcs leave each state
     std::vector<std::vector<uint32_t>> sources(n);
     for (uint32_t state = 1; state < n; ++state) {
       each_move(state, [&](uint32_t, uint32_t target) {
@@ -95,8 +95,8 @@ struct Machine {
   }
 };
 
-// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too. (Edges are
-// made by the core itself, for states that all reach it.)
+// Removes the states that cannot reach acceptance from a table: they become state 0, `start` too. (Lists of edges come
+// from the core itself, and all of their states reach acceptance.)
 inline void trim(Machine& machine, uint32_t& start) {
   if (machine.is_sparse()) return;
   const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
@@ -124,13 +124,13 @@ inline void trim(Machine& machine, uint32_t& start) {
   if (!live[start]) start = 0;
 }
 
-// A machine as expressions of any number of arenas share it, trimmed, with the state it starts in.
+// A trimmed machine with its start state, shared by expressions of any number of arenas.
 struct SharedMachine {
   std::shared_ptr<const Machine> machine;
   uint32_t start;
 };
 
-// Takes ownership of tables whose transitions and classes are known to exist.
+// Takes ownership of tables whose transitions and classes have been checked.
 inline SharedMachine share(Machine machine, uint32_t start) {
   trim(machine, start);
   machine.loops = machine.has_cycle();

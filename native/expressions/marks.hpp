@@ -1,4 +1,5 @@
-// Marks of dynamic exclusion in expressions and states (exclusion.hpp): empty words that say something of the byte before.
+// Marks of dynamic exclusion in expressions and states (exclusion/exclusion.hpp): empty words with a meaning for the
+// byte before them.
 #pragma once
 
 #include "expressions/arena.hpp"
@@ -6,7 +7,8 @@
 
 namespace tokenfst {
 
-// An opening bracket, or the closing quotation mark of a string that must differ; or the last byte of another item that must.
+// Opened: an opening bracket. Fresh: the closing quotation mark of a string that must differ, or the last byte of
+// another item that must.
 enum class Sign : uint32_t { Opened, Fresh };
 
 inline uint32_t bit(Sign sign) { return 1u << static_cast<uint32_t>(sign); }
@@ -15,17 +17,18 @@ inline NodeId mark(Arena& arena, Sign sign) {
   return arena.node({Kind::Mark, true, true, kHasFresh | kMarkAhead, 0, static_cast<uint32_t>(sign), 0, 0, 0});
 }
 
-// What is known of all strings of an automaton that must differ.
-struct Room {
-  bool thin = false;             // some prefix has few ends
-  bool values = false;           // there are items that must differ and are no strings
-  uint32_t fewest = kUnbounded;  // where so many are finished, there may be none that is left
-  uint32_t near = 0, far = 0;    // bytes within which any prefix has kNear ends, and kFar, or all; of values 1 where one is enough
+// Facts about all strings of an automaton that must differ.
+struct DistinctFacts {
+  bool few_endings = false;             // some prefix has only few endings
+  bool values = false;           // some items that must differ are not strings
+  uint32_t fewest = kUnbounded;  // when this many are finished, there may be no further one
+  // Within this many bytes every prefix has kNear (kFar) endings, or all of its endings; for values, 1 if one item is enough.
+  uint32_t near = 0, far = 0;
   static constexpr uint32_t kNear = 64, kFar = 1 << 20;
 
-  // What is known of some. `words`: how many they are at least; 0: they never run out.
+  // Adds the facts about one kind of strings. `words`: a lower bound of their number; 0: they are infinitely many.
   void add(bool with_few_ends, bool no_strings, uint32_t words, uint32_t near_bytes, uint32_t far_bytes) {
-    thin |= with_few_ends;
+    few_endings |= with_few_ends;
     values |= no_strings;
     if (words) fewest = std::min(fewest, words);
     near = std::max(near, near_bytes ? near_bytes : kUnbounded);
@@ -33,19 +36,20 @@ struct Room {
   }
 };
 
-// Of an automaton's states, what their marks say and where they lead once passed. One writer, readers without a lock.
+// For the states of an automaton, the meaning of their marks and the states after the marks. One writer; readers take
+// no lock.
 class Marks {
  public:
   bool any = false;
-  Room room;
+  DistinctFacts facts;
 
-  // The answer plus one; 0: not known yet.
+  // The result plus one; 0: not known yet.
   uint32_t signs(uint32_t state) const { return known_.find(key(state, 2)); }
   uint32_t passed(uint32_t state, bool holds) const { return known_.find(key(state, holds)); }
   void keep_signs(uint32_t state, uint32_t signs) { keep(key(state, 2), signs); }
   void keep_passed(uint32_t state, bool holds, uint32_t to) { keep(key(state, holds), to); }
 
-  // Of finished tables: all that is known of one state.
+  // Stores everything that an artifact says about one state.
   void adopt(uint32_t state, uint32_t signs, uint32_t holds, uint32_t fails) {
     any = true;
     keep_signs(state, signs);
@@ -53,22 +57,22 @@ class Marks {
     keep_passed(state, false, fails);
   }
 
-  // Where a finite automaton would have to hold them.
+  // Raises if there are any, because a finite automaton would have to remember the strings.
   void refuse() const {
     if (!any) return;
-    throw Error(
-        Fault::Constraint,
-        "strings that must differ from each other (names of a JSON object, unique items) are remembered by a sequence, and no finite "
-        "automaton can hold them: make the schema with repeated_names=\"allow\"");
+    throw Error(Fault::Constraint,
+                "strings that must differ from each other (names of a JSON object, unique items) are remembered while a text is read, "
+                "which no finite "
+                "automaton can do: make the schema with repeated_names=\"allow\"");
   }
 
-  // Where a vocabulary lacks bytes.
+  // Raises if there are any, because the vocabulary lacks bytes.
   void refuse_gaps() const {
     if (!any) return;
     throw Error(
         Fault::Constraint,
         "strings that must differ from each other (names of a JSON object, unique items) need a vocabulary in which every byte is a "
-        "token, since otherwise what is left of a string may have no tokens: make the schema with repeated_names=\"allow\"");
+        "token, since otherwise the rest of a string may have no tokens: make the schema with repeated_names=\"allow\"");
   }
 
  private:
@@ -80,10 +84,10 @@ class Marks {
   StableMap known_;
 };
 
-// Where a step to a state can lead, with its marks passed.
+// The states that a step to `raw` can lead to, with its marks passed.
 template <class Bytes>
 std::vector<uint32_t> after_marks(Bytes& bytes, uint32_t raw) {
-  if (!bytes.marks().lie_ahead(raw)) return {raw};
+  if (!bytes.marks().is_marked(raw)) return {raw};
   std::vector<uint32_t> found{bytes.marks().passed(raw, true)};
   if (uint32_t fails = bytes.marks().passed(raw, false); fails != found[0]) found.push_back(fails);
   std::erase(found, 0u);

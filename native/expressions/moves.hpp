@@ -1,4 +1,4 @@
-// Moves, the arcs of a derivative's linear form: disjoint byte sets with the expression that is left after each.
+// Moves, the arcs of a derivative's linear form: disjoint byte sets, each with the expression that is left after it.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Move {
 };
 using Moves = std::vector<Move>;
 
-// Moves to the same target as one.
+// Merges moves with equal targets.
 inline Moves merge_equal(Moves moves) {
   if (!std::ranges::is_sorted(moves, {}, &Move::target)) std::ranges::stable_sort(moves, {}, &Move::target);
   size_t kept = 0;
@@ -27,7 +27,7 @@ inline Moves merge_equal(Moves moves) {
   return moves;
 }
 
-// Appends the moves of a part, with the `rest` behind it.
+// Appends the moves of a part, each followed by `rest`.
 inline void append(Arena& arena, Moves& all, const Moves& part, NodeId rest) {
   all.reserve(all.size() + part.size());
   for (const Move& move : part) {
@@ -35,7 +35,7 @@ inline void append(Arena& arena, Moves& all, const Moves& part, NodeId rest) {
   }
 }
 
-// Disjoint moves out of overlapping ones: an overlap leads to the union of the targets.
+// Makes overlapping moves disjoint: an overlap leads to the union of the targets.
 inline Moves unite(Arena& arena, const Moves& all) {
   std::vector<std::pair<ByteSet, std::vector<NodeId>>> parts;
   for (const Move& move : all) {

@@ -1,4 +1,4 @@
-// A table of nodes in which equal ones are the same number: what the arena builds its normal forms on.
+// A table of nodes in which equal nodes have the same number; the arena builds its normal forms on it.
 //
 // Lists of operands stand in one array, so a node is a few words. A node's number never changes. Cost: a hash and a look-up
 // for each node that is asked for. Several tables may have one store of nodes (node_store.hpp): then each belongs to one thread at a
@@ -36,13 +36,13 @@ class NodeTable {
     sets_ = store_.sets.data();
   }
 
-  // Called now and then while expressions are made, and with so many bytes before a table takes them: throws where a budget is
-  // used up.
+  // Sets a check that is called regularly while nodes are created, with the bytes that a table is about to allocate; it
+  // throws if a budget is exhausted.
   void watch(std::function<void(size_t)> check) { check_ = std::move(check); }
   void tick() {
     if (++ticks_ % 256 == 0) about_to_take(0);
   }
-  // Makes room at once for so many nodes in all, which are likely to come: tables that double copy what they have.
+  // Makes room for `count` nodes in all, if so many are likely: growing by doubling copies the tables.
   void expect(size_t count) {
     const size_t more = count > size() ? store_.nodes.growth(count - size()) : 0;
     about_to_take(more + store_.nodes_by_hash.room_for(count));

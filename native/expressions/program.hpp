@@ -1,9 +1,10 @@
-// The program of tokenfst.automata.expressions.program.linearize: decoded and checked once, then read into any number of arenas.
+// The program of tokenfst.automata.expressions.program.linearize: decoded and checked once, then read into any number
+// of arenas.
 //
-// Invariant: what a `Program` holds is checked: operands and side tables exist, and recursion stands in tail position. What only
-// an arena knows (look-behinds without a scope, tokens in places without a meaning) the reader refuses. It owns its arrays, so
-// nobody changes them behind its back.
-// Cost: linear in the instructions, for checking and for reading.
+// Invariant: the content of a `Program` is checked: operands and side tables exist, and recursion is in tail position.
+// What only an arena can determine (look-behinds without a scope, tokens at places without a meaning) is refused by the
+// reader. A program owns its arrays, so they cannot change. Cost: linear in the instructions, for checking and for
+// reading.
 #pragma once
 
 #include <cstdint>
@@ -43,18 +44,18 @@ enum class Op : int32_t {
   FewTokens
 };
 
-// What an author hands over, unchecked.
+// The arrays as an author hands them over, unchecked.
 struct ProgramParts {
-  std::vector<int32_t> code;   // opcode, operand count, operands; and so on
-  std::vector<uint8_t> sets;   // 32 bytes a row
+  std::vector<int32_t> code;   // opcode, number of operands, operands; repeated
+  std::vector<uint8_t> sets;   // 32 bytes each
   std::string blob;
   std::vector<SharedMachine> machines;
   std::vector<std::shared_ptr<const Lexicon>> lexicons;
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
-  std::vector<std::pair<uint32_t, bool>> rules;          // instruction number of the body, whether it has the empty word
-  std::vector<int32_t> assured;                          // instructions whose nodes have a word
-  std::vector<std::pair<uint64_t, int32_t>> classes;     // of tokens: their symbols, and the lexicon of their words or -1
-  bool labelled = false;                                 // whether what is left of a rule tells which rule it is
+  std::vector<std::pair<uint32_t, bool>> rules;          // instruction of the body, whether the rule has the empty word
+  std::vector<int32_t> assured;                          // instructions whose nodes are known to have a word
+  std::vector<std::pair<uint64_t, int32_t>> classes;     // token classes: their symbols, and the lexicon of their words or -1
+  bool labelled = false;                                 // whether the rest of a rule shows which rule it belongs to
 };
 
 struct Instruction {
@@ -63,7 +64,7 @@ struct Instruction {
 };
 
 [[noreturn]] inline void refuse_program(const char* reason) {
-  throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason);
+  throw Error(Fault::Constraint, std::string("the expression program is invalid: ") + reason);
 }
 
 class Program {
@@ -77,28 +78,29 @@ class Program {
       return each.op == Op::OneToken || each.op == Op::FewTokens || (each.op == Op::Tokens && parts_.classes[each.operands[0]].second >= 0);
     });
   }
-  Program(const Program&) = delete;  // instructions lie in `parts_`
+  Program(const Program&) = delete;  // instructions point into `parts_`
   Program& operator=(const Program&) = delete;
 
   const ProgramParts* operator->() const { return &parts_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
-  uint64_t symbols() const { return symbols_; }                  // as bits
-  bool is_token_level() const { return is_token_level_; }  // boundaries of tokens make a difference
+  uint64_t symbols() const { return symbols_; }                  // as a bit set
+  bool is_token_level() const { return is_token_level_; }  // whether token boundaries matter
 
  private:
   void decode() {
     for (std::span<const int32_t> code = parts_.code; !code.empty();) {
-      if (code.size() < 2 || code[1] < 0 || code.size() - 2 < static_cast<size_t>(code[1])) refuse_program("it is cut off");
+      if (code.size() < 2 || code[1] < 0 || code.size() - 2 < static_cast<size_t>(code[1]))
+        refuse_program("it is cut off in the middle of an instruction");
       instructions_.push_back({static_cast<Op>(code[0]), code.subspan(2, code[1])});
       code = code.subspan(2 + code[1]);
     }
   }
 
-  // Refuses what an author can get wrong: operands that do not exist, and recursion out of tail position. A node is
-  // open while it names a variable that only a later instruction closes.
+  // Refuses mistakes that an author can make: operands that do not exist, and recursion outside tail position. A node
+  // is open while it names a variable that only a later instruction closes.
   void check() const {
     const auto& instructions = instructions_;
-    std::vector<size_t> closed_at(instructions.size(), 0);  // the last variable that a node names
+    std::vector<size_t> closed_at(instructions.size(), 0);  // for each node, the last variable that it names
     for (size_t number = 0; number < instructions.size(); ++number) {
       const auto& [op, operands] = instructions[number];
       auto count = [&](size_t wanted) {
@@ -112,7 +114,7 @@ class Program {
         size_t closed = forward ? operand : closed_at[operand];
         if (!tail && closed > number) {
           throw Error(Fault::Constraint,
-                      "a recursion stands out of tail position: it may only come last in a concatenation, and never under a complement, a "
+                      "a recursion is not in tail position: it may only come last in a concatenation, and never under a complement, a "
                       "repetition, a look-behind or a scope");
         }
         closed_at[number] = std::max(closed_at[number], closed);
@@ -139,12 +141,12 @@ class Program {
           count(3);
           part(0, false);
           if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1]))
-            refuse_program("the bounds of a repetition are no range");
+            refuse_program("the bounds of a repetition are not a range");
           break;
         case Op::FewTokens:
           count(2);
           part(0, false);
-          if (operands[1] < 1) refuse_program("the tokens of a text are bounded by no number");
+          if (operands[1] < 1) refuse_program("a limit of tokens is less than 1");
           break;
         case Op::Machine:
           count(1);
@@ -163,32 +165,33 @@ class Program {
           count(4);
           part(0, false);
           part(1, false);
-          if (instructions[operands[0]].op != Op::Words) refuse_program("a selection is not one of words");
+          if (instructions[operands[0]].op != Op::Words) refuse_program("a selection is not made of a set of words");
           if (operands[2] < 1 || operands[3] < -1 || (operands[3] >= 0 && operands[3] < operands[2]))
-            refuse_program("the bounds of a selection are no range");
+            refuse_program("the bounds of a selection are not a range");
           break;
         case Op::Call:
           count(1);
           if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.rules.size()) refuse_program("a rule does not exist");
           break;
         case Op::Unordered: {
-          // The separator, the options, the required ones first, and what may be repeated; then the bounds, how many
-          // are required, and whether anything may be repeated: 1, or 2 if that does not count towards the lower bound.
+          // The separator, the options (the required ones first), and the repeatable member; then the bounds, the
+          // number of required options, and whether there is a repeatable member: 1, or 2 if it does not count towards
+          // the lower bound.
           if (operands.size() < 5) refuse_program("an instruction has the wrong number of operands");
           const size_t nodes = operands.size() - 4;
           for (size_t k = 0; k < nodes; ++k) part(k, false);
           auto bounds = operands.subspan(nodes);
           if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0]))
-            refuse_program("the bounds of unordered members are no range");
+            refuse_program("the bounds of unordered members are not a range");
           if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes)
             refuse_program("unordered members do not exist");
           break;
         }
-        case Op::Fresh:  // and what makes its room, see marks.hpp
+        case Op::Fresh:  // followed by its facts, see marks.hpp
           count(6);
           part(0, false);
           for (int32_t bound : operands.subspan(2)) {
-            if (bound < 0) refuse_program("strings that must differ have no such room");
+            if (bound < 0) refuse_program("a number about strings that must differ is negative");
           }
           break;
         case Op::Tokens:
@@ -213,10 +216,11 @@ class Program {
 
   void check_tables() const {
     for (int32_t k : parts_.assured) {
-      if (k < 0 || static_cast<size_t>(k) >= instructions_.size()) refuse_program("what is assured to have a word does not exist");
+      if (k < 0 || static_cast<size_t>(k) >= instructions_.size()) refuse_program("an instruction in `assured` does not exist");
     }
     for (auto& [body, nullable] : parts_.rules) {
-      if (body >= instructions_.size()) refuse_program("a rule has no body, or one that is not what is said of it");
+      if (body >= instructions_.size())
+        refuse_program("a rule has no body, or its body differs from what was declared about the empty word");
     }
     for (auto& [k, text] : parts_.labels) {
       if (k >= instructions_.size()) refuse_program("a label belongs to no instruction");
@@ -229,16 +233,17 @@ class Program {
   bool is_token_level_ = false;
 };
 
-// The expression a program stands for, and the labels its author gave to nodes (a label on a counted repetition names
-// its body, since the counts change as it is walked, and one on unordered members their options).
+// The expression of a program, and the labels that its author gave to nodes. (A label on a counted repetition is
+// attached to its body, because the counts change while it is read; one on unordered members is attached to their
+// options.)
 struct Loaded {
   NodeId root = kEmpty;
   std::vector<std::pair<NodeId, std::string>> labels;
-  uint32_t symbols = 0;           // beside bytes
-  bool is_token_level = false;  // boundaries of tokens make a difference
+  uint32_t symbols = 0;           // symbols beside bytes
+  bool is_token_level = false;  // whether token boundaries matter
   bool tokens_intersected = false;
   bool has_marks = false;  // see marks.hpp
-  Room room;
+  DistinctFacts facts;
 };
 
 class ProgramReader {
@@ -259,7 +264,7 @@ class ProgramReader {
     Loaded loaded;
     std::vector<NodeId> nodes;
     nodes.reserve(instructions.size());
-    std::unordered_map<size_t, NodeId> options;  // of unordered members
+    std::unordered_map<size_t, NodeId> options;  // the union of options of unordered members
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
     std::vector<bool> assured(instructions.size());
     for (int32_t k : program->assured) {
@@ -293,7 +298,7 @@ class ProgramReader {
         }
         case Op::Union: made = arena_.any_of(all()); break;
         case Op::Intersect: {
-          // x & ~y is x without y: its words may hold special tokens, which ~y alone, of bytes, has not.
+          // x & ~y is x without y: words of x may contain special tokens, and ~y alone, over bytes, would exclude them.
           auto parts = all();
           const auto is_complement = [&](int32_t operand) { return instructions[operand].op == Op::Complement; };
           if (symbols != 0 && !std::ranges::all_of(operands, is_complement)) {
@@ -317,17 +322,19 @@ class ProgramReader {
           break;
         case Op::OneToken:
           refuse_tokens(node(0), "one_token()");
-          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall)) refuse_program("what one token is needs a context");
+          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall))
+            refuse_program("the text of one_token() depends on its context (a look-behind, a recursion or a call)");
           made = arena_.token(node(0));
           break;
         case Op::FewTokens:
-          refuse_tokens(node(0), "what is bounded to some tokens");
-          refuse_marks(node(0), "what is bounded to some tokens");
-          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall)) refuse_program("what some tokens are needs a context");
+          refuse_tokens(node(0), "a text with a limit of tokens");
+          refuse_marks(node(0), "a text with a limit of tokens");
+          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall))
+            refuse_program("a text with a limit of tokens depends on its context (a look-behind, a recursion or a call)");
           if (!program->rules.empty() && !derivatives_.has_word_within(node(0), static_cast<uint32_t>(operands[1])))
-            throw Error(Fault::Constraint, "a text that may have bytes of at most " + std::to_string(operands[1]) +
-                                               " tokens has more bytes than that, and stands in a grammar that needs a stack: there each "
-                                               "byte must be allowed a token; allow more tokens, or truncate the grammar");
+            throw Error(Fault::Constraint, "a text with a limit of " + std::to_string(operands[1]) +
+                                               " tokens has more bytes than that, and is in a grammar that needs a stack: there each "
+                                               "byte must be allowed a token of its own; allow more tokens, or truncate the grammar");
           tokens_intersected |= program->rules.empty();
           made = arena_.few_tokens(node(0), static_cast<uint32_t>(operands[1]));
           break;
@@ -359,10 +366,10 @@ class ProgramReader {
         case Op::Fresh: {
           const Node& part = arena_[node(0)];
           if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall))
-            refuse_program("what is marked has the empty word, or needs a context");
+            refuse_program("a string that must differ has the empty word, or depends on its context");
           made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? Sign::Opened : Sign::Fresh));
           loaded.has_marks = true;
-          if (op == Op::Fresh) loaded.room.add(operands[1] != 0, operands[5] != 0, operands[2], operands[3], operands[4]);
+          if (op == Op::Fresh) loaded.facts.add(operands[1] != 0, operands[5] != 0, operands[2], operands[3], operands[4]);
           break;
         }
         case Op::Call: made = arena_.call(operands[0]); break;
@@ -379,7 +386,7 @@ class ProgramReader {
           refuse_tokens(node(1), "the separator of different labels");
           const Node separator = arena_[node(1)];
           if (separator.nullable || !separator.certain || separator.traits)
-            refuse_program("a selection's separator is empty, or needs a context");
+            refuse_program("a selection's separator has the empty word, or depends on its context");
           made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2],
                                     operands[3] < 0 ? kUnbounded : operands[3], node(1));
           break;
@@ -389,14 +396,15 @@ class ProgramReader {
     }
     for (uint32_t k = 0; k < program->rules.size(); ++k) {
       auto& [body, nullable] = program->rules[k];
-      if (arena_[nodes[body]].nullable != nullable) refuse_program("a rule has no body, or one that is not what is said of it");
+      if (arena_[nodes[body]].nullable != nullable)
+        refuse_program("a rule has no body, or its body differs from what was declared about the empty word");
       arena_.define_rule(k, program->labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
     loaded.root = nodes.empty() ? kEmpty : nodes.back();
     loaded.symbols = static_cast<uint32_t>(std::bit_width(symbols));
     loaded.is_token_level = program.is_token_level();
     loaded.tokens_intersected = tokens_intersected;
-    if (arena_[loaded.root].has(kHasBehind)) refuse_program("a look-behind stands in no scope");
+    if (arena_[loaded.root].has(kHasBehind)) refuse_program("a look-behind is in no scope");
     for (auto& [k, text] : program->labels) {
       const Node& labelled = arena_[nodes[k]];
       auto unordered = options.find(k);
@@ -410,14 +418,14 @@ class ProgramReader {
   void refuse_marks(NodeId id, const char* where) const {
     if (!arena_[id].has(kHasFresh)) return;
     throw Error(Fault::Constraint,
-                "strings that must differ from each other (names of a JSON object, unique items) stand under " + std::string(where) +
+                "strings that must differ from each other (names of a JSON object, unique items) are under " + std::string(where) +
                     ", which needs all texts in a finite automaton: make the schema with repeated_names=\"allow\", or intersect it last");
   }
-  // Where "at least" and "at most" mix, what a boundary of tokens adds could be too much.
+  // If "at least" and "at most" are mixed, what a token boundary adds could be too much.
   void refuse_tokens(NodeId id, const char* where) const {
     if (!arena_[id].has(kHasToken)) return;
-    throw Error(Fault::Constraint, std::string("tokens as such (TEXT_TOKEN, one_token(), special tokens and their like) stand in ") +
-                                       where + ", where they have no exact meaning here: say without it what may come instead");
+    throw Error(Fault::Constraint, std::string("token-level parts (TEXT_TOKEN, one_token(), special tokens and limits of tokens) are in ") +
+                                       where + ", where they have no exact meaning: write what may come there without it");
   }
 
   NodeId unordered(std::span<const int32_t> operands, const std::vector<NodeId>& nodes) {
@@ -426,7 +434,7 @@ class ProgramReader {
     for (int32_t operand : operands.first(operands.size() - 4)) {
       parts.push_back(nodes[operand]);
       refuse_tokens(parts.back(), "members that may come in any order");
-      if (arena_[parts.back()].has(kHasBehind)) refuse_program("a look-behind of unordered members stands in no scope");
+      if (arena_[parts.back()].has(kHasBehind)) refuse_program("a look-behind in unordered members is in no scope");
       if (parts.size() > 1 && arena_[parts.back()].nullable) {
         throw Error(Fault::Constraint,
                     "a member that may come in any order has the empty word: leave the empty word out, the member is optional anyway");

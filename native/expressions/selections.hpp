@@ -1,9 +1,10 @@
-// Words of lexicons as expressions, and selections: `low` to `high` words of a lexicon, no word twice, with a separator in
-// between.
+// Words of lexicons as expressions, and selections: `low` to `high` words of a lexicon, no word twice, with separators
+// in between.
 //
-// The states of a selection are made on demand: (state in the lexicon, place of the path so far, words used). The words
-// that a path can still become are a range of places, so one binary search in the sorted words used says whether one of
-// them is left. Invariant: every Pick node has a word. Rejected: a copy of the lexicon for each set of words used.
+// The states of a selection are created on demand: (state in the lexicon, position of the path so far, used words). The
+// words that begin with a path are a range of positions, so one binary search in the sorted used words decides whether
+// any of them is left. Invariant: every Pick node has a word. Rejected: a copy of the lexicon for each set of used
+// words.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ struct Selection {
   NodeId first = kEmpty;  // the whole selection
 };
 
-// Sorted sets of words used, hash-consed: equal sets are the same number; 0 is the empty set.
+// Sorted sets of used words, hash-consed: equal sets have the same number; 0 is the empty set.
 class UsedWords {
  public:
   UsedWords() { number({}); }
@@ -42,7 +43,7 @@ class UsedWords {
     return known->second;
   }
   std::map<std::vector<uint32_t>, uint32_t> numbers_;
-  std::vector<const std::vector<uint32_t>*> sets_;  // keys of `numbers_`, which never move
+  std::vector<const std::vector<uint32_t>*> sets_;  // the keys of `numbers_`, which never move
   size_t memory_ = 0;
 };
 
@@ -64,17 +65,17 @@ class Selections {
   const Selection& selection(uint32_t index) const { return selections_[index]; }
   std::span<const uint32_t> used(uint32_t set) const { return used_[set]; }
   size_t memory() const { return memory_ + used_.memory(); }
-  // Whether a selection may have far more states than anyone can go through.
+  // Whether a selection may have far more states than a search can visit.
   bool is_vast() const { return vast_; }
 
-  // What a lexicon reads from one of its states on.
+  // The words that a lexicon reads from one of its states on.
   NodeId words(uint32_t index, uint32_t state) {
     const Lexicon& words = *lexicons_[index];
     if (words.count(state) == 0) return kEmpty;
     if (!words.has_arcs(state)) return kEpsilon;
     return arena_.node({Kind::Words, words.accepting(state), true, 0, 0, index, state, 0, 0});
   }
-  // A selection. `separator` must not be nullable, nor hold what needs a context.
+  // A selection. `separator` must not be nullable, and must not contain anything that depends on its context.
   NodeId select(uint32_t lexicon, uint32_t low, uint32_t high, NodeId separator) {
     const Lexicon& words = *lexicons_[lexicon];
     high = std::min(high, words.size());
@@ -83,8 +84,8 @@ class Selections {
     vast_ |= !has_few_states(words, high);
     return selections_.back().first = pick(static_cast<uint32_t>(selections_.size() - 1), words.root(), 0, 0);
   }
-  // Within a word of a selection. Empty where all words that the path can still become are used; where none is and this is
-  // the last word, the words alone.
+  // The rest of a selection inside a word. Empty if all words that begin with the path are used; a plain Words node if
+  // none of them is, and this is the last word.
   NodeId pick(uint32_t index, uint32_t state, uint32_t place, uint32_t used) {
     const Selection& selection = selections_[index];
     const Lexicon& words = *lexicons_[selection.lexicon];
@@ -96,7 +97,7 @@ class Selections {
     const uint16_t depth = static_cast<uint16_t>(arena_[selection.separator].depth + 1);
     return arena_.node({Kind::Pick, nullable, true, 0, depth, index, state, place, used});
   }
-  // What follows a word that ends here: a separator and the next word; empty where none does.
+  // What follows a word that ends here: a separator and the next word; empty if there can be none.
   NodeId after_pick(const Node& node) {
     const Selection& selection = selections_[node.a];
     const Lexicon& words = *lexicons_[selection.lexicon];
@@ -104,8 +105,8 @@ class Selections {
     return arena_.concat(selection.separator, pick(node.a, words.root(), 0, used_.with(node.high, node.low)));
   }
 
-  // An upper bound for the length of the shortest word of a Pick node; its separator has one of `between` bytes. Takes the
-  // shortest words first, the first of which may have been better left for later.
+  // An upper bound of the length of the shortest word of a Pick node, whose separator has at least `between` bytes.
+  // Takes the shortest words first, although it may be better to leave the first of them for later.
   uint64_t length(const Node& node, uint32_t between) const {
     const Selection& selection = selections_[node.a];
     const Lexicon& words = *lexicons_[selection.lexicon];
@@ -121,11 +122,11 @@ class Selections {
   }
 
  private:
-  // Whether the path to a state of a lexicon is a word, and not a used one.
+  // Whether the path to a state of a lexicon is an unused word.
   bool completes(const Lexicon& words, uint32_t state, uint32_t place, uint32_t used) const {
     return words.accepting(state) && !std::ranges::binary_search(used_[used], place);
   }
-  // At most as many as there are sets of words used before the last one, times places in words.
+  // The number of states is at most the number of sets of words used before the last one, times the positions in words.
   static bool has_few_states(const Lexicon& words, uint32_t high) {
     constexpr double kFew = 50'000;
     const double total = static_cast<double>(words.total_length());

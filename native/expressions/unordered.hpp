@@ -1,17 +1,18 @@
 // Members in any order with separators between them: each option at most once, some of them exactly once.
 //
-// The options are one union  T = body_0·Tag 0 | body_1·Tag 1 | ...  whose derivatives are found once, whatever was used
-// before. A node Unordered(t, left, low, high) is what is left of T inside of a member, where Tag k stands for what
-// follows option k: the end, or a separator and a member out of the rest; the tag of a used option for nothing. So the
-// 2^n sets of used options exist only as far as texts lead to them, and each costs one node for every place of T that
-// is walked with it. The form is kept while it matters which option is read: heads that all share stand before it, and
-// where one option is left, a tag is reached, or a call was unfolded (whose border the settler must see), tags are
-// replaced by what they stand for; as they are at once for what may come any number of times.
+// The options are one union T = body_0·Tag 0 | body_1·Tag 1 | ... whose derivatives are computed once, whatever was
+// used before. A node Unordered(t, left, low, high) is what is left of T inside a member, where Tag k stands for what
+// follows option k: the end, or a separator and a further member; the tag of a used option stands for the empty
+// language. So the 2^n sets of used options exist only as far as texts lead to them, and each costs one node for every
+// place of T that is walked with it. This form is kept while it is undecided which option is being read: heads that all
+// options share are put in front of it. When only one option is left, when a tag is reached, or when a call was
+// unfolded (whose border the settler must see), tags are replaced by what they stand for; for a repeatable member this
+// is done at once.
 //
-// What is left to use is a hash-consed tree of bits: equal sets are equal numbers, and one option less costs O(log n).
-// Whether the bounds can be kept follows from two counts, options left and required ones among them, without a search.
-// Options that begin with the same words are told apart late; of equal ones every set that may have been used is a
-// member of a union, so n equal options are 2^n sets, which the budget ends.
+// The set of available options is a hash-consed tree of bits: equal sets have equal numbers, and removing an option
+// costs O(log n). Whether the bounds can be kept follows from two counts, the available options and the required ones
+// among them, without a search. Options that begin with the same words are distinguished late. If options are equal,
+// every set that may have been used is a member of a union, so n equal options make 2^n sets, which the budget ends.
 #pragma once
 
 #include <deque>
@@ -25,34 +26,34 @@ namespace tokenfst {
 
 class Unordered {
  public:
-  // The members of one program instruction. Options are numbered, the required ones first; behind them comes `other`,
-  // which may be repeated, and `counts` towards the least number of members or does not.
+  // The members of one program instruction. Options are numbered, the required ones first, followed by the repeatable
+  // member `other`. `counts`: whether `other` counts towards the least number of members.
   struct Members {
     uint32_t options = 0, required = 0;
     NodeId separator = kEpsilon;
     std::vector<NodeId> bodies;  // of the options and, if there is one, of `other`
     NodeId all = kEmpty;         // T
     bool counts = true;
-    bool certain = true;         // all parts surely have words
+    bool certain = true;         // whether all parts surely have words
     uint16_t traits = 0;
-    int depth = 0;  // of the trees of bits: 64 << depth options have room
+    int depth = 0;  // of the trees of bits: there is room for 64 << depth options
 
     bool repeats() const { return bodies.size() > options; }
   };
-  // What may still be used of them.
+  // The options that may still be used.
   struct Left {
     uint32_t members, set;
-    uint32_t options, required;  // how many there are
+    uint32_t options, required;  // their numbers
   };
-  // A node taken apart: what may come of it, for finding least lengths.
+  // The parts of a node, for computing least lengths.
   struct Demand {
     NodeId rest;  // t
     NodeId separator;
     std::vector<NodeId> bodies;  // by tag; kEmpty: used
-    std::vector<bool> possible;  // by tag: it may be the member that is being read
-    uint32_t required;           // tags below are
+    std::vector<bool> possible;  // by tag: whether it may be the member that is being read
+    uint32_t required;           // tags below this are required
     uint32_t low;
-    bool repeats;  // the last body is `other`
+    bool repeats;  // whether the last body is `other`
     bool counts;
   };
 
@@ -92,7 +93,7 @@ class Unordered {
     return arena_.either(none ? kEpsilon : kEmpty, first(all, low, high));
   }
 
-  // What t is with these options left and bounds on the number of members, the one that is being read among them.
+  // The rest t with these options left, and with bounds on the number of members, including the one that is being read.
   NodeId resolved(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
     check_stack();
     arena_.tick();
@@ -106,7 +107,7 @@ class Unordered {
     return made;
   }
 
-  // Of a place within the options of a node Unordered: whether a member that may come leads on from there, and whether one
+  // For a place within the options of a node Unordered: whether a possible member continues there, and whether one
   // surely has a word.
   std::pair<bool, bool> leads_on(NodeId rest, const Node& within) {
     const auto [found, certain] = ways(rest, within.b, within.low, within.high);
@@ -125,11 +126,12 @@ class Unordered {
     return out;
   }
 
-  // What the options of a node, or of the members made last, are: a name that does not change as they are walked.
+  // The union of all options of a node: a name that does not change while they are read.
   NodeId origin(NodeId id) const { return members_[left_[arena_[id].b].members].all; }
   NodeId latest() const { return members_.back().all; }
 
-  // Calls f with numbers that say what a node has left to use, the same in every process that read the same program.
+  // Calls f with numbers that identify the options left to a node, the same in every process that read the same
+  // program.
   template <class F>
   void each_number_left(uint32_t left, F&& f) const {
     f(left_[left].members);
@@ -142,10 +144,10 @@ class Unordered {
   // The tags that a place of T leads to, ascending, each with whether words surely lead to it.
   using Tags = std::vector<std::pair<uint32_t, bool>>;
 
-  // --- members ---
+  // Members.
 
-  // At least one member. Bounds that say nothing are taken away, so that equal languages are equal nodes. Never resolved
-  // further before a byte is read: what may be repeated leads back here.
+  // At least one member. Bounds without effect are removed, so that equal languages are equal nodes. Never resolved
+  // further before a byte is read, because a repeatable member leads back here.
   NodeId first(uint32_t left, uint32_t low, uint32_t high) {
     const Members& members = members_[left_[left].members];
     if (low <= std::max(left_[left].required, uint32_t{members.counts})) low = 0;
@@ -169,7 +171,8 @@ class Unordered {
     return arena_.either(left_[after].required == 0 && low == 0 ? kEpsilon : kEmpty, arena_.concat(separator, more));
   }
 
-  // Whether a member with this tag leaves enough and not too much to come. If all parts have words, it is alive then.
+  // Whether after a member with this tag the bounds can be kept. If all parts have words, the language is then not
+  // empty.
   bool possible(const Members& members, const Left& left, uint32_t tag, uint32_t low, uint32_t high) const {
     const bool option = tag < members.options;
     if (option && !has(members, left.set, tag)) return false;
@@ -181,7 +184,7 @@ class Unordered {
 
   // The same for a union.
   NodeId branches(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
-    if (const Apart apart = taken_apart(rest, left_[left].members); !apart.others.empty()) {
+    if (const SplitBranches apart = split_branches(rest, left_[left].members); !apart.others.empty()) {
       std::vector<NodeId> parts;
       parts.reserve(apart.others.size() + 1);
       for (NodeId branch : apart.others) parts.push_back(resolved(branch, left, low, high));
@@ -201,16 +204,16 @@ class Unordered {
     return arena_.any_of(parts);
   }
 
-  // A place's branches that lead to `other` and no option, and the rest of it: apart, since those are often loops, whose
-  // masks are known wherever they stand alone.
-  struct Apart {
+  // The branches of a place that lead only to `other`, and the remaining branches. They are separated because the
+  // former are often loops, whose masks are known wherever they stand alone.
+  struct SplitBranches {
     std::vector<NodeId> others;
     NodeId options = kEmpty;
   };
-  const Apart& taken_apart(NodeId rest, uint32_t members) {
+  const SplitBranches& split_branches(NodeId rest, uint32_t members) {
     const uint64_t key = uint64_t{members} << 32 | rest;
     if (auto known = apart_.find(key); known != apart_.end()) return known->second;
-    Apart made;
+    SplitBranches made;
     if (members_[members].repeats()) {
       std::vector<NodeId> options;
       for (NodeId branch : arena_.list(rest)) {
@@ -230,7 +233,7 @@ class Unordered {
     return arena_.node({Kind::Unordered, false, certain, traits, arena_[rest].depth, rest, left, low, high});
   }
 
-  // How many of a place's tags are possible, 2 meaning at least so many, and whether it surely has a word.
+  // How many tags of a place are possible (2: at least two), and whether it surely has a word.
   std::pair<int, bool> ways(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
     const Members& members = members_[left_[left].members];
     int found = 0;
@@ -257,7 +260,7 @@ class Unordered {
         for (NodeId branch : arena_.list(id)) stack.emplace_back(branch, sure);
       arena_.tick();
     }
-    // Sure ways first among those to one tag.
+    // Among the ways to one tag, sure ones come first.
     std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end(), [](auto& x, auto& y) { return x.first == y.first; }), found.end());
     for (auto& [tag, sure] : found) sure = !sure;
@@ -266,9 +269,9 @@ class Unordered {
     return tags_.emplace(rest, std::move(found)).first->second;
   }
 
-  // --- sets ---
+  // Sets of options.
 
-  // A leaf holds 64 bits, any other node two halves.
+  // A leaf holds 64 bits; any other node has two halves.
   struct Tree {
     uint32_t a, b;
   };
@@ -313,13 +316,13 @@ class Unordered {
   }
 
   Arena& arena_;
-  std::deque<Members> members_;  // whose elements do not move
+  std::deque<Members> members_;  // a deque, since elements must not move
   std::vector<Left> left_;
   std::unordered_map<uint64_t, uint32_t> left_index_;
   std::vector<Tree> trees_;
-  std::map<int, std::unordered_map<uint64_t, uint32_t>> tree_index_;  // by depth
+  std::map<int, std::unordered_map<uint64_t, uint32_t>> tree_index_;  // for each depth
   std::unordered_map<NodeId, Tags> tags_;
-  std::unordered_map<uint64_t, Apart> apart_;
+  std::unordered_map<uint64_t, SplitBranches> apart_;
   size_t tags_bytes_ = 0;
 };
 

@@ -1,12 +1,13 @@
-// Shortest distances: of each state the sum of the weights of all paths that lead to it (forward), or from it to acceptance
-// (backward).
+// Shortest distances: for each state, the sum of the weights of all paths that lead to it (forward), or from it to
+// acceptance (backward).
 //
-// Components of the graph are taken in topological order, so an acyclic machine costs one pass. Inside of a component with cycles:
-// - Sums that choose (kPath): Dijkstra where no weight is better than one; otherwise Bellman and Ford, which refuses a cycle that
-//   gets better each time round. Exact.
-// - Other sums: elimination (Kleene, Lehmann), cubic and exact up to rounding, for components of at most kEliminated states. It
-//   refuses sums that diverge. Larger ones by relaxation (Mohri 2002) until what is left to add is below `delta`; where that does
-//   not end, the budget does.
+// The components of the graph are processed in topological order, so an acyclic machine takes one pass. Inside a
+// component with cycles:
+// - If the sum chooses one of its operands (kPath): Dijkstra's algorithm if no weight is better than One; otherwise
+//   Bellman and Ford's, which refuses a cycle that gets better with every round. Both are exact.
+// - For other sums: elimination (Kleene, Lehmann), cubic and exact up to rounding, in components of at most kEliminated
+//   states; it refuses sums that diverge. In larger components relaxation (Mohri 2002), until the remaining additions
+//   are below `delta`; if that does not end, the budget ends it.
 // All is computed in float64 and rounded at the end.
 #pragma once
 
@@ -25,7 +26,7 @@ constexpr size_t kEliminated = 128;
          " have no sum: a cycle through it weighs one or more than one, so each round adds as much as the last, or a better one");
 }
 
-// For sums that need not converge: x = x A + b for a square matrix, row by row, in place of b.
+// Solves x = x A + b for a square matrix, row by row, and writes x over b. For sums that may diverge.
 template <class S, class Name>
 void eliminate(std::vector<typename S::Weight>& a, std::vector<typename S::Weight>& b, Name&& name, Meter& meter) {
   const size_t n = b.size();
@@ -33,7 +34,7 @@ void eliminate(std::vector<typename S::Weight>& a, std::vector<typename S::Weigh
   for (size_t k = 0; k < n; ++k) {
     typename S::Weight star;
     if (!S::star(a[k * n + k], star) || !S::member(star)) refuse_divergent(name(k));
-    // x_k = (sum over j > k of x_j a_jk + b_k) * star: what goes through k goes on to the others.
+    // x_k = (sum over j > k of x_j a_jk + b_k) * star: paths through k are added to the edges between the others.
     for (size_t j = k + 1; j < n; ++j) a[j * n + k] = S::times(a[j * n + k], star);
     b[k] = S::times(b[k], star);
     for (size_t i = k + 1; i < n; ++i) {
@@ -57,13 +58,13 @@ class Distances {
   using Wide = typename S::Wide;
   using Weight = typename Wide::Weight;
 
-  // `from`: what each state begins with.
+  // `from`: the initial value of each state.
   Distances(const View& view, std::vector<Weight> from, double delta, Meter& meter)
       : view_(view), distance_(std::move(from)), delta_(delta), meter_(meter) {
     meter.bytes(distance_.size() * 64);
   }
 
-  // `first`: a state to begin the search for components at, or kNone.
+  // `first`: the state at which the search for components begins, or kNone.
   std::vector<Weight> run(Id first) {
     if (edges_go(view_, false)) {
       for (Id s = 0; s < view_.size(); ++s) relax(s);
@@ -87,7 +88,8 @@ class Distances {
     if (here == Wide::zero()) return;
     view_.each(s, [&](Id next, auto w) { distance_[next] = Wide::plus(distance_[next], Wide::times(here, w)); });
   }
-  // Whether no weight on the way is better than one; otherwise the distances are as they were.
+  // Computes the distances by Dijkstra's algorithm. Returns false, and leaves them unchanged, if some weight on the way
+  // is better than One.
   bool dijkstra() {
     using Entry = std::pair<Weight, Id>;
     const auto later = [](const Entry& a, const Entry& b) { return Wide::better(b.first, a.first); };
@@ -134,7 +136,7 @@ class Distances {
       for (const Id* s = begin; s != end; ++s) leave(*s, c);
     }
   }
-  // What a finished component gives to later ones.
+  // Passes the distance of a state of a finished component on to later components.
   void leave(Id s, Id c) {
     const Weight here = distance_[s];
     view_.each(s, [&](Id next, auto w) {
@@ -231,7 +233,7 @@ class Distances {
 template <class S>
 using WideWeight = typename S::Wide::Weight;
 
-// From the start to each state, or from each state to acceptance.
+// Distances from the start to each state, or from each state to acceptance.
 template <class S>
 std::vector<WideWeight<S>> shortest_distance(const Machine<S>& machine, bool backward, double delta, Meter& meter) {
   std::vector<WideWeight<S>> from(machine.num_states(), S::Wide::zero());

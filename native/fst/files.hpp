@@ -1,9 +1,10 @@
-// The states and arcs of OpenFst's binary files, version 2, little-endian: what follows behind the header and the symbol tables.
+// The states and arcs of OpenFst's binary files, version 2, little-endian: everything after the header and the symbol
+// tables.
 //
-// Vector: of each state a weight, the number of its arcs in 64 bits, the arcs. Const: all states (weight, place of the first arc,
-// number of arcs, of input epsilons and of output epsilons, 32 bits each), then all arcs. An arc is two labels, a weight, the
-// next state; those of const files with weights of 64 bits have four bytes behind, as the struct has in memory. Each size
-// is compared with what is left of the file before anything is made of it.
+// Vector: for each state a weight, the number of its arcs in 64 bits, and the arcs. Const: all states (weight, index of
+// the first arc, number of arcs, of input epsilons and of output epsilons, 32 bits each), then all arcs. An arc is two
+// labels, a weight and the next state; in const files with weights of 64 bits, four bytes of padding follow, as in the
+// struct in memory. Each size is compared with the rest of the file before any memory is allocated for it.
 #pragma once
 
 #include <bit>
@@ -63,7 +64,7 @@ class FileBody {
     return states + arcs;
   }
 
-  // `num_states` may be -1 in vector files: all up to the end.
+  // In vector files `num_states` may be -1: all states up to the end of the file.
   FileBody(std::string_view data, Meter& meter) : data_(data), meter_(meter) {}
   Machine<S> read(bool is_vector, int64_t start, int64_t num_states, int64_t num_arcs) {
     if (num_states < -1 || (num_states < 0 && !is_vector))
@@ -95,7 +96,7 @@ class FileBody {
   T take() {
     T value;
     if (data_.size() - at_ < sizeof value)
-      refuse_file("the file ends in the midst of state " + std::to_string(out_.num_states()) + ": it is cut short");
+      refuse_file("the file ends in the middle of state " + std::to_string(out_.num_states()) + ": it is cut short");
     std::memcpy(&value, data_.data() + at_, sizeof value);
     at_ += sizeof value;
     return value;
@@ -123,7 +124,7 @@ class FileBody {
       meter_.made(out_, data_.size());
     }
     if (at_ != data_.size())
-      refuse_file("there are " + std::to_string(data_.size() - at_) + " bytes behind the last state: the file is damaged");
+      refuse_file("there are " + std::to_string(data_.size() - at_) + " bytes after the last state: the file is damaged");
   }
   void read_constant(int64_t num_states, int64_t num_arcs) {
     const uint64_t state = sizeof(W) + 16, arc = 12 + sizeof(W) + kPadding, n = static_cast<uint64_t>(num_states);

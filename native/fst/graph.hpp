@@ -1,7 +1,7 @@
-// Searches of a machine as a graph: what is reached, components that are strongly connected, a topological order. Linear, and
+// Searches of a machine's graph: reachable states, strongly connected components, topological order. Linear, and
 // without recursion.
 //
-// A view says where the edges of a state lead: `view.each(s, f)` calls `f(next, weight)`. Forward is the machine itself;
+// A view defines the edges of a state: `view.each(s, f)` calls `f(next, weight)`. Forward is the machine itself;
 // Backward holds the arcs by the states that they enter.
 #pragma once
 
@@ -19,7 +19,7 @@ template <class S>
 struct Forward {
   const Machine<S>& machine;
   Id size() const { return machine.num_states(); }
-  Id name(Id s) const { return s; }  // for errors
+  Id name(Id s) const { return s; }  // the name of a state in errors
   template <class F>
   void each(Id s, F&& f) const {
     for (const auto& arc : machine.arcs(s)) f(arc.nextstate, arc.weight);
@@ -64,7 +64,7 @@ class Backward {
   std::vector<std::pair<Id, Weight>> edges_;
 };
 
-// Marks what is reached from the states in `stack`.
+// Marks all states that can be reached from the states in `stack`.
 template <class View>
 std::vector<uint8_t> reached(const View& view, std::vector<Id> stack, Meter& meter) {
   std::vector<uint8_t> seen(view.size(), 0);
@@ -99,11 +99,11 @@ std::vector<uint8_t> coaccessible(const Machine<S>& machine, Meter& meter) {
   return reached(Backward<S>(machine, meter), std::move(from), meter);
 }
 
-// Strongly connected components (Tarjan), numbered such that edges lead to the same number or a smaller one. `order` has the
-// states by component. A component `is_cyclic` where some edge stays inside of it.
+// Strongly connected components (Tarjan), numbered such that an edge leads to the same number or a smaller one. `order`
+// has the states sorted by component. A component is in `is_cyclic` if some edge stays inside it.
 struct Components {
   std::vector<Id> of, order;
-  std::vector<uint32_t> begin;  // of each component in `order`, and the end
+  std::vector<uint32_t> begin;  // the first index of each component in `order`, and the end
   std::vector<uint8_t> is_cyclic;
   Id size() const { return static_cast<Id>(is_cyclic.size()); }
   bool acyclic() const { return std::find(is_cyclic.begin(), is_cyclic.end(), 1) == is_cyclic.end(); }
@@ -112,7 +112,7 @@ struct Components {
   }
 };
 
-// `first`, or kNone: the search begins there. `keep(s, at)`: whether edge number `at` of `s` counts.
+// `first`: the state at which the search begins, or kNone. `keep(s, at)`: whether edge number `at` of `s` counts.
 template <class View, class Keep>
 Components components(const View& view, Id first, Keep&& keep, Meter& meter) {
   const Id n = view.size();
@@ -176,7 +176,7 @@ Components components(const View& view, Id first, Meter& meter) {
   return components(view, first, [](Id, uint32_t) { return true; }, meter);
 }
 
-// Whether each edge leads to a larger number (or, with `down`, to a smaller one).
+// Whether each edge leads to a larger number (with `down`: to a smaller one).
 template <class View>
 bool edges_go(const View& view, bool down) {
   for (Id s = 0; s < view.size(); ++s) {
@@ -187,7 +187,7 @@ bool edges_go(const View& view, bool down) {
   return true;
 }
 
-// The machine with state `place[s]` for state s, or without it where that is kNone; `count` of them.
+// The machine in which state s has the number `place[s]`; states with kNone are left out. It has `count` states.
 template <class S>
 Machine<S> renumbered(const Machine<S>& machine, const std::vector<Id>& place, Id count, Meter& meter) {
   std::vector<Id> origin(count);
@@ -209,7 +209,7 @@ Machine<S> renumbered(const Machine<S>& machine, const std::vector<Id>& place, I
   return out;
 }
 
-// Without the arcs that weigh zero, which no path may take.
+// The machine without the arcs of weight Zero, which no path may take.
 template <class S>
 Machine<S> without_zeros(Machine<S> machine) {
   for (Id s = 0; s < machine.num_states(); ++s) {
@@ -220,7 +220,8 @@ Machine<S> without_zeros(Machine<S> machine) {
   return machine;
 }
 
-// Of each state its number among those on a path from the start to a final one, or kNone; `count`: how many these are.
+// For each state, its new number if it is on a path from the start to a final state, else kNone; `count`: how many
+// there are.
 template <class S>
 std::vector<Id> connected_places(const Machine<S>& machine, Id& count, Meter& meter) {
   const auto access = accessible(machine, meter), coaccess = coaccessible(machine, meter);
@@ -232,7 +233,7 @@ std::vector<Id> connected_places(const Machine<S>& machine, Id& count, Meter& me
   return place;
 }
 
-// Without the states on no path from the start to a final one; the others keep their order.
+// The machine without the states that are on no path from the start to a final state; the others keep their order.
 template <class S>
 Machine<S> connect(const Machine<S>& machine, Meter& meter) {
   Id count = 0;
@@ -240,7 +241,7 @@ Machine<S> connect(const Machine<S>& machine, Meter& meter) {
   return renumbered(machine, place, count, meter);
 }
 
-// Of a machine that is given away: itself, where there are no such states.
+// The same for a machine that is moved in; it is returned as it is if there are no such states.
 template <class S>
 Machine<S> connect(Machine<S>&& machine, Meter& meter) {
   Id count = 0;
@@ -249,7 +250,7 @@ Machine<S> connect(Machine<S>&& machine, Meter& meter) {
   return renumbered(machine, place, count, meter);
 }
 
-// In topological order, or as it was where there is none: `done` says which.
+// Sorts the states topologically. If there is no such order, the machine is unchanged; `done` says which.
 template <class S>
 Machine<S> topsort(const Machine<S>& machine, bool& done, Meter& meter) {
   const Components found = components(Forward<S>{machine}, machine.start(), meter);

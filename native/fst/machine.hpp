@@ -1,12 +1,12 @@
 // A transducer: states with the arcs that leave them, as OpenFst's VectorFst.
 //
-// All arcs lie in one array; a state knows where its own begin, how many they are, and for how many there is room. A state that
-// outgrows its room moves to the end of the array with twice as much; a construction that finishes one state after another
-// never moves any, and its arcs lie in the order of states without gaps. Labels are not negative, label 0 is epsilon.
-// Invariant: `start` and every next state are states that there are, or `start` is kNone. Adding an arc is O(1) amortized.
+// All arcs lie in one array; a state knows where its arcs begin, how many they are, and how many have room. A state
+// that exceeds its room moves to the end of the array with twice the room; a construction that finishes one state after
+// the other never moves one, and its arcs lie without gaps in the order of states. Labels are not negative; label 0 is
+// epsilon. Invariant: `start` and every next state exist, or `start` is kNone. Adding an arc is O(1) amortized.
 //
-// Rejected: a vector for each state, as OpenFst has (an allocation a state, and no two states side by side); arrays without room
-// for more (Python adds arcs in any order).
+// Rejected: a vector for each state, as in OpenFst (one allocation for each state, and states are not adjacent in
+// memory); arrays without spare room (Python adds arcs in any order).
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ class Machine {
     num_arcs_ -= states_[s].count;
     states_[s].count = 0;
   }
-  // Keeps the first `count` arcs.
+  // Keeps only the first `count` arcs of a state.
   void shrink_arcs(Id s, size_t count) {
     num_arcs_ -= states_[s].count - count;
     states_[s].count = static_cast<uint32_t>(count);

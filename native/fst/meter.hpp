@@ -1,4 +1,5 @@
-// What a construction over transducers may cost (convention 8): states, bytes and seconds of a Budget, and its name for errors.
+// The budget of a construction over transducers (convention 8): states, bytes and seconds, and the construction's name
+// for errors. Every construction calls states() and step() as it grows; they raise BudgetExceeded.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace tokenfst::fst {
 
 class Meter {
  public:
-  // `what` is a string literal: errors keep it.
+  // `what` must be a string literal, since errors keep the pointer.
   Meter(const Budget& budget, const char* what) : budget_(budget), what_(what), pace_(budget.seconds, what) {}
   const char* what() const { return what_; }
 
@@ -21,7 +22,7 @@ class Meter {
   void bytes(uint64_t count) const {
     if (count > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), what_);
   }
-  // A machine that grows, with `beside` bytes of tables.
+  // Checks the size of a machine that is being built, with `beside` bytes of other tables.
   template <class Machine>
   void made(const Machine& machine, uint64_t beside = 0) const {
     states(static_cast<uint64_t>(machine.num_states()));

@@ -1,8 +1,9 @@
-// The coarsest partition of the states of a graph with labels such that states of one block have the same arcs into the same blocks.
+// The coarsest partition of the states of a labelled graph such that the states of one block have the same arcs into
+// the same blocks.
 //
-// Acyclic graphs: from the last states backwards, states with equal arcs are found by hash, in one pass (Revuz 1992). Deterministic
-// graphs: refinement by the smaller half (Hopcroft 1971, as written down by Valmari 2012), m log n. Others: rounds of
-// hashing until nothing changes any more; n rounds at worst.
+// Acyclic graphs: from the last states backwards, states with equal arcs are found by hashing, in one pass (Revuz
+// 1992). Deterministic graphs: refinement by the smaller half (Hopcroft 1971, in the form of Valmari 2012), O(m log n).
+// Other graphs: rounds of hashing until nothing changes; n rounds at worst.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +22,18 @@ struct LabelledEdge {
   auto operator<=>(const LabelledEdge&) const = default;
 };
 
-// The edges of each state, sorted; `label` stands for all that an arc has but its target. `kind`: what a state is by itself.
+// The edges of each state, sorted; `label` stands for everything of an arc except its target. `kind`: the initial block
+// of a state.
 struct LabelledGraph {
   std::vector<uint64_t> begin = {0};
   std::vector<LabelledEdge> edges;
   std::vector<Id> kind;
-  Id labels = 0, kinds = 0;  // how many there are
+  Id labels = 0, kinds = 0;  // how many labels and kinds there are
   Id size() const { return static_cast<Id>(kind.size()); }
   std::span<const LabelledEdge> of(Id s) const { return {edges.data() + begin[s], begin[s + 1] - begin[s]}; }
 };
 
-// Sequences of numbers, by number.
+// Numbers sequences of numbers; equal sequences get equal numbers.
 class Signatures {
  public:
   std::vector<Id> current;
@@ -68,7 +70,8 @@ class Signatures {
   HashIndex index_;
 };
 
-// Valmari's sets that split: elements 0..n-1 in sets; `mark` some, then `split` each set into what is marked and what is not.
+// Valmari's refinable partition: the elements 0..n-1 in sets; `mark` some elements, then `split` each set into its
+// marked and its unmarked part. (Sets of transitions are called cords, as in Valmari's paper.)
 class Refinable {
  public:
   explicit Refinable(size_t n) : elements(n), place_(n), set_of(n, 0), first(n + 1), past(n + 1), marked_(n + 1, 0) {
@@ -77,7 +80,7 @@ class Refinable {
     first[0] = 0;
     past[0] = static_cast<uint32_t>(n);
   }
-  // Into sets of equal keys, which are below `limit`.
+  // Creates sets of elements with equal keys, which are below `limit`.
   template <class Key>
   void split_by(Id limit, Key&& key) {
     std::vector<uint32_t> begin(static_cast<size_t>(limit) + 1, 0);
@@ -170,7 +173,8 @@ inline std::vector<Id> deterministic_blocks(const LabelledGraph& graph, Meter& m
   Refinable blocks(n), cords(m);
   blocks.split_by(graph.kinds, [&](uint32_t s) { return graph.kind[s]; });
   cords.split_by(graph.labels, [&](uint32_t e) { return graph.edges[e].label; });
-  // All blocks of the beginning are looked at, for edges are missing: what has none with a label is told from what has one.
+  // Every initial block is used as a splitter, because the graph may be incomplete: this separates states with an edge
+  // of a label from those without.
   for (uint32_t b = 0, c = 0;;) {
     for (; b < blocks.count; ++b) {
       for (uint32_t i = blocks.first[b]; i < blocks.past[b]; ++i) {

@@ -1,12 +1,12 @@
-// Semirings of numbers: what arcs weigh.
+// Numeric semirings: the weights of arcs.
 //
-// A semiring is a struct of static functions over a plain value, so that a machine is an array of numbers and each algorithm is
-// compiled for each semiring. All of these commute; so no algorithm keeps apart what stands left and right. `kPath`: the sum of
-// two weights is one of them, and `better` is the order that it makes. The others are sums, which need not converge: `star` is
-// 1 + a + a*a + ..., where it exists.
+// A semiring is a struct of static functions over a plain value, so that a machine is an array of numbers, and each
+// algorithm is compiled for each semiring. All of them are commutative, so no algorithm distinguishes left and right.
+// `kPath`: the sum of two weights is one of them, and `better` is the order that this defines. The others are sums that
+// may diverge: `star` is 1 + a + a*a + ..., if it exists.
 //
-// `key` is what two weights have in common that count as equal: the grid of `delta` for weights that are added, the grid
-// of relative size for probabilities, where a distance of `delta` would take all small ones for zero.
+// `key` is equal for two weights that count as equal: the grid of `delta` for weights that are added; a grid of
+// relative size for probabilities, because a distance of `delta` would make all small ones equal to zero.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ namespace tokenfst::fst {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// A cycle that weighs this much less than one counts as one: rounding alone makes as much of weights that sum to one.
+// A cycle whose weight is less than one by at most this counts as one: rounding alone makes such a difference in
+// weights that sum to one.
 constexpr double kAlmost = 1e-13;
 
 inline uint64_t grid(double value, double delta) {

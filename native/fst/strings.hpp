@@ -1,5 +1,5 @@
-// Strings of labels by number: equal strings have equal numbers. A string is its first label and the number of the rest, so a label
-// before a string costs O(1), everything else the length of what is looked at.
+// Strings of labels as numbers: equal strings have equal numbers. A string is its first label and the number of the
+// rest, so prepending a label costs O(1), and everything else the length of the string that is read.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@ class Strings {
     index_.add(hash, static_cast<uint32_t>(nodes_.size() - 1));
     return static_cast<Id>(nodes_.size() - 1);
   }
-  // A label, or nothing where it is epsilon.
+  // The string of one label; the empty string for epsilon.
   Id of(Id label) { return label == 0 ? kEmpty : cons(label, kEmpty); }
   Id before(Id label, Id rest) { return label == 0 ? rest : cons(label, rest); }
   Id first(Id s) const { return nodes_[s].label; }
@@ -51,7 +51,7 @@ class Strings {
     Id label, rest;
     uint32_t length;
   };
-  // The first `count` labels of `a` before `b`.
+  // The first `count` labels of `a`, followed by `b`.
   Id onto(Id a, uint32_t count, Id b) {
     buffer_.clear();
     for (; count--; a = rest(a)) buffer_.push_back(first(a));

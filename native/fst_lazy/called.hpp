@@ -1,6 +1,6 @@
-// Replacement state by state: an arc whose output is the label of a machine calls that machine. A state is a chain of calls, each with
-// the state to come back to, and a state of the machine that was called last. Machines may call themselves, also through others:
-// there is no end of states then, and each costs what its machine's state does.
+// Lazy replacement: an arc whose output is the label of a machine calls that machine. A state is a chain of calls, each
+// with the state to return to, and a state of the machine that was called last. Machines may call themselves, also
+// through others; then there are infinitely many states, and each costs what its machine's state costs.
 #pragma once
 
 #include "fst_operations/compose.hpp"
@@ -8,7 +8,7 @@
 
 namespace tokenfst::fst {
 
-// Which labels a call and a return keep, by side.
+// Which labels a call and a return keep, on which side.
 struct CallLabels {
   bool call_input, call_output, return_input, return_output;
   Id return_label;
@@ -52,11 +52,11 @@ class LazyReplacement final : public Delayed<S> {
 
  private:
   struct Call {
-    Id outer;  // the chain that called, or kNone
+    Id outer;  // the chain of the caller, or kNone
     uint32_t machine;
-    Id back;  // the state of the caller to come back to
+    Id back;  // the state of the caller to return to
   };
-  // Chains by number; equal ones have equal numbers.
+  // Numbers chains; equal chains have equal numbers.
   Id chain(Id outer, uint32_t machine, Id back) {
     const Id above = chains_.number(static_cast<uint64_t>(static_cast<uint32_t>(outer)) << 32 | static_cast<uint32_t>(back), 0);
     const Id made = both_.number(static_cast<uint64_t>(static_cast<uint32_t>(above)) << 32 | machine, 0);

@@ -1,5 +1,5 @@
-// Composition and difference by pairs of states, state by state: the same steps as the eager ones (fst_operations/compose.hpp), and with labels of
-// a special meaning on one side (special.hpp).
+// Lazy composition and difference over pairs of states: the same steps as the eager ones (fst_operations/compose.hpp),
+// and labels with a special meaning on one side (special.hpp).
 #pragma once
 
 #include "fst_operations/compose.hpp"
@@ -24,7 +24,7 @@ class Pairs : public Delayed<S> {
   TupleTable pairs_;
 };
 
-// Where a machine's arcs are sorted for the lookup: as it is, or by a lazy machine around it.
+// A machine whose arcs are sorted for the lookup: the machine itself, or a lazy sorted machine around it.
 template <class S>
 LazyPtr<S> sorted_for_lookup(LazyPtr<S> machine, bool by_output, uint64_t cache) {
   if (machine->machine() && is_sorted(*machine->machine(), by_output)) return machine;
@@ -35,7 +35,7 @@ template <class S>
 class LazyComposition final : public Pairs<S> {
  public:
   using ArcType = Arc<typename S::Weight>;
-  // `by_output`: a special label is one of the outputs of the first machine, else of the inputs of the second.
+  // `by_output`: the special label is an output of the first machine; otherwise an input of the second.
   LazyComposition(LazyPtr<S> one, LazyPtr<S> other, Filter filter, Special special, bool by_output, uint64_t cache)
       : one_(std::move(one)), other_(std::move(other)), filter_(filter), special_(special), by_output_(by_output) {
     const auto is = [](const LazyPtr<S>& each, bool output) { return each->machine() && is_sorted(*each->machine(), output); };
@@ -110,7 +110,8 @@ class LazyComposition final : public Pairs<S> {
   bool sorted1_, sorted2_;
 };
 
-// The words of `one` that `other` does not accept: as fst_operations/compose.hpp has it, `other` deterministic and sorted.
+// The words of `one` that `other` does not accept, as in fst_operations/compose.hpp; `other` is deterministic and
+// sorted.
 template <class S>
 class LazyDifference final : public Pairs<S> {
  public:

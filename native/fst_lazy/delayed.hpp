@@ -1,14 +1,14 @@
-// A transducer whose states are made when they are asked for, and forgotten when there is no room.
+// A lazy transducer: states are computed when they are requested, and evicted when the cache is full.
 //
-// A Delayed says how to make one state: its arcs and its final weight. States have dense numbers, given in the order in which they
-// are first named; the tables that give the numbers stay. A Lazy keeps the arcs of the states that were made last, up to a number of
-// bytes, the least recently used go first; a state that has gone is made again, and is the same. A Machine stands as a Lazy that has
-// all of its states, without a copy. `expanded` walks to the end: the machine that a lazy one stands for.
+// A Delayed defines how one state is computed: its arcs and its final weight. States have dense numbers, in the order
+// in which they are first named; the tables of numbers are kept. A Lazy caches the arcs of the most recently used
+// states, up to a number of bytes; an evicted state is computed again, with the same result. A Machine can be used as a
+// Lazy that has all of its states, without a copy. `expanded` walks all states and returns the machine.
 //
-// Invariant: `make(s)` depends on `s` and what was named so far alone; it names states in the order of its arcs. One thread at a time
-// is in a Lazy; those that it is made of are locked behind it, so locks are taken in one order.
-// Cost: of a state that is kept O(1); else that of `make`. Budget: each call has its own clock; states that were named and the bytes of
-// all tables count for as long as the machine lives.
+// Invariant: `make(s)` depends only on `s` and the states named so far; it names states in the order of its arcs. One
+// thread at a time is inside a Lazy; the Lazies that it is made of are locked after it, so locks are always taken in
+// one order. Cost: a cached state O(1); any other the cost of `make`. Budget: each call has its own clock; the named
+// states and the bytes of all tables count for as long as the machine lives.
 #pragma once
 
 #include <list>
@@ -29,7 +29,7 @@ struct LazyState {
   uint64_t memory() const { return sizeof *this + arcs.capacity() * sizeof arcs[0] + 96; }
 };
 
-// How to make a state. `named`: how many states have numbers; `memory`: of the tables.
+// Computes states. `named`: how many states have numbers; `memory`: bytes of the tables.
 template <class S>
 class Delayed {
  public:
@@ -40,7 +40,7 @@ class Delayed {
   virtual uint64_t memory() const = 0;
 };
 
-// A state to look at: it stays there as long as this does.
+// A view of a state, which keeps it in memory for as long as the view exists.
 template <class S>
 struct StateView {
   typename S::Weight final;
@@ -55,7 +55,7 @@ class Lazy {
   explicit Lazy(std::shared_ptr<const Machine<S>> machine) : machine_(std::move(machine)) {}
   Lazy(std::unique_ptr<Delayed<S>> maker, uint64_t cache) : maker_(std::move(maker)), room_(cache) {}
 
-  // The machine, where all is there already.
+  // The finished machine, if there is one behind this.
   const Machine<S>* machine() const { return machine_.get(); }
 
   Id start(Meter& meter) {
@@ -91,7 +91,8 @@ class Lazy {
     ++made_;
     return view(std::move(made));
   }
-  // States that have numbers, states that are kept now, states that were made so far, bytes of what is kept.
+  // The number of states with numbers, of states in the cache, and of states computed so far, and the bytes of the
+  // cache.
   uint64_t named() {
     if (machine_) return static_cast<uint64_t>(machine_->num_states());
     const InUse::Scope scope(in_use_);
@@ -116,7 +117,7 @@ class Lazy {
   InUse in_use_;
   bool started_ = false;
   Id start_ = kNone;
-  std::list<Id> order_;  // the one used last first
+  std::list<Id> order_;  // the most recently used first
   std::unordered_map<Id, Kept> kept_;
   uint64_t used_ = 0, made_ = 0;
 };
@@ -124,7 +125,7 @@ class Lazy {
 template <class S>
 using LazyPtr = std::shared_ptr<Lazy<S>>;
 
-// The machine that a lazy one stands for, with its numbers of states.
+// The machine that a lazy machine stands for, with the same state numbers.
 template <class S>
 Machine<S> expanded(Lazy<S>& lazy, Meter& meter) {
   if (lazy.machine()) return *lazy.machine();
@@ -141,7 +142,7 @@ Machine<S> expanded(Lazy<S>& lazy, Meter& meter) {
   return out;
 }
 
-// The arcs of each state sorted, by output or by input: what composition looks labels up in.
+// A lazy machine whose arcs are sorted by output or by input, as composition requires for looking labels up.
 template <class S>
 class SortedArcs final : public Delayed<S> {
  public:

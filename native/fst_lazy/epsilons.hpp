@@ -1,6 +1,6 @@
-// Removal of epsilons state by state: of each state the sum over all that arcs reach which read and write nothing, times their other
-// arcs. Each state does this anew, so a walk to the end may cost more than the eager one (fst_operations/rmepsilon.hpp), which shares what is
-// finished. Cycles are summed as there: exactly, or refused.
+// Lazy removal of epsilons: for each state, the sum over all states that epsilon arcs lead to, times their other arcs.
+// Each state computes this anew, so a full walk may cost more than the eager operation (fst_operations/rmepsilon.hpp),
+// which shares finished states. Cycles are summed as there: exactly, or refused.
 #pragma once
 
 #include <unordered_map>

@@ -1,5 +1,5 @@
-// Union, concatenation, closure, and changes arc by arc, state by state. A state is a state of one of the machines, or one of its own.
-// Cost: that of the states below.
+// Lazy union, concatenation, closure, and changes of single arcs. A state is a state of one of the operands, or a state
+// of its own. Cost: that of the operands' states.
 #pragma once
 
 #include "fst_operations/compose.hpp"
@@ -7,7 +7,7 @@
 
 namespace tokenfst::fst {
 
-// States of several machines by number: the machine and its state.
+// Numbers the states of several machines: a machine and its state.
 template <class S>
 class Parts : public Delayed<S> {
  public:
@@ -109,7 +109,7 @@ class LazyClosure final : public Parts<S> {
 
 enum class ArcChange { Identity, Invert, InputEpsilon, OutputEpsilon, ProjectInput, ProjectOutput, RmWeight, Times, Plus };
 
-// Every arc and final weight changed; Zero stays Zero.
+// Changes every arc and every final weight; Zero stays Zero.
 template <class S>
 class LazyArcMap final : public Delayed<S> {
  public:

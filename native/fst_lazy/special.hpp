@@ -1,12 +1,14 @@
-// Labels with a meaning of their own where composition looks arcs up, as OpenFst's SigmaMatcher, RhoMatcher and PhiMatcher have it.
+// Labels with a special meaning in the lookup of composition, as in OpenFst's SigmaMatcher, RhoMatcher and PhiMatcher.
 //
-// sigma: matches each label, beside the arcs that have it. rho: matches each label for which the state has no arc (the rest). phi:
-// the state to go on from where it has no arc for the label (failure), without reading it; a phi arc to its own state (with `loop`)
-// reads the label like rho. None of them matches epsilon, and none may be asked for by the other machine. A state has one phi arc
-// at most, and phi arcs lead in no circle: both are refused, where OpenFst gives an error for the first and does not end in the other.
+// sigma: matches every label, in addition to the arcs that have it. rho: matches every label for which the state has no
+// arc (the rest). phi: the state to continue from if there is no arc for the label (failure), without reading the
+// label; a phi arc to its own state (with `loop`) reads the label like rho. None of them matches epsilon, and the other
+// machine may not contain them. A state has at most one phi arc, and phi arcs make no cycle: both violations are
+// refused, where OpenFst reports an error for the first and does not terminate in the second.
 //
-// What a special arc matched is written on it: on the side that was looked up, and (`both`) on the other one too where that had the
-// special label. Cost: a search for the label, and one for each phi arc that is followed.
+// The label that a special arc matched is written on the result: on the side that was looked up, and (`both`) also on
+// the other side if that had the special label. Cost: a search for the label, and one for each phi arc that is
+// followed.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +25,8 @@ struct Special {
   bool both = true, loop = true;
 };
 
-// The lookup in one machine, whose arcs are sorted on that side: `output`, of the first machine, else the input of the second.
+// Looks labels up in one machine, whose arcs are sorted on that side: the `output` of the first machine, or the input
+// of the second.
 template <class S>
 class SpecialMatcher {
  public:
@@ -32,10 +35,10 @@ class SpecialMatcher {
       : machine_(machine), special_(special), mine_(output ? &ArcType::olabel : &ArcType::ilabel),
         other_(output ? &ArcType::ilabel : &ArcType::olabel) {}
 
-  // With phi as epsilon there is no other epsilon.
+  // If phi is the label 0, there is no other epsilon.
   static bool has_epsilons(const Special& special) { return !(special.kind == SpecialKind::Phi && special.label == 0); }
 
-  // Calls `f(arc)` for each arc that matches `label`, not epsilon, from state `s`, whose view is `here`.
+  // Calls `f(arc)` for each arc that matches `label`, which is not epsilon, in state `s` with the view `here`.
   template <class F>
   void find(Id s, const StateView<S>& here, Id label, Meter& meter, F&& f) {
     if (label == special_.label) {
@@ -76,7 +79,7 @@ class SpecialMatcher {
     while (end != view.arcs.end() && (*end).*mine_ == label) ++end;
     return {begin, end};
   }
-  // The phi arc of a state, if it has one.
+  // The phi arc of a state, or null.
   const ArcType* failure(const StateView<S>& view, Id s) const {
     const auto found = range(view, special_.label);
     if (found.size() > 1)

@@ -1,8 +1,10 @@
-// Determinization state by state, with the step of the eager one (fst_operations/determinize.hpp). States of the result are subsets, and the states
-// between the labels of an output of several labels. The subsets stay in their tables; their arcs may go.
+// Lazy determinization, with the step of the eager one (fst_operations/determinize.hpp). States of the result are
+// subsets, and the states between the labels of an output of several labels. Subsets are kept in tables; their arcs may
+// be evicted.
 //
-// The input has no states without a way to acceptance, or weights and outputs fall elsewhere than in the eager result (a dead state
-// owes a share of its own); the words and their weights are the same.
+// The input should have no states that cannot reach acceptance; otherwise weights and outputs are distributed
+// differently than in the eager result (a dead state has a residual of its own), while the words and their weights are
+// the same.
 #pragma once
 
 #include "fst_operations/determinize.hpp"
@@ -10,7 +12,8 @@
 
 namespace tokenfst::fst {
 
-// What Determinization asks of a machine. A state's arcs stay there until the next one is looked at.
+// The interface that Determinization requires of a machine. The arcs of a state are valid until the next state is
+// requested.
 template <class S>
 class LazySource {
  public:
@@ -51,7 +54,7 @@ class LazySubsets final : public Delayed<S> {
   void make(Id s, LazyState<S>& out, Meter& meter) override {
     auto& subsets = begun(meter);
     const auto [kind, target, string] = place(s);
-    if (kind != kSubset) {  // the rest of an output on the way to `target`, or behind the input with label `kind`
+    if (kind != kSubset) {  // the rest of an output on the way to `target`, or after the input of a final output with label `kind`
       if (string == Strings::kEmpty) out.final = S::one();
       else out.arcs.push_back({kind == kBetween ? 0 : kind, strings_.first(string), S::one(), behind(kind, target, strings_.rest(string))});
       return;
@@ -81,7 +84,7 @@ class LazySubsets final : public Delayed<S> {
   static constexpr Id kSubset = -1, kBetween = -2;
   using Place = std::tuple<Id, Id, Id>;
 
-  // The subsets count under the budget of the first call; each call ticks its own clock beside.
+  // The subsets count under the budget of the first call; in addition each call has its own clock.
   Subsets& begun(Meter& meter) {
     source_.meter_by(meter);
     if (!subsets_) subsets_ = std::make_unique<Subsets>(source_, outputs_, delta_, strings_, own_);
@@ -108,7 +111,7 @@ class LazySubsets final : public Delayed<S> {
   const Id subsequential_;
   const bool increment_;
   const double delta_;
-  Meter own_{Budget{UINT64_MAX, UINT64_MAX, kInfinity<double>}, "determinize"};  // the Lazy counts states and bytes
+  Meter own_{Budget{UINT64_MAX, UINT64_MAX, kInfinity<double>}, "determinize"};  // Lazy counts states and bytes
   Strings strings_;
   std::unique_ptr<Subsets> subsets_;
   std::vector<Place> places_;

@@ -1,9 +1,10 @@
-// Composition: x to z with the sum over y of A(x, y) * B(y, z). States are pairs of states, with a third part, the filter's, that
-// lets each way through epsilons of both machines count once (Allauzen and Mohri, "3-way composition", 2008).
+// Composition: x to z with the sum over y of A(x, y) * B(y, z). A state is a pair of states with a third part, the
+// state of the filter, which lets each path through the epsilons of both machines count once (Allauzen and Mohri,
+// "3-way composition", 2008).
 //
-// One side must be sorted on the labels that meet. Pairs are made when first come to, and numbered in that order. Of a pair the arcs
-// of one state are gone through and looked up in those of the other; where both are sorted and alike in number, both are gone
-// through at once. Cost: pairs times the smaller number of arcs times a logarithm.
+// One side must be sorted on the labels that are matched. Pairs are created when they are first reached, and numbered
+// in that order. For a pair, the arcs of one state are looked up among those of the other; if both are sorted and of
+// similar number, they are merged instead. Cost: pairs times the smaller number of arcs times a logarithm.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace tokenfst::fst {
 
 enum class Filter { Null, Trivial, Sequence, AltSequence, Match, NoMatch };
 
-// Tuples of 64 bits and a small part by number, in the order in which they are first asked for.
+// Numbers tuples of 64 bits and a small part, in the order in which they first occur.
 class TupleTable {
  public:
   Id number(uint64_t key, uint8_t part) {
@@ -40,13 +41,13 @@ class TupleTable {
   HashIndex index_;
 };
 
-// What a filter says of a move of one machine alone, or of both: the next part, or kNo.
+// The filter: given a move of one machine alone, or of both, returns its next state, or kNo.
 class FilterState {
  public:
   static constexpr uint8_t kNo = 3;
   FilterState(Filter filter, uint8_t part, bool all1, bool none1, bool all2, bool none2)
       : filter_(filter), part_(part), all1_(all1), none1_(none1), all2_(all2), none2_(none2) {}
-  // The first machine writes nothing and moves.
+  // The first machine moves and writes nothing.
   uint8_t first_alone() const {
     switch (filter_) {
       case Filter::Null: return kNo;
@@ -58,7 +59,7 @@ class FilterState {
     }
     return kNo;
   }
-  // The second one reads nothing and moves.
+  // The second machine moves and reads nothing.
   uint8_t second_alone() const {
     switch (filter_) {
       case Filter::Null: return kNo;
@@ -70,7 +71,7 @@ class FilterState {
     }
     return kNo;
   }
-  // Both move, by epsilon or by another label.
+  // Both machines move, by epsilon or by another label.
   uint8_t both(bool epsilon) const {
     if (!epsilon || filter_ == Filter::Trivial || filter_ == Filter::Null) return 0;
     return filter_ == Filter::Match && part_ == 0 ? 0 : kNo;
@@ -82,14 +83,15 @@ class FilterState {
   const bool all1_, none1_, all2_, none2_;
 };
 
-// What leaves one pair of states. `Sink` numbers pairs, takes the arcs, and counts the work. All is inlined by order: left to itself, GCC
-// calls what the composition in one class had inlined, at 5% of its instructions.
+// The arcs that leave one pair of states. `Sink` numbers pairs, takes the arcs, and counts the work. Inlining is
+// forced: GCC otherwise emits calls for code that it had inlined when composition was one class, which costs 5% more
+// instructions.
 template <class S, class Sink>
 class PairStep {
  public:
   using ArcType = Arc<typename S::Weight>;
   using Arcs = std::span<const ArcType>;
-  // `plain1`, `plain2`: the label 0 is no epsilon on that side (a failure label that is 0).
+  // `plain1`, `plain2`: label 0 is not an epsilon on that side (it is a failure label).
   PairStep(Sink& sink, Id s1, Id s2, Arcs arcs1, Arcs arcs2, bool sorted1, bool sorted2, bool plain1 = false, bool plain2 = false)
       : sink_(sink), s1_(s1), s2_(s2), arcs1_(arcs1), arcs2_(arcs2), sorted1_(sorted1), sorted2_(sorted2),
         eps1_(plain1 ? 0 : epsilons(arcs1, &ArcType::olabel, sorted1)), eps2_(plain2 ? 0 : epsilons(arcs2, &ArcType::ilabel, sorted2)) {}
@@ -97,7 +99,7 @@ class PairStep {
   FilterState filter(Filter filter, uint8_t part, bool final1, bool final2) const {
     return {filter, part, eps1_ == arcs1_.size() && !final1, eps1_ == 0, eps2_ == arcs2_.size() && !final2, eps2_ == 0};
   }
-  // The moves of one machine alone, over its epsilons.
+  // The moves of one machine alone, by its epsilons.
   void alone(const FilterState& filter) {
     if (const uint8_t part = filter.second_alone(); eps2_ && part != FilterState::kNo) {
       each_epsilon(arcs2_, &ArcType::ilabel, sorted2_, eps2_,
@@ -109,7 +111,7 @@ class PairStep {
     }
   }
   bool both(const FilterState& filter) const { return eps1_ && eps2_ && filter.both(true) != FilterState::kNo; }
-  // The moves of both; `epsilon`: also those over epsilon.
+  // The moves of both machines; `epsilon`: including those by epsilon.
   void together(bool epsilon) {
     if (sorted1_ && sorted2_) {
       const auto rest1 = arcs1_.subspan(epsilon ? 0 : eps1_), rest2 = arcs2_.subspan(epsilon ? 0 : eps2_);
@@ -142,7 +144,7 @@ class PairStep {
     }
   }
 
-  // Goes through `few` and looks up its labels in `many`; `first`: `few` are those of the first machine.
+  // Looks up the labels of the arcs `few` among `many`; `first`: `few` are arcs of the first machine.
   [[gnu::always_inline]] void search(Arcs few, Arcs many, bool first, bool both) {
     const auto mine = first ? &ArcType::olabel : &ArcType::ilabel;
     const auto other = first ? &ArcType::ilabel : &ArcType::olabel;
@@ -198,10 +200,10 @@ class Composition {
     return std::move(out_);
   }
 
-  // For PairStep.
+  // Called by PairStep.
   [[gnu::always_inline]] void add(const ArcType& arc) {
     out_.add_arc(here_, arc);
-    if (out_.num_arcs() % kEach == 0) {  // one pair alone may have the product of all arcs
+    if (out_.num_arcs() % kEach == 0) {  // a single pair may have the product of all arcs
       meter_.step(kEach);
       meter_.made(out_, pairs_.memory());
     }
@@ -252,8 +254,9 @@ Machine<S> compose(const Machine<S>& one, const Machine<S>& other, Filter filter
   return out;
 }
 
-// What leaves a pair of states of a difference, one by one for `take`: the arcs of the first state, each beside where its label leads from
-// the second, whose arcs are sorted; kNone where it leads nowhere, and epsilon stays where it is. `number` is that of a pair.
+// Calls `take` for each arc that leaves a pair of states of a difference: an arc of the first state, and the state that
+// its label leads to from the second state, whose arcs are sorted; kNone if there is none. An epsilon leaves the second
+// state as it is. `number` numbers a pair.
 template <class W, class Number, class Take>
 void difference_step(std::span<const Arc<W>> one, std::span<const Arc<W>> other, Id second, Number&& number, Take&& take) {
   for (Arc<W> arc : one) {
@@ -268,8 +271,9 @@ void difference_step(std::span<const Arc<W>> one, std::span<const Arc<W>> other,
   }
 }
 
-// The words of `one` that `other` does not accept, with their weights in `one`. Both are acceptors; `other` is deterministic,
-// sorted, without epsilon, and its weights are not looked at. A state beside kNone: `other` has no such word any more.
+// The words of `one` that `other` does not accept, with their weights in `one`. Both are acceptors; `other` is
+// deterministic, sorted and without epsilon, and its weights are ignored. A state paired with kNone: `other` accepts no
+// continuation any more.
 template <class S>
 Machine<S> difference(const Machine<S>& one, const Machine<S>& other, bool trim, Meter& meter) {
   Machine<S> out;

@@ -1,13 +1,13 @@
-// Determinization (Mohri 1997): at most one arc for each input label. A state of the result is a subset: states with what is owed
-// on the way to each, a weight and a string of outputs. What all of them owe alike goes onto the arc: the sum of the weights, the
-// longest prefix of the strings.
+// Determinization (Mohri 1997): at most one arc for each input label. A state of the result is a subset: states, each
+// with its residual, a weight and a string of outputs that are still owed on the path to it. What all of them owe in
+// common is moved onto the arc: the sum of the weights, the longest common prefix of the strings.
 //
-// Two subsets are one where weights lie on the same place of a grid of `delta` (semirings.hpp); the weights that are kept are those of
-// the first one, not rounded. Epsilon is a label like others here. The result may be exponential, and of some machines
-// there is none at all (two cycles over one word, of different weights or outputs): the budget says so.
+// Two subsets are equal if their weights lie in the same cells of a grid of `delta` (semirings.hpp); the weights of the
+// first one are kept, unrounded. Epsilon is treated as an ordinary label. The result may be exponential, and for some
+// machines it is infinite (two cycles over one word with different weights or outputs): then the budget raises.
 //
-// Outputs of a functional transducer: one string a state of a subset, all else is refused. Not functional: as many as there are.
-// Disambiguate: the one with the best weight.
+// Outputs of a functional transducer: each state of a subset has one string, and anything else is refused. Not
+// functional: any number of strings. Disambiguate: the string with the best weight.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace tokenfst::fst {
 
 enum class Outputs { Acceptor, Functional, Nonfunctional, Disambiguate };
 
-// `Source`: a Machine, or what has its `start`, `final`, `is_final` and `arcs`.
+// `Source`: a Machine, or a class that has `start`, `final`, `is_final` and `arcs` like one.
 template <class S, class Source = Machine<S>>
 class Determinization {
  public:
@@ -33,7 +33,7 @@ class Determinization {
     Weight weight;
   };
   struct Move {
-    Id label, string, target;  // `target`: a subset
+    Id label, string, target;  // `target`: the number of a subset
     Weight weight;
   };
   struct Final {
@@ -41,7 +41,7 @@ class Determinization {
     Weight weight;
   };
 
-  // `machine` has no states without a way to acceptance.
+  // `machine` has no states that cannot reach acceptance.
   Determinization(const Source& machine, Outputs outputs, double delta, Strings& strings, Meter& meter)
       : in_(machine), outputs_(outputs), delta_(delta), strings_(strings), meter_(meter) {}
 
@@ -57,7 +57,7 @@ class Determinization {
   }
   uint64_t memory() const { return elements_.size() * sizeof(Element) + begins_.size() * 8 + index_.memory() + strings_.memory(); }
 
-  // The arcs of subset `t`, by label, and what it ends with: a string and a weight for each end.
+  // The arcs of subset `t`, by label, and its final values: a string and a weight for each end.
   void expand(Id t, std::vector<Move>& moves, std::vector<Final>& finals) {
     moves.clear();
     finals.clear();
@@ -106,7 +106,7 @@ class Determinization {
     Element to;
   };
 
-  // One more way to the group at hand, whose states ascend.
+  // Adds one more element to the group that is being collected, whose states ascend.
   void enter(const Element& to) {
     if (!group_.empty() && group_.back().state == to.state) {
       Element& last = group_.back();
@@ -145,7 +145,7 @@ class Determinization {
       finals.resize(1);
     }
   }
-  // The number of the group at hand.
+  // The number of the subset that the collected group makes.
   Id subset() {
     uint64_t hash = group_.size();
     for (const Element& each : group_) {
@@ -181,7 +181,7 @@ class Determinization {
   HashIndex index_;
 };
 
-// An arc whose output is a string: its first label, and behind it states of their own for the others.
+// Adds an arc with a string as its output: the arc has the first label, and new states follow for the others.
 template <class S>
 void add_string_arc(Machine<S>& out, Id from, Id ilabel, Id string, typename S::Weight weight, Id to, const Strings& strings, Id more = 0) {
   while (strings.length(string) > 1) {
@@ -195,7 +195,8 @@ void add_string_arc(Machine<S>& out, Id from, Id ilabel, Id string, typename S::
   out.add_arc(from, {ilabel, string == Strings::kEmpty ? 0 : strings.first(string), weight, to});
 }
 
-// `subsequential`: the input label of what is written behind the input; with `increment` each further end of a state has the next label.
+// `subsequential`: the input label of the outputs that are written after the end of the input; with `increment`, each
+// further final output of a state has the next label.
 template <class S>
 Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequential, bool increment, double delta, Meter& meter) {
   using W = typename S::Weight;
@@ -216,7 +217,7 @@ Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequent
     }
     return out;
   }
-  // First the subsets, with strings for outputs; then the states between the labels of a string.
+  // First the subsets, with strings as outputs; then the states between the labels of a string.
   Machine<S> plain;
   std::vector<std::tuple<Id, Id, W>> ends;
   for (Id t = 0; static_cast<size_t>(t) < subsets.size(); ++t) {

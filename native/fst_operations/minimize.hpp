@@ -1,7 +1,8 @@
-// Minimization: weights and outputs are pushed towards the start, where they are unique; then states are one that have the same arcs
-// into the same states (partition.hpp), weights being the same on a grid of `delta`. For a deterministic machine the result has
-// the fewest states of all that are deterministic on (input, output, weight). An output that becomes a string gets states of its
-// own behind. What falls to the start stays on its arcs; where others come back to it, the start gets a copy, and no epsilon.
+// Minimization. Weights and outputs are pushed towards the start, where they are unique; then states with the same arcs
+// into the same states are merged (partition.hpp), with weights compared on a grid of `delta`. For a deterministic
+// machine the result has the fewest states among the machines that are deterministic on (input, output, weight). If an
+// output becomes a string, new states follow for its other labels. The weight and output that arrive at the start stay
+// on its arcs; if other arcs enter the start, it gets a copy, and no epsilon arc.
 #pragma once
 
 #include <algorithm>
@@ -82,8 +83,8 @@ class Minimization {
     return false;
   }
 
-  // `pushed_` beside the arcs, and the labels that stand for (input, output, weight): of a machine without weights and outputs, the
-  // inputs alone, and `by_label` they themselves.
+  // Computes the pushed outputs `pushed_` of the arcs, and labels that stand for (input, output, weight). For a machine
+  // without weights and outputs the labels are the inputs, and with `by_label` they are used unchanged.
   void push_all(bool by_label) {
     Signatures labels, kinds;
     graph_.edges.reserve(in_.num_arcs());
@@ -118,7 +119,7 @@ class Minimization {
     graph_.kinds = kinds.size();
   }
 
-  // A state for each block, numbered by the first state of each; its arcs are those of that state.
+  // One state for each block, numbered by the block's first state, with the arcs of that state.
   Machine<S> quotient(const std::vector<Id>& block) {
     std::vector<Id> place(in_.num_states(), kNone), origin;
     for (Id s = 0; s < in_.num_states(); ++s) {
@@ -154,7 +155,7 @@ class Minimization {
           if (acceptor_) out.add_arc(from, {arcs[k].ilabel, arcs[k].ilabel, w, to});
           else add_string_arc(out, from, arcs[k].ilabel, pays ? strings_.concat(prefix, pushed.string) : pushed.string, w, to, strings_);
         }
-        if (pays) out.set_final(from, S::times(total, finals_[s]));  // an output that is owed is empty where the start accepts
+        if (pays) out.set_final(from, S::times(total, finals_[s]));  // the owed output is empty if the start accepts
       }
       meter_.step(1 + arcs.size());
     }
@@ -164,7 +165,7 @@ class Minimization {
   Meter& meter_;
   const Machine<S> in_;
   const bool acceptor_, deterministic_;
-  bool plain_ = false;  // an acceptor without weights
+  bool plain_ = false;  // it is an acceptor without weights
   Strings strings_;
   std::vector<WideWeight<S>> potentials_;
   std::vector<Id> prefix_;

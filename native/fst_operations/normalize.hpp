@@ -1,7 +1,7 @@
-// Where the labels of a transducer stand: synchronization, and epsilons behind what is read.
+// Moves the labels of a transducer along its paths: synchronization, and moving output-only arcs after arcs that read.
 //
-// Both carry strings of labels that are still to be read or written along, and make a state for each pair of a state and
-// what is carried. Where a cycle carries more each time round there is no end: the budget says so.
+// Both constructions carry strings of labels that are still to be read or written, and make a state for each pair of a
+// state and the carried strings. If a cycle carries more with every round, there is no end: the budget raises.
 #pragma once
 
 #include <map>
@@ -13,10 +13,11 @@
 
 namespace tokenfst::fst {
 
-// Reads and writes a label at once as long as it can: the delay between input and output is zero, or grows to the end (Mohri 2003).
+// Reads and writes a label on one arc for as long as possible: the delay between input and output is zero, or grows up
+// to the end (Mohri 2003).
 template <class S>
 Machine<S> synchronize(const Machine<S>& machine, Meter& meter) {
-  using Place = std::tuple<Id, Id, Id>;  // state (kNone: behind the end), what is to be read, what is to be written
+  using Place = std::tuple<Id, Id, Id>;  // a state (kNone: after the end), labels to be read, labels to be written
   Machine<S> out;
   if (machine.start() == kNone) return out;
   Strings strings;
@@ -53,8 +54,9 @@ Machine<S> synchronize(const Machine<S>& machine, Meter& meter) {
   return out;
 }
 
-// Every arc that reads nothing stands behind one that reads and has more than one label to write, or at the very beginning of what
-// reads nothing at all. Sums over paths that read nothing are by what they write, so a cycle may not write.
+// Moves every arc that reads nothing after an arc that reads and has more than one label to write; or to the very
+// beginning, for a path that reads nothing at all. Paths that read nothing are summed by their output, so such a cycle
+// must not write.
 template <class S>
 Machine<S> epsnormalize(const Machine<S>& given, double delta, Meter& meter) {
   using Wide = typename S::Wide;
@@ -72,7 +74,8 @@ Machine<S> epsnormalize(const Machine<S>& given, double delta, Meter& meter) {
   out.set_start(machine.start());
   Strings strings;
   for (Id s = 0; s < machine.num_states(); ++s) {
-    // All that is reached by reading nothing, with what was written: by components, so that sums are complete when they are used.
+    // All states that can be reached without reading, with the output on the way, component by component, so that sums
+    // are complete before they are used.
     std::map<std::pair<Id, Id>, std::pair<Id, WideWeight<S>>, std::greater<>> reach;  // (component, string) to (state, weight)
     const auto add = [&](Id state, Id string, WideWeight<S> w) {
       const auto [at, is_new] = reach.try_emplace({silent.of[state], string}, state, w);

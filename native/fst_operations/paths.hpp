@@ -1,8 +1,10 @@
-// Best paths, in semirings whose sum chooses: the n best ones, all that are not much worse than the best, and paths at random.
+// Best paths, in semirings whose sum chooses one operand: the n best ones, all that are not much worse than the best,
+// and random ones.
 //
-// The n best: a search from the start by weight so far * distance to acceptance, which is exact, so that paths are finished in the
-// order of their weights and each state is left n times at most. What comes out is the tree of the search without what ended
-// nowhere. Cost: the distances, and n times what lies near the paths, times a logarithm.
+// The n best: a search from the start by the weight so far times the distance to acceptance. That estimate is exact, so
+// paths are finished in the order of their weights, and each state is expanded at most n times. The result is the tree
+// of the search without the branches that were not finished. Cost: the distances, and n times the neighbourhood of the
+// paths, times a logarithm.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +27,8 @@ void require_path(const char* what) {
   }
 }
 
-// What may stay: paths as good as the best one times `weight` (Zero: all), and at most so many states (kNone: all).
+// What may be kept: paths as good as the best one times `weight` (Zero: all), and at most that many states (kNone:
+// all).
 template <class S>
 struct Threshold {
   typename S::Weight weight = S::zero();
@@ -33,7 +36,8 @@ struct Threshold {
   bool any() const { return weight != S::zero() || states != kNone; }
 };
 
-// Whether a path is as good as `best` times the threshold. Sums of the same numbers in another order differ by rounding.
+// Whether a path is as good as `best` times the threshold. Sums of the same numbers in a different order differ by
+// rounding, hence the slack.
 template <class S>
 class Limit {
  public:
@@ -49,14 +53,14 @@ class Limit {
   const double slack_;
 };
 
-// `Graph` gives: start(), to_acceptance(s), expand(s, arcs, final). `threshold.states`: of the tree of the search.
+// `Graph` has: start(), to_acceptance(s), expand(s, arcs, final). `threshold.states` limits the tree of the search.
 template <class S, class Graph>
 Machine<S> best_paths(Graph& graph, uint64_t count, Threshold<S> threshold, Meter& meter) {
   using Wide = typename S::Wide;
   using Weight = typename Wide::Weight;
   struct Node {
     Id state, parent;
-    Arc<typename S::Weight> arc;  // from the parent
+    Arc<typename S::Weight> arc;  // the arc from the parent
     Weight weight;
     bool ends, kept;
   };
@@ -74,7 +78,7 @@ Machine<S> best_paths(Graph& graph, uint64_t count, Threshold<S> threshold, Mete
   if (graph.start() == kNone || count == 0) return out;
   std::vector<Node> nodes = {{graph.start(), kNone, {}, Wide::one(), false, false}};
   std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
-  std::vector<uint64_t> left;  // of each state: how often it was left
+  std::vector<uint64_t> left;  // for each state, how often it was expanded
   const Limit<S> limit(graph.to_acceptance(graph.start()), threshold.weight);
   if (graph.to_acceptance(graph.start()) != Wide::zero()) queue.push({graph.to_acceptance(graph.start()), 0, false});
   std::vector<Arc<typename S::Weight>> arcs;
@@ -145,11 +149,11 @@ class PlainGraph {
   const std::vector<WideWeight<S>> rest_;
 };
 
-// An acceptor determinized on the way: each word once.
+// A graph for best_paths: an acceptor that is determinized on demand, so that each word occurs once.
 template <class S>
 class SubsetGraph {
  public:
-  // `machine` has no states without a way to acceptance.
+  // `machine` has no states that cannot reach acceptance.
   SubsetGraph(Machine<S> machine, double delta, Meter& meter)
       : in_(std::move(machine)), rest_(shortest_distance(in_, true, delta, meter)),
         subsets_(in_, Outputs::Acceptor, delta, strings_, meter), start_(subsets_.start()) {}
@@ -177,7 +181,7 @@ class SubsetGraph {
   std::vector<typename Determinization<S>::Final> finals_;
 };
 
-// The `count` best paths; with `unique`, of an acceptor, the best path of each of the `count` best words.
+// The `count` best paths; with `unique`, for an acceptor, the best path of each of the `count` best words.
 template <class S>
 Machine<S> shortest_path(const Machine<S>& machine, uint64_t count, bool unique, Threshold<S> threshold, double delta, Meter& meter) {
   require_path<S>("shortestpath");
@@ -189,7 +193,7 @@ Machine<S> shortest_path(const Machine<S>& machine, uint64_t count, bool unique,
   return best_paths<S>(graph, count, threshold, meter);
 }
 
-// Without the arcs and final weights on no path as good as the best one times `threshold`.
+// Removes the arcs and final weights that are on no path as good as the best one times `threshold`.
 template <class S>
 Machine<S> prune(const Machine<S>& machine, typename S::Weight threshold, Meter& meter) {
   using Wide = typename S::Wide;
@@ -209,9 +213,9 @@ Machine<S> prune(const Machine<S>& machine, typename S::Weight threshold, Meter&
   return connect(std::move(out), meter);
 }
 
-// `count` paths at random, each a chain from one start, without weights. `by_weight`: an arc is taken as likely as its probability
-// says: exp(-weight), or the weight of a real machine; else all arcs of a state and its end are as likely. Paths longer than
-// `longest` are dropped. The same seed makes the same paths.
+// `count` random paths, each as a chain from one common start, without weights. `by_weight`: an arc is chosen with its
+// probability, exp(-weight), or the weight in a real semiring; otherwise all arcs of a state, and its end, are equally
+// likely. Paths longer than `longest` are dropped. The same seed gives the same paths.
 template <class S>
 Machine<S> random_paths(const Machine<S>& given, uint64_t count, uint64_t seed, bool by_weight, uint64_t longest, Meter& meter) {
   const Machine<S> machine = connect(given, meter);
@@ -256,7 +260,7 @@ Machine<S> random_paths(const Machine<S>& given, uint64_t count, uint64_t seed, 
       out.add_arc(at, {arc.ilabel, arc.olabel, S::one(), next});
       at = next;
     }
-    if (at == 0) {  // a path without arcs: each of them counts
+    if (at == 0) {  // a path without arcs; each occurrence counts
       at = out.add_state();
       out.add_arc(0, {0, 0, S::one(), at});
     }

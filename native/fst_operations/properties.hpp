@@ -1,4 +1,4 @@
-// OpenFst's properties of a machine, all of them looked up. Linear.
+// OpenFst's property bits of a machine, all of them computed. Linear.
 #pragma once
 
 #include "fst_operations/minimize.hpp"
@@ -8,7 +8,7 @@ namespace tokenfst::fst {
 template <class S>
 uint64_t properties(const Machine<S>& machine, Meter& meter) {
   using W = typename S::Weight;
-  // Bit `at` where it holds, the next one where not.
+  // Sets bit `at` if the property holds, the next bit if not.
   uint64_t found = 0;
   const auto say = [&](int at, bool holds) { found |= 1ull << (holds ? at : at + 1); };
   bool acceptor = true, epsilons = false, inputs = false, outputs = false, weighted = false, string = true;
@@ -51,7 +51,7 @@ uint64_t properties(const Machine<S>& machine, Meter& meter) {
   say(42, all(coaccessible(machine, meter)));
   say(44, string && (machine.num_states() == 0 || machine.start() == 0));
   say(46, weighted_cycles);
-  return found | 3;  // expanded, mutable
+  return found | 3;  // the bits "expanded" and "mutable"
 }
 
 }  // namespace tokenfst::fst

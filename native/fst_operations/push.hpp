@@ -1,8 +1,9 @@
-// Weights and outputs moved along the paths, towards the start or towards acceptance: the machine means the same.
+// Moves weights and outputs along the paths, towards the start or towards acceptance; the relation stays the same.
 //
-// Weights: each state has a potential, its shortest distance; an arc gains that of the state it leads to, and loses that of the
-// state it leaves. Outputs: the potential of a state is the longest string that all it may still write begins with. What falls to
-// the start stands on its arcs where no arc comes back to it, else on an epsilon arc of a new start, as in OpenFst.
+// Weights: each state has a potential, its shortest distance; an arc is multiplied by the potential of its target and
+// divided by that of its source. Outputs: the potential of a state is the longest common prefix of everything that it
+// may still write. What arrives at the start is put onto its arcs if no arc enters the start, else onto an epsilon arc
+// from a new start, as in OpenFst.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace tokenfst::fst {
 
-// A weight on each path, at the start.
+// Multiplies all paths by a weight, at the start.
 template <class S>
 void weigh_start(Machine<S>& machine, typename S::Weight w, Meter& meter) {
   const Id start = machine.start();
@@ -30,13 +31,13 @@ void weigh_start(Machine<S>& machine, typename S::Weight w, Meter& meter) {
   }
 }
 
-// By potentials. States whose potential is zero stay as they are.
+// Reweights by potentials. States whose potential is Zero stay unchanged.
 template <class S>
 void reweight(Machine<S>& machine, const std::vector<WideWeight<S>>& potentials, bool to_final, Meter& meter) {
   using Wide = typename S::Wide;
   using W = typename S::Weight;
   const auto narrow = [](WideWeight<S> w, Id s) {
-    if (!Wide::member(w)) refuse("reweight: the potential of state " + std::to_string(s) + " divides no weight that leaves it");
+    if (!Wide::member(w)) refuse("reweight: the potential of state " + std::to_string(s) + " cannot divide the weights that leave it");
     return static_cast<W>(w);
   };
   for (Id s = 0; s < machine.num_states(); ++s) {
@@ -66,7 +67,7 @@ void push_weights(Machine<S>& machine, bool to_final, bool remove_total, double 
   auto total = Wide::zero();
   if (!to_final && machine.start() != kNone) total = potentials[machine.start()];
   for (Id s = 0; to_final && s < machine.num_states(); ++s) total = Wide::plus(total, Wide::times(potentials[s], machine.final(s)));
-  if (total == Wide::zero()) return;  // no path at all
+  if (total == Wide::zero()) return;  // there is no path
   const Id start = machine.start();
   reweight(machine, potentials, to_final, meter);
   if (!remove_total) return;
@@ -82,7 +83,7 @@ void push_weights(Machine<S>& machine, bool to_final, bool remove_total, double 
   machine.set_final(start, static_cast<W>(Wide::divide(machine.final(start), total)));
 }
 
-// Of each state the longest string that all it writes on the way to acceptance begins with; kNone where there is no way.
+// For each state, the longest common prefix of its outputs on all paths to acceptance; kNone if there is no path.
 // `output(arc)`: the string of an arc.
 template <class S>
 std::vector<Id> common_outputs(const Machine<S>& machine, Strings& strings, Meter& meter) {
@@ -116,7 +117,7 @@ std::vector<Id> common_outputs(const Machine<S>& machine, Strings& strings, Mete
   return potential;
 }
 
-// Outputs towards the start; arcs of states without a way to acceptance are gone.
+// Pushes outputs towards the start; removes arcs of states that cannot reach acceptance.
 template <class S>
 Machine<S> push_outputs(const Machine<S>& given, bool remove_common, Meter& meter) {
   Machine<S> machine = connect(given, meter);

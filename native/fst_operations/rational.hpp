@@ -1,4 +1,5 @@
-// Sums, products, closures, reversal, and sorting of arcs, as OpenFst numbers their states. Linear (sorting: m log m).
+// Union, concatenation, closure, reversal, and sorting of arcs; states are numbered as by OpenFst. Linear (sorting: m
+// log m).
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 
 namespace tokenfst::fst {
 
-// Behind the states of `out` those of `other`; the number of its state 0.
+// Appends the states of `other` to `out`; returns the new number of its state 0.
 template <class S>
 Id append(Machine<S>& out, const Machine<S>& other, Meter& meter) {
   const Id offset = out.num_states();
@@ -25,7 +26,7 @@ Id append(Machine<S>& out, const Machine<S>& other, Meter& meter) {
   return offset;
 }
 
-// Whether no arc comes back to the start.
+// Whether no arc enters the start.
 template <class S>
 bool initial_acyclic(const Machine<S>& machine, Meter& meter) {
   if (machine.start() == kNone) return true;
@@ -83,8 +84,8 @@ Machine<S> closure(const Machine<S>& machine, bool plus, Meter& meter) {
   return out;
 }
 
-// State s becomes s + 1 behind a new start. It stays s where exactly one state is final, its weight is one, and `superinitial` is
-// not asked for.
+// Reverses a machine. State s becomes s + 1, behind a new start. It stays s if exactly one state is final, its weight
+// is One, and `superinitial` is false.
 template <class S>
 Machine<S> reverse(const Machine<S>& machine, bool superinitial, Meter& meter) {
   if (machine.num_states() == 0) return machine;
@@ -106,7 +107,7 @@ Machine<S> reverse(const Machine<S>& machine, bool superinitial, Meter& meter) {
     if (machine.start() == s) out.set_final(s + offset, S::one());
     if (extra && machine.is_final(s)) out.add_arc(0, {0, 0, machine.final(s), s + 1});
   }
-  // Arcs in the order of the states that they will leave, so that none moves.
+  // Adds the arcs in the order of the states that they will leave, so that no state moves.
   std::vector<uint64_t> begin(n + 1, 0);
   for (Id s = 0; s < n; ++s) {
     for (const auto& arc : machine.arcs(s)) ++begin[arc.nextstate + 1];
@@ -130,7 +131,7 @@ Machine<S> reverse(const Machine<S>& machine, bool superinitial, Meter& meter) {
   return out;
 }
 
-// By input label, then output label (or the other way round), then as they were.
+// Sorts by input label, then by output label (or the other way round); stable.
 template <class S>
 bool is_sorted(const Machine<S>& machine, bool by_output) {
   for (Id s = 0; s < machine.num_states(); ++s) {

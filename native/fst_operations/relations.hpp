@@ -1,4 +1,4 @@
-// Whether two machines are equal, equal but for the numbers of states, or mean the same.
+// Compares two machines: equal, isomorphic (equal up to the numbers of states), or equivalent.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tokenfst::fst {
 
-// The same states and arcs in the same order, weights within `delta`.
+// Equal: the same states and arcs in the same order, with weights within `delta`.
 template <class S>
 bool equal(const Machine<S>& one, const Machine<S>& other, double delta) {
   if (one.num_states() != other.num_states() || one.start() != other.start()) return false;
@@ -25,7 +25,8 @@ bool equal(const Machine<S>& one, const Machine<S>& other, double delta) {
   return true;
 }
 
-// Equal but for the numbers of states and the order of arcs. Needs arcs of a state that differ in labels or weight.
+// Isomorphic: equal up to the numbers of states and the order of arcs. Requires that the arcs of a state differ in
+// labels or weight.
 template <class S>
 bool isomorphic(Machine<S> one, Machine<S> other, double delta, Meter& meter) {
   if (one.num_states() != other.num_states() || one.num_arcs() != other.num_arcs()) return false;
@@ -67,8 +68,9 @@ bool isomorphic(Machine<S> one, Machine<S> other, double delta, Meter& meter) {
   return true;
 }
 
-// Deterministic acceptors without epsilons that give the same weights to the same words. Weights are pushed to the start, where they
-// are unique; then states that read the same words are joined (Hopcroft and Karp). Nearly linear.
+// Equivalent: both give the same weights to the same words. Deterministic acceptors without epsilons only. Weights are
+// pushed to the start, where they are unique; then states that read the same words are merged (Hopcroft and Karp).
+// Nearly linear.
 template <class S>
 bool equivalent(const Machine<S>& first, const Machine<S>& second, double delta, Meter& meter) {
   using Wide = typename S::Wide;

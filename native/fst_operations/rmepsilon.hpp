@@ -1,9 +1,10 @@
-// Removal of the arcs that read and write nothing.
+// Removes the arcs that read and write nothing (epsilon arcs).
 //
-// The components of these arcs are taken from the last to the first. A state that is still entered afterwards (the start, and where
-// an arc with a label leads) gets the sum over all states within reach of epsilons: distance * their other arcs. A state that
-// is finished stands for all that it reaches. Components with cycles have distances of their own (distances.hpp), which are
-// exact or refused. Arcs with the same labels and target are added up. Quadratic at worst, as what comes out may be.
+// The components of these arcs are processed from the last to the first. A state that will still be entered (the start,
+// and the targets of arcs with a label) gets the sum, over all states that epsilons lead to, of the distance times
+// their other arcs. A finished state stands for everything that it reaches. Components with cycles have distances of
+// their own (distances.hpp), which are exact, or refused. Arcs with equal labels and targets are added up. Quadratic at
+// worst, as the result may be.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace tokenfst::fst {
 
-// A few states with edges among them.
+// A small graph over a few states.
 template <class W>
 struct LocalGraph {
   std::vector<Id> names;
@@ -130,7 +131,7 @@ class EpsilonRemoval {
       if (from[k] != Wide::zero()) give(begin[k], from[k], c);
     }
   }
-  // What `s` has by itself; epsilons out of its component go on.
+  // Adds the arcs of `s` itself, times `w`; epsilons that leave its component are queued.
   void give(Id s, Weight w, Id c) {
     ++parts_;
     final_ = Wide::plus(final_, Wide::times(w, in_.final(s)));
@@ -171,8 +172,8 @@ class EpsilonRemoval {
   std::vector<Id> place_;
   std::vector<Weight> distance_;
   std::vector<uint8_t> done_;
-  std::priority_queue<Id> waiting_;  // components; edges lead to smaller numbers
-  std::vector<Arc<Weight>> arcs_;    // of the state at hand
+  std::priority_queue<Id> waiting_;  // components that wait; edges lead to smaller numbers
+  std::vector<Arc<Weight>> arcs_;    // of the current state
   Weight final_ = Wide::zero();
   size_t parts_ = 0;
 };

@@ -1,15 +1,15 @@
-// Disambiguation: an equivalent machine in which no two paths to acceptance read the same (after Mohri and Riley, "On the
-// disambiguation of weighted automata", 2015, with another choice of the path that stays).
+// Disambiguation: an equivalent machine in which no two accepting paths read the same input (after Mohri and Riley, "On
+// the disambiguation of weighted automata", 2015, with a different choice of the path that is kept).
 //
-// A state of the result is a state p of the machine, on the path that is followed, and the subset of all states that the same input
-// reaches and that share a continuation with p, each with what is owed to it, a weight and an output, as in determinization. So a path
-// carries the sum of all paths with its input. Of these paths the least one stays, by the order of the arcs of a state: an
-// element is `lesser` where some path to it is less than the followed one. A followed path ends where p is lesser, and accepts
-// where no lesser element does.
+// A state of the result is a state p of the machine (the end of the followed path) and the subset of all states that
+// the same input reaches and that share a continuation with p, each with its residual, a weight and an output, as in
+// determinization. So a path carries the sum of all paths with its input. Of these paths the least one is kept, in the
+// order of the arcs of a state: an element is `lesser` if some path to it is less than the followed one. A followed
+// path ends if p itself is lesser, and it accepts if no lesser element does.
 //
-// States that share no continuation with p are left out; so it ends for more machines than determinization, and of a machine that
-// is unambiguous it makes the same one. Exponential at worst: the budget says so. Epsilon counts as a label. Of transducers only
-// those that are functional.
+// States that share no continuation with p are left out. Therefore disambiguation ends for more machines than
+// determinization does, and an unambiguous machine is returned unchanged. Exponential at worst: the budget raises.
+// Epsilon counts as a label. Of transducers, only functional ones are accepted.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,14 @@
 
 namespace tokenfst::fst {
 
-// Pairs of states that one input reaches and that share a continuation to acceptance. Cost: pairs times their common arcs.
+// Pairs of states that one input reaches and that share a continuation to acceptance. Cost: pairs times their common
+// arcs.
 template <class S>
 class CommonFuture {
  public:
   // The arcs of `machine` are sorted by input.
   CommonFuture(const Machine<S>& machine, Meter& meter) {
-    std::vector<std::pair<Id, Id>> edges;  // from and to, pairs by number
+    std::vector<std::pair<Id, Id>> edges;  // from and to, as numbers of pairs
     pairs_.number(key(machine.start(), machine.start()), 0);
     for (size_t at = 0; at < pairs_.size(); ++at) {
       const auto [p, q] = split(pairs_.key(at));
@@ -70,7 +71,7 @@ class CommonFuture {
       }
     }
   }
-  // Of two states that one input reaches.
+  // Whether two states that one input reaches share a continuation.
   bool holds(Id p, Id q) { return shares_[static_cast<size_t>(pairs_.number(key(p, q), 0))]; }
   uint64_t memory() const { return pairs_.memory() + shares_.size(); }
 
@@ -89,7 +90,7 @@ class Disambiguation {
   using Weight = typename Wide::Weight;
   using W = typename S::Weight;
 
-  // `machine` has no states without a way to acceptance, and a start; its arcs are sorted by input.
+  // `machine` has a start, no states that cannot reach acceptance, and arcs sorted by input.
   Disambiguation(const Machine<S>& machine, Id subsequential, double delta, Meter& meter)
       : in_(machine), subsequential_(subsequential), delta_(delta), meter_(meter), future_(machine, meter) {}
 
@@ -154,7 +155,7 @@ class Disambiguation {
     meter_.bytes(memory());
   }
 
-  // Ways to the same state of the group at hand become one. False: a lesser path leads to `q`, or none.
+  // Merges the paths to the same state in the collected group. False: a lesser path leads to `q`, or no path.
   bool merge(Id q) {
     std::stable_sort(group_.begin(), group_.end(), [](const Element& a, const Element& b) { return a.state < b.state; });
     size_t kept = 0;
@@ -208,7 +209,7 @@ class Disambiguation {
     refuse("disambiguate: the transducer is not functional: one input has two outputs; encode the labels first to keep both");
   }
 
-  // The state of the result for the followed state `q` and the group at hand.
+  // The number of the state for the followed state `q` and the collected group.
   Id number(Id q) {
     uint64_t hash = static_cast<uint64_t>(q) * 0x9E3779B97F4A7C15ull;
     for (const Element& each : group_) {

@@ -1,8 +1,10 @@
-// Only the best states: pruning by a number of states, and determinization that makes no more than it keeps.
+// Keeps only the best states: pruning by weight and number of states, and determinization that computes only what is
+// kept.
 //
-// A search from the start by the weight of the best path through a state, as OpenFst's Prune: a state is taken while there is room and
-// it lies on a path as good as the best one times the threshold; ties go to the smaller number. So determinization with a threshold
-// never makes the subsets that it would drop. Cost: what is kept and its neighbours, times a logarithm, and the distances.
+// A search from the start by the weight of the best path through a state, as in OpenFst's Prune: a state is kept while
+// there is room, and if it lies on a path as good as the best one times the threshold; ties go to the smaller number.
+// So determinization with a threshold never computes the subsets that it would drop. Cost: the kept states and their
+// neighbours, times a logarithm, and the distances.
 #pragma once
 
 #include <queue>
@@ -12,7 +14,7 @@
 
 namespace tokenfst::fst {
 
-// `Graph` as best_paths takes it.
+// `Graph`: as for best_paths.
 template <class S, class Graph>
 Machine<S> kept_best(Graph& graph, Threshold<S> threshold, Meter& meter) {
   using Wide = typename S::Wide;
@@ -30,7 +32,7 @@ Machine<S> kept_best(Graph& graph, Threshold<S> threshold, Meter& meter) {
   const Limit<S> limit(graph.to_acceptance(graph.start()), threshold.weight);
   std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
   std::vector<Weight> before;
-  std::vector<Id> place;  // in `out`, or kNone
+  std::vector<Id> place;  // the number in `out`, or kNone
   std::vector<uint8_t> taken, visited;
   int64_t count = 0;
   const auto meet = [&](Id s, Weight w) {
@@ -90,7 +92,7 @@ Machine<S> prune(const Machine<S>& machine, Threshold<S> threshold, Meter& meter
   return kept_best<S>(graph, threshold, meter);
 }
 
-// With a threshold, acceptors are determinized no further than they are kept.
+// With a threshold, acceptors are determinized only as far as they are kept.
 template <class S>
 Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequential, bool increment, Threshold<S> threshold, double delta,
                        Meter& meter) {

@@ -1,12 +1,14 @@
-// Chains: what an expression begins with letter by letter, as the names of members and listed strings do, and what follows.
+// Chains: the literal text at the beginning of an expression, such as the names of members and listed strings, matched
+// letter by letter against the vocabulary.
 //
-// A letter is a byte, or a machine that reads one character in each way that it may be written (Machine::arcs). Chains are
-// read beside the vocabulary: a place is a node of its trie, a letter and a state in it, and the expression behind. So no
-// state of the byte automaton, and no row, is made for a letter; they are made where a chain ends, if tokens go on there.
-// Everything within a chain has a word: what is not certain to ends the chain before.
+// A letter is a byte, or a machine that reads one character in each way in which it may be written (Machine::arcs). A
+// place is a node of the vocabulary's trie, a letter and a state in it, and the expression that follows. So no state
+// and no row of the byte automaton is created for a letter; they are created where a chain ends, if tokens continue
+// there. Everything within a chain has a word: a chain ends before anything that is not certain to.
 //
-// Of members in any order (expressions/unordered.hpp) a place is one within all options together, beside the node that says
-// which are left: what is left of them is told where a chain ends, and no node is made for a letter of a name.
+// For members in any order (expressions/unordered.hpp), a place is one within all options together, beside the node
+// that has the set of available options. What is left of them is computed where a chain ends, and no node is created
+// for a letter of a name.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +23,14 @@ namespace tokenfst {
 
 class Chains {
  public:
-  // Where a chain ends: what follows it behind a node of the trie.
+  // The end of a chain: a node of the trie, and the expression that follows there.
   struct Exit {
     uint32_t node;
     NodeId rest;
   };
 
-  // Whether an expression surely has a word, and begins with a letter or with members in any order; or offers what does.
+  // Whether an expression surely has a word and begins with a letter or with members in any order, or with a choice
+  // that contains such a member.
   static bool begins(const Arena& arena, NodeId id) {
     if (!arena[id].certain) return false;
     const NodeId head = arena[id].kind == Kind::Concat ? arena[id].a : id;
@@ -36,8 +39,9 @@ class Chains {
     return std::ranges::any_of(arena.list(head), [&](NodeId member) { return begins(arena, member); });
   }
 
-  // Reads chains from the node `top` of the trie on. Calls take(node) for each node that is reached within them or at their
-  // ends, and lists the ends that nodes lie below. False where more than `limit` nodes are reached, or no letter is worth it.
+  // Reads chains from the node `top` of the trie on. Calls take(node) for each node that is reached within them or at
+  // their ends, and lists the ends that have nodes below them. Returns false if more than `limit` nodes are reached, or
+  // if no letter makes it worthwhile.
   template <class Take>
   bool read(Arena& arena, Unordered& unordered, const Trie& trie, NodeId chains, uint32_t top, uint32_t limit, std::vector<Exit>& exits,
             Take&& take) {
@@ -81,12 +85,12 @@ class Chains {
   }
 
  private:
-  static constexpr size_t kFew = 3;  // letters: without them, whether others have a word may take a search at each place
+  static constexpr size_t kFew = 3;  // letters: with fewer, whether other members have a word may take a search at each place
 
   struct Place {
     uint32_t node;
     uint32_t machine;  // kNone: the letter is a byte
-    uint32_t state;    // of the machine, or the byte
+    uint32_t state;    // a state of the machine, or the byte
     NodeId rest;
     uint32_t behind = kNone;  // of `behind_`: what follows the rest
     uint32_t within = kNone;  // of `members_`, where it is one of their options; such a place surely leads on
@@ -98,7 +102,7 @@ class Chains {
     bool certain;  // all of it
     NodeId whole = kNone;  // put together; kNone: not yet
   };
-  // A node of members in any order, and what follows it.
+  // A node of members in any order, and the expression that follows it.
   struct Members {
     Node node;
     NodeId rest;
@@ -199,7 +203,7 @@ class Chains {
       exits.push_back({node, left});
     }
   }
-  // The same within the options of members: those that may come and surely have a word.
+  // The same within the options of members: those that are possible and surely have a word.
   void enter_option(Arena& arena, uint32_t node, NodeId id, uint32_t within, std::vector<Exit>& exits) {
     const Members members = members_[within];
     auto resolved = [&](NodeId left) {

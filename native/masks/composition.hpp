@@ -1,15 +1,17 @@
-// The tokens of one configuration, uncached: what of the vocabulary is allowed there, and where it leads.
+// The tokens of one configuration, uncached: which tokens of the vocabulary are allowed there, and where they lead.
 //
-// A mask is gathered in this order, cheapest first:
-//   1. the state's expression splits at a fragment that is already known: its row and a walk of its residuals;
-//   2. what begins letter by letter, as names do, is read beside the vocabulary (chains.hpp);
-//   3. a walk of the vocabulary's trie, given up when it grows wide;
-//   4. a union: what its members give;
-//   5. the fragment is built, once for this vocabulary; where there is none, that up to the next single byte;
-//   6. the whole walk, which goes by 1 to 5 again behind nodes with very many tokens below them.
-// Where one token of a class may come, the class is a row, found once for this vocabulary (a fragment without residuals).
-// Any number of threads gather at once: what they share is the byte automaton, which has its own lock, and the fragments, which have
-// theirs. Sets of words are walked as they are, side by side with the vocabulary. All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
+// The parts of a mask are collected in this order, the cheapest way first:
+//   1. the state's expression splits at a fragment that is already known: its row, and a walk of its residuals;
+//   2. text that is read letter by letter, such as names, is matched against the vocabulary (chains.hpp);
+//   3. a walk of the vocabulary's trie, which is given up when it becomes wide;
+//   4. a union: the tokens of its members;
+//   5. the fragment is built, once for each vocabulary; if it is not usable, the one up to the next single byte;
+//   6. a complete walk, which returns to ways 1 to 5 at nodes with very many tokens below them.
+//
+// If one token of a class may come, the class is a row, computed once for each vocabulary (a fragment without
+// residuals). Sets of words are walked together with the vocabulary. Any number of threads may compute masks at once:
+// they share the byte automaton and the fragments, which have their own locks. All ways give the same tokens. Walks run
+// through a `Walk`: rows alone, or a Walker if there are stacks.
 #pragma once
 
 #include "masks/chains.hpp"
@@ -18,23 +20,23 @@
 
 namespace tokenfst {
 
-// What a mask is made of: fragment rows with exceptions, and single tokens.
-struct Gathered {
+// The parts of a mask: rows of fragments with exceptions, and single tokens.
+struct MaskParts {
   struct Row {
-    const TokenRow* tokens;  // owned by a fragment that the composition keeps
+    const TokenRow* tokens;  // owned by a fragment that the composition keeps alive
     std::vector<uint32_t> removed;
   };
   std::vector<Row> rows;
   std::vector<uint32_t> tokens;
-  std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as they stand in the vocabulary's trie
+  std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as adjacent entries of the vocabulary's trie
 
   void clear() { rows.clear(), tokens.clear(), neighbours.clear(); }
 };
 
-// Where tokens lead: configurations one token away, and parts whose language is part of this one's.
-struct Onward {
+// Where tokens lead: configurations one token away, and parts whose language is a subset of this one's.
+struct TokenTargets {
   std::vector<Config> next, same;
-  bool whole = false;  // found by a walk of the whole vocabulary
+  bool whole = false;  // computed by a walk of the whole vocabulary
 };
 
 class Composition {
@@ -45,30 +47,30 @@ class Composition {
         chained_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kChained} * narrow))), fragments_(bytes, vocabulary),
         splits_(bytes, vocabulary) {}
 
-  // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
-  // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
-  // whether tokens lead on would be a question about the whole stack.
+  // Whether tokens lead on wherever bytes do: every byte that is read is a token, and every class of tokens that an
+  // expression requires has a token. Then shortcuts by expression apply. With a stack, whoever creates the automaton
+  // guarantees the former, because whether tokens lead on would depend on the whole stack.
   bool tokens_lead_on() {
     complete_ = vocabulary_.complete() || bytes_.is_pushdown();
     if (bytes_.boundary() == kNone || !complete_) return complete_;
     complete_ = bytes_.is_lazy() && !bytes_.tokens_intersected() && has_every_class();
     if (bytes_.is_pushdown() && !complete_)
-      throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
+      throw Error(Fault::EmptyLanguage, "no token of the vocabulary has the bytes that the grammar requires of one token");
     return complete_;
   }
 
   size_t memory() const { return fragments_.memory(); }
   size_t num_fragments() const { return fragments_.size(); }
 
-  // Where a token leads whose initial form is empty.
+  // The state after a token whose initial form is empty.
   State after_empty() const { return vocabulary_.start_absorbs() ? bytes_.start() : bytes_.inner_start(); }
-  // Whether the vocabulary spells text in another way here: at the start of some.
+  // Whether the vocabulary spells text differently here: at the start of a text.
   bool is_first(Config config) const { return vocabulary_.has_initial() && config.state == bytes_.start(); }
-  // Whether the shortcuts by expression apply: they know bytes only, and no second context.
+  // Whether shortcuts by expression apply: they use bytes only, and one form of each token.
   bool structural(Config config) const { return bytes_.is_lazy() && complete_ && !is_first(config); }
 
-  // The special tokens that are symbols of the byte automaton, with their columns, by token.
-  // Raises where one could come before the first text, whose form would then be another one.
+  // Sets the special tokens that are symbols of the byte automaton, with their columns, by token. Raises if one could
+  // come before the first text, because that text would then have a different form.
   void adopt_specials(std::vector<std::pair<uint32_t, uint32_t>> specials) {
     specials_ = std::move(specials);
     if (!vocabulary_.has_initial() || bytes_.start() == kDead) return;
@@ -76,7 +78,7 @@ class Composition {
       if (bytes_.row(bytes_.start())[column] == kDead) continue;
       throw Error(Fault::Constraint,
                   "a special token (id " + std::to_string(token) +
-                      ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
+                      ") may come first, and this vocabulary spells the beginning of a text differently: let some text come before it");
     }
   }
   const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return specials_; }
@@ -87,10 +89,10 @@ class Composition {
     return it == specials_.end() || it->first != token ? Config{} : walk.boundary(walk.next(config, it->second));
   }
 
-  // The allowed tokens of a configuration where shortcuts apply: the union of what its members and the rests behind its
-  // fragments give, each gathered once.
+  // Collects the allowed tokens of a configuration if shortcuts apply: the union of the tokens of its members and of
+  // the expressions after its fragments, each collected once.
   template <class Walk>
-  void gather(Walk& walk, Config start, Gathered& out) {
+  void gather(Walk& walk, Config start, MaskParts& out) {
     each_special(walk, start, [&](uint32_t token, Config) { out.tokens.push_back(token); });
     if (!bytes_.is_pushdown() && bytes_.boundary() == kNone) {
       if (auto [words, state] = bytes_.expressions().words_of(bytes_.expressions().node(start.state)); words)
@@ -116,7 +118,7 @@ class Composition {
       if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
         if (gather_chains(walk, place, node, out, pending)) continue;
-        const bool narrow = !at && !reads_letters(config.state);  // most likely: then the parts need not be known
+        const bool narrow = !at && !reads_letters(config.state);  // very likely; then the parts need not be known
         std::vector<NodeId> members = narrow ? std::vector<NodeId>{} : splits_.members_of(node);
         if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
         if (narrow) members = splits_.members_of(node);
@@ -135,7 +137,7 @@ class Composition {
     }
   }
 
-  // The pairs (token, configuration it leads to), by a whole walk; end tokens apart.
+  // The pairs (token, target) by a walk of the whole vocabulary, without end tokens.
   template <class Walk>
   std::vector<std::pair<uint32_t, Config>> ends(Walk& walk, Config config) {
     std::vector<std::pair<uint32_t, Config>> found;
@@ -158,8 +160,8 @@ class Composition {
   }
 
   template <class Walk>
-  Onward onward(Walk& walk, Config config) {
-    Onward out;
+  TokenTargets onward(Walk& walk, Config config) {
+    TokenTargets out;
     if (!structural(config)) {
       for (auto& [token, end] : ends(walk, config)) out.next.push_back(end);
       unique(out.next);
@@ -172,27 +174,28 @@ class Composition {
   }
 
  private:
-  // A configuration, and the node of the vocabulary's trie that it is reached at: 0, or one with many tokens below it.
+  // A configuration, and the node of the vocabulary's trie at which it is reached: 0, or a node with many tokens below
+  // it.
   using Place = std::pair<Config, uint32_t>;
 
-  static constexpr uint32_t kUnsplit = 3;  // times as long may a walk be where there is no fragment to be had
-  static constexpr uint32_t kChained = 24;  // times as long chains may be: no state is made for a letter
-  static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
-  static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
+  static constexpr uint32_t kUnsplit = 3;  // how many times longer a walk may be if there is no fragment
+  static constexpr uint32_t kChained = 24;  // how many times longer chains may be, since they create no state for a letter
+  static constexpr uint32_t kMany = 8'192;  // nodes below a node, from which on a fragment may begin there
+  static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary at which a part of a fragment may differ from the whole
 
-  // What a thread has in hand while it gathers: of one automaton at a time.
+  // The buffers of a thread while it computes a mask, for one automaton at a time.
   struct Scratch {
     Chains chains;
     std::vector<Chains::Exit> exits;
     std::vector<Config> path, residual_path;
-    std::vector<std::pair<uint32_t, uint32_t>> pairs;  // nodes of the vocabulary, and states of a lexicon there
+    std::vector<std::pair<uint32_t, uint32_t>> pairs;  // nodes of the vocabulary, and states of a lexicon at them
   };
   static Scratch& scratch() {
     static thread_local Scratch made;
     return made;
   }
 
-  // Whether some token is in each class that the expression asks for.
+  // Whether each class that the expression requires has a token.
   bool has_every_class() {
     const auto texts = bytes_.expressions().with_arena([](const Arena& arena) {
       std::vector<NodeId> found;
@@ -203,7 +206,7 @@ class Composition {
     });
     return std::ranges::all_of(texts, [&](NodeId text) { return fragments_.class_of(text)->usable; });
   }
-  // Calls f(token, where it leads) for each special token that leads on.
+  // Calls f(token, target) for each special token that leads on.
   template <class Walk, class F>
   void each_special(Walk& walk, Config config, F&& f) const {
     for (auto [token, column] : specials_) {
@@ -212,8 +215,8 @@ class Composition {
   }
 
   template <class Walk>
-  void onward_by_bytes(Walk& walk, Config config, Onward& out) {
-    // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
+  void onward_by_bytes(Walk& walk, Config config, TokenTargets& out) {
+    // Always in this order, whatever is cached: bounds depend on the order, and artifacts contain them (convention 10).
     NodeId node = bytes_.expressions().node(config.state);
     splits_.clear();
     if (auto [text, rest] = splits_.begun(node); text != kEmpty) {
@@ -226,7 +229,7 @@ class Composition {
       return;
     }
     Split at = splits_.of(node);
-    if (at.widened != kUnbounded || at.least != kEmpty) at = {};  // its places are too many to be represented
+    if (at.widened != kUnbounded || at.least != kEmpty) at = {};  // it leads to too many places for representatives
     auto fragment = at ? known_fragment(at, 0) : nullptr;
     if (at && !fragment) fragment = fragments_.make(at, 0);
     if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
@@ -248,9 +251,10 @@ class Composition {
     configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
   }
 
-  // What a set of words reads from one of its states on: words and vocabulary side by side, so that no state of the byte
-  // automaton is made, and only arcs that both have are looked at. O(those, times log of the vocabulary's).
-  void gather_words(const Lexicon& words, uint32_t start, Gathered& out) {
+  // Collects the tokens along a set of words, from a state of its lexicon on: words and vocabulary are walked together,
+  // so that no state of the byte automaton is created, and only arcs that both have are visited. O(those, times the log
+  // of the vocabulary's).
+  void gather_words(const Lexicon& words, uint32_t start, MaskParts& out) {
     const Trie& trie = vocabulary_.trie();
     auto& pairs = scratch().pairs;
     pairs.assign(1, {0, start});
@@ -269,10 +273,10 @@ class Composition {
       });
     }
   }
-  // Of what begins letter by letter: the chains beside the vocabulary, and what follows them by walks; what else there is, and what
-  // has very many tokens below it, is put off. False, and nothing gathered, where they are long, or there are none.
+  // Collects tokens along chains, and by walks of what follows them; other parts, and nodes with very many tokens below
+  // them, are put off. Returns false, having collected nothing, if the chains are long, or if there are none.
   template <class Walk>
-  bool gather_chains(Walk& walk, const Place& place, NodeId node, Gathered& out, std::vector<Place>& pending) {
+  bool gather_chains(Walk& walk, const Place& place, NodeId node, MaskParts& out, std::vector<Place>& pending) {
     if (bytes_.boundary() != kNone) return false;
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
@@ -297,9 +301,10 @@ class Composition {
     }
     return true;
   }
-  // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
+  // Collects tokens by a walk of the vocabulary; returns false, having collected nothing, if it visits more than
+  // `limit` nodes.
   template <class Walk>
-  bool gather_walk(Walk& walk, const Place& place, uint32_t limit, Gathered& out) {
+  bool gather_walk(Walk& walk, const Place& place, uint32_t limit, MaskParts& out) {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
     Leading<Walk> leading(walk, bytes_);
@@ -321,9 +326,9 @@ class Composition {
     if (!whole) out.tokens.resize(before);
     return whole;
   }
-  // By a whole walk, but for nodes with many tokens below them, which are put off.
+  // Collects tokens by a complete walk, except nodes with many tokens below them, which are put off.
   template <class Walk>
-  void gather_below(Walk& walk, const Place& place, Gathered& out, std::vector<Place>& pending) {
+  void gather_below(Walk& walk, const Place& place, MaskParts& out, std::vector<Place>& pending) {
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
     for (const TrieChild& at : trie.children(top)) {
@@ -336,7 +341,7 @@ class Composition {
     }
   }
   template <class Walk>
-  bool narrow_onward(Walk& walk, Config config, Onward& out, uint32_t limit) {
+  bool narrow_onward(Walk& walk, Config config, TokenTargets& out, uint32_t limit) {
     const Trie& trie = vocabulary_.trie();
     auto take = [&](const TrieChild& at, Config end) {
       if (at.strings == 0 || is_dead(end = walk.boundary(end))) return;
@@ -348,16 +353,16 @@ class Composition {
     return whole;
   }
 
-  // What a fragment and the rest behind it give, an exit before the first byte apart; false, and nothing gathered, where
-  // the part of it that counts is another one for too many tokens.
+  // Collects the tokens of a fragment and of the expression after it, except those of an exit before the first byte.
+  // Returns false, having collected nothing, if its part differs from the whole for too many tokens.
   template <class Walk>
-  bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, Gathered& out) {
-    Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
-    std::vector<uint32_t> not_left;  // entries
+  bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, MaskParts& out) {
+    MaskParts::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
+    std::vector<uint32_t> not_left;  // numbers of entries
     if (at.excluded != kEmpty) leave_out(at, fragment, place.second, row.removed, not_left);
     else if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
     if (at.widened != kUnbounded) {
-      // Of tokens that come near the bounds that were left out, by trying.
+      // Tokens that come near the removed bounds are tried one by one.
       for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
         row.removed.push_back(token);
         if (!splits_.exceeds(at, token) && !is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token]))))
@@ -368,7 +373,8 @@ class Composition {
     const std::vector<uint32_t> apart = row.removed;
     for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i)
       row.removed.push_back(fragment.longest[i]);
-    // Names begin behind a comma, and behind white space: what few tokens that is, is no row to be united with another one.
+    // Names begin after a comma and after white space: as so few tokens, they are listed and not combined with another
+    // row.
     if (at.excluded == kEmpty || fragment.wide || row.tokens->count > MaskPool::kMaxFlips) out.rows.push_back(std::move(row));
     else each_left(row, [&](uint32_t token) { out.tokens.push_back(token); });
     Leading<Walk> leading(walk, bytes_);
@@ -379,9 +385,9 @@ class Composition {
     return true;
   }
 
-  // Calls f(token) for each token of a row that is not removed; those ascend.
+  // Calls f(token) for each token of a row except those in `removed`, which is ascending.
   template <class F>
-  static void each_left(const Gathered::Row& row, F&& f) {
+  static void each_left(const MaskParts::Row& row, F&& f) {
     const std::vector<uint32_t>& words = row.tokens->words;
     for (uint32_t k = 0; k < words.size(); ++k) {
       for (uint32_t word = words[k]; word; word &= word - 1) {
@@ -390,8 +396,8 @@ class Composition {
       }
     }
   }
-  // Where a fragment lacks finitely many words (Split::excluded): the tokens that are such a word, and the entries of those
-  // that read one before they go on. What stays inside stays there without those words, too. Both ascending.
+  // For a fragment without finitely many words (Split::excluded): the tokens that are such a word, and the entries of
+  // tokens that begin with one. Tokens that stay inside are not affected. Both lists are ascending.
   void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
     PlainWalk walk(bytes_);
     const Trie& words = fragment.words_left(vocabulary_.tokens(), vocabulary_.trie().node(top).depth);
@@ -407,10 +413,10 @@ class Composition {
     std::ranges::sort(entries);
   }
 
-  // Gathers the tokens that a part of a fragment does not share with the whole, those that are allowed, and lists all of
-  // them as `apart`; false, and nothing gathered, where they are many.
+  // Collects the allowed tokens for which a part of a fragment differs from the whole, and lists all such tokens in
+  // `apart`; returns false, having collected nothing, if they are many.
   template <class Walk>
-  bool gather_difference(Walk& walk, const Place& place, const Split& at, std::vector<uint32_t>& apart, Gathered& out) {
+  bool gather_difference(Walk& walk, const Place& place, const Split& at, std::vector<uint32_t>& apart, MaskParts& out) {
     using Pair = Difference<Walk>;
     const size_t before = out.tokens.size();
     Pair pair{walk, bytes_};
@@ -431,7 +437,7 @@ class Composition {
     return true;
   }
 
-  // Calls f(entry, configuration in the rest) for each token that leaves the fragment and is read on by the rest.
+  // Calls f(entry, configuration) for each token that leaves the fragment and that the following expression reads.
   template <class Walk, class F>
   void for_residuals(Walk& walk, Config config, const Split& split, const Fragment& fragment, F&& f) {
     Config rest = walk.arrive(config, bytes_.expressions().intern(split.rest));
@@ -450,7 +456,7 @@ class Composition {
   static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) {
     return at.open && fragment && fragment->crowded;
   }
-  // Whether a text may go on with any letter, as far as is known yet.
+  // Whether a text may continue with any letter, as far as is known.
   bool reads_letters(State state) {
     const State* row = bytes_.entries(state);
     for (uint8_t letter = 'a'; letter <= 'z'; ++letter) {
@@ -458,7 +464,7 @@ class Composition {
     }
     return true;
   }
-  // Whether some part of a union splits at a fragment that is known: then a narrow walk would be given up.
+  // Whether some part of a union splits at a known fragment: then a narrow walk would be given up.
   bool any_known(const std::vector<NodeId>& members, uint32_t top) {
     return std::ranges::any_of(members, [&](NodeId member) {
       const Split at = splits_.of(member);
@@ -466,9 +472,10 @@ class Composition {
       return fragment && fragment->usable && fragment->wide;
     });
   }
-  // The fragment that begins behind the node `top` of the vocabulary's trie. Where it leaves out bounds it is made at once: with
-  // them a state is met once, and a walk that is given up made one at each of its nodes. So it is where it leaves out words: it
-  // is one that all free names have, and what follows is another expression each time.
+  // The fragment that begins at the node `top` of the vocabulary's trie. If the fragment leaves out bounds, it is built
+  // at once: with bounds, hardly any state occurs twice, and a walk that is given up would create one at each of its
+  // nodes. It is also built at once if it leaves out words: all free names share one fragment, but each time a
+  // different expression follows.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
     const bool shared = at.widened != kUnbounded || at.excluded != kEmpty;
     if (shared && narrow_ < vocabulary_.trie().num_nodes()) return fragments_.make(at, top);
@@ -477,7 +484,7 @@ class Composition {
 
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
-  const uint32_t narrow_, unsplit_, chained_;  // nodes that a walk may enter where there is, and is no fragment instead
+  const uint32_t narrow_, unsplit_, chained_;  // nodes that a walk may enter: with a fragment, without one, along chains
   bool complete_ = false;
   KnownFragments fragments_;
   KnownSplits splits_;

@@ -1,8 +1,9 @@
-// Builds a fragment: one walk of the vocabulary's trie from the fragment's own state.
+// Builds a fragment: one walk of the vocabulary's trie from the fragment's start state.
 //
-// The walk begins in the coarsest trie (coarse_trie.hpp), a step for all tokens whose bytes are of the same groups, and goes on in
-// a finer one below the nodes where a state tells bytes of a group apart. Tokens are noted as ranges of a trie's strings, and put
-// into the row at the end: those that stay inside, or taken out of all those that do not, whichever are fewer.
+// The walk begins in the coarsest trie (vocabulary/coarse_trie.hpp), where one step serves all tokens with bytes of the
+// same groups, and continues in a finer one below the nodes at which a state distinguishes bytes of a group. Tokens are
+// recorded as ranges of a trie's strings, and put into the row at the end: either those that stay inside are added, or
+// the others are removed from the set of all, whichever are fewer.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +18,12 @@ namespace tokenfst {
 
 class FragmentBuilder {
  public:
-  // Beyond these a fragment is a bad bargain: plain walks are used instead.
-  static constexpr size_t kMaxEntries = 8'192;  // residuals: sorting more takes longer than a walk of everything
+  // Beyond these limits a fragment is not worthwhile: plain walks are used instead.
+  static constexpr size_t kMaxEntries = 8'192;  // residuals: sorting more takes longer than a walk of the whole vocabulary
   static constexpr size_t kMaxNested = 256;       // rows for counts
-  static constexpr ptrdiff_t kNarrowRow = 64;     // words of a row in which few walks of the vocabulary find tokens
+  static constexpr ptrdiff_t kNarrowRow = 64;     // words of a row: below this, few walks of the vocabulary find its tokens
 
-  // `top`: the node of the vocabulary's trie behind which the fragment begins.
+  // `top`: the node of the vocabulary's trie at which the fragment begins.
   FragmentBuilder(ByteAutomaton& automaton, SelfLoops& loops, const Vocabulary& vocabulary, const Split& split, uint32_t top)
       : automaton_(automaton), loops_(loops), vocabulary_(vocabulary), rows_{{{automaton, kCoarse}, {automaton, kHexadecimal}}},
         split_(split), top_(top) {
@@ -36,7 +37,7 @@ class FragmentBuilder {
     loop_ = automaton_.expressions().intern(split_.loop);
     end_ = automaton_.expressions().intern(kEpsilon);
     if (start_ == kDead || (split_.counted && !counts_are_unique())) return fragment;
-    // Where characters are counted only at the loop, one each: then they are as many iterations.
+    // If each iteration is one character, the number of characters is the number of iterations.
     if (split_.counted) one_each_ = loops_.once(loop_);
     const size_t depths = tries_[kFinest]->max_depth() + 1;
     path_.resize(depths), step_.resize(depths), counts_.resize(depths), exits_.resize(depths);
@@ -56,7 +57,7 @@ class FragmentBuilder {
 
  private:
   static constexpr size_t kFinest = Vocabulary::kCoarseTries;
-  // Strings of one of the tries.
+  // A range of strings of one of the tries.
   struct Strings {
     size_t level;
     uint32_t first, last;
@@ -68,7 +69,7 @@ class FragmentBuilder {
     uint16_t iterations;
   };
 
-  // The coarsest trie that has a node for `top_` alone, and the node.
+  // The coarsest trie that has a node for `top_` alone, and that node.
   std::pair<size_t, uint32_t> coarsest_top() const {
     uint32_t index = top_;
     for (size_t level = kFinest; level > 0; --level) {
@@ -89,7 +90,7 @@ class FragmentBuilder {
     return {0, index};
   }
 
-  // Walks what is below a node that is reached in a state.
+  // Walks the subtree of a node that is reached in a state.
   void walk(size_t level, uint32_t top, State start) {
     const Trie& trie = *tries_[level];
     const uint8_t* classes = level == kFinest ? automaton_.classes() : rows_[level].classes();
@@ -124,7 +125,7 @@ class FragmentBuilder {
     return level == kFinest ? automaton_.entry(from, row, group) : row[group];
   }
 
-  // Below a node whose members a state goes apart at.
+  // Continues in the finer trie below a node at which the state distinguishes members.
   void go_apart(size_t level, uint32_t index, State from) {
     const size_t finer = level + 1;
     const Trie& trie = *tries_[finer];
@@ -146,7 +147,7 @@ class FragmentBuilder {
     }
   }
 
-  // A node is reached, by a step to a state.
+  // A step to a live state has reached a node.
   void reach(size_t level, uint32_t index, State state) {
     const Trie& trie = *tries_[level];
     const TrieNode& node = trie.node(index);
@@ -164,7 +165,7 @@ class FragmentBuilder {
     }
     stay(strings, state, counts_[node.depth], exits_[node.depth - 1] > 0);
   }
-  // A step leads nowhere: all that begins so is left where it could be left before.
+  // A step is dead: the strings below the node leave the fragment at the exits recorded so far.
   void miss(size_t level, uint32_t index) {
     const TrieNode& node = tries_[level]->node(index);
     const Strings strings{level, node.first, tries_[level]->node(node.end).first};
@@ -179,7 +180,7 @@ class FragmentBuilder {
     if (split_.counted) return state == loop_ && (below & ~one_each_) == 0;
     return (below & ~loops_.of(state)) == 0;
   }
-  // All strings below a node stay inside; of counted fragments, each character is an iteration.
+  // All strings below a node stay inside; in counted fragments, each character is an iteration.
   void take_below(size_t level, uint32_t index, State state) {
     const Trie& trie = *tries_[level];
     const uint32_t end = trie.node(index).end, depth = trie.node(index).depth;
@@ -225,7 +226,7 @@ class FragmentBuilder {
     for (uint32_t k = strings.first; k < strings.last; ++k) f(tries_[strings.level]->string_at(k));
   }
 
-  // Whether the fragment is worth its memory.
+  // Completes a fragment; returns whether it is worth its memory.
   bool finish(Fragment& fragment) {
     fragment.ambiguous = ambiguous_;
     fill_row(fragment);
@@ -260,10 +261,10 @@ class FragmentBuilder {
     each_token(strings, [&](uint32_t token) { row[token >> 5] |= 1u << (token & 31); });
   }
   using Places = std::set<std::pair<State, uint16_t>>;
-  // One token for each place that tokens lead to, which are returned.
+  // Chooses one token for each place that tokens lead to; returns these places.
   Places find_representatives(Fragment& fragment) const {
     Places met;
-    std::array<std::pair<State, uint16_t>, 256> recent{};  // most lead to a place that another one led to before
+    std::array<std::pair<State, uint16_t>, 256> recent{};  // most tokens lead to a recent place
     for (const Inside& inside : inside_) {
       const std::pair<State, uint16_t> place{inside.state, inside.iterations};
       auto& before = recent[(place.first * 31 + place.second) % recent.size()];
@@ -273,11 +274,11 @@ class FragmentBuilder {
     }
     return met;
   }
-  // The tokens with most iterations, and below them a row for each bound: what more iterations add to the row before. False
-  // where there would be very many.
+  // Lists the tokens with most iterations, and makes a row for each lower bound: what more iterations add to the row
+  // before. Returns false if there would be very many.
   bool nest(Fragment& fragment) {
     std::ranges::stable_sort(inside_, std::greater(), &Inside::iterations);
-    size_t exceptions = 0, tokens = 0;  // ranges of those, and how many they are
+    size_t exceptions = 0, tokens = 0;  // how many ranges of those, and how many tokens
     for (size_t k = 0; k < inside_.size();) {
       size_t end = k;
       for (; end < inside_.size() && inside_[end].iterations == inside_[k].iterations; ++end) tokens += inside_[end].strings.size();
@@ -301,7 +302,8 @@ class FragmentBuilder {
     return true;
   }
 
-  // The most bytes that a shortest way from one of these places to acceptance has; UINT32_MAX if that takes a long search.
+  // The greatest length in bytes of a shortest completion from one of these places; UINT32_MAX if that takes a long
+  // search.
   uint32_t longest_completion(const Places& places) {
     constexpr size_t kMostStates = 1'000;
     uint32_t longest = 0;
@@ -327,8 +329,8 @@ class FragmentBuilder {
     return longest;
   }
 
-  // The terminator cannot begin an iteration. That each text is cut into iterations in one way only is checked state
-  // by state: every state must be `some of an iteration`·loop.
+  // The terminator cannot begin an iteration. Checks state by state that each text can be divided into iterations in
+  // only one way: every state must be `the rest of an iteration`·loop.
   bool counts_are_unique() {
     const State* from_loop = automaton_.row(loop_);
     for (uint32_t c = 0; c < automaton_.num_classes(); ++c) {
@@ -362,7 +364,7 @@ class FragmentBuilder {
   const uint32_t top_;
   State start_ = kDead, loop_ = kDead, end_ = kDead;
   ByteGroups one_each_ = 0;
-  // By depth, on the way that is walked: states and their rows, iterations begun, and at how many places it could be left.
+  // For each depth of the current path: states and their rows, iterations begun, and the number of exits.
   std::vector<State> path_;
   std::vector<const State*> step_;
   std::vector<uint16_t> counts_;

@@ -1,9 +1,9 @@
-// The fragments that one automaton has met: by expression, and where expressions are closed, shared with all automata over
-// its vocabulary (FragmentCache).
+// The fragments that one automaton uses: by expression and, for closed expressions, shared with all automata over its
+// vocabulary (FragmentCache).
 //
-// Threads that make masks share them. The lock is held to look something up, and not while a fragment is built: who wants the same
-// one meanwhile waits for it (making.hpp), others go on. What was found is kept and never moves, so that a reference to it is good for
-// as long as this lives.
+// Threads that compute masks share them. The lock is held for look-ups, and not while a fragment is built: a thread
+// that needs the same fragment meanwhile waits for it (threads/in_progress.hpp), others continue. Results are kept and
+// never move, so references to them are valid as long as this object lives.
 #pragma once
 
 #include <map>
@@ -27,14 +27,14 @@ class KnownFragments {
   }
   SelfLoops& loops() { return loops_; }
 
-  // The fragment that begins behind the node `top` of the vocabulary's trie; null where it is not known.
+  // The fragment that begins at the node `top` of the vocabulary's trie; null if it is not known.
   std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) { return entry(at, top).second; }
-  // The same, built where it is not known.
+  // The same; the fragment is built if it is not known.
   std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
     const auto [known, found_before] = entry(at, top);
     const auto serves = [&](const std::shared_ptr<const Fragment>& found) { return found && (found->is_settled() || at.open); };
     if (serves(found_before)) return found_before;
-    const Making::Scope making(known->making);
+    const InProgress::Scope making(known->making);
     if (auto fragment = entry(at, top).second; serves(fragment)) return fragment;
     const std::string key = key_of(at, top);
     const std::shared_ptr<const Fragment> built = build(at, top);
@@ -43,7 +43,7 @@ class KnownFragments {
     const std::lock_guard lock(mutex_);
     return known->fragment = built;
   }
-  // The tokens whose bytes are a word of `text`; usable where there are any.
+  // The tokens whose bytes are a word of `text`; usable if there are any.
   std::shared_ptr<const Fragment> class_of(NodeId text) {
     {
       const std::lock_guard lock(mutex_);
@@ -78,11 +78,11 @@ class KnownFragments {
  private:
   struct Known {
     std::shared_ptr<const Fragment> fragment;  // null: not known
-    Making making;
+    InProgress making;
   };
   using Slot = std::tuple<uint64_t, NodeId, uint32_t>;
 
-  // What is kept of it, and the fragment as it is now.
+  // The entry of a fragment, and the fragment as it is now.
   std::pair<Known*, std::shared_ptr<const Fragment>> entry(const Split& at, uint32_t top) {
     const Slot slot = slot_of(at, top);
     {
@@ -110,7 +110,7 @@ class KnownFragments {
     return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
   }
   static std::string key_of(const Arena& arena, NodeId node) {
-    static thread_local CanonicalKeys keys;  // a key depends on no other one, of whatever arena
+    static thread_local CanonicalKeys keys;  // a key does not depend on other keys or on the arena
     return keys.of(arena, node);
   }
   std::string key_of(const Split& at, uint32_t top) {
@@ -127,7 +127,7 @@ class KnownFragments {
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
   SelfLoops loops_;
-  mutable Mutex mutex_;  // of these two
+  mutable Mutex mutex_;  // protects these two
   std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
   std::map<Slot, Known> known_;
   std::atomic<size_t> bytes_held_{0};

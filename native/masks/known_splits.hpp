@@ -1,6 +1,8 @@
-// How expressions split into a fragment and what follows, and into members that split: what one mask asks for, again and again.
+// A cache of how expressions split into a fragment and what follows, and into members that split, while one mask is
+// computed.
 //
-// Nothing here walks the vocabulary. What was found is kept until `clear`, that is for one mask, by the thread that makes it.
+// Nothing here walks the vocabulary. Results are kept until `clear`, that is for one mask, by the thread that computes
+// it.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +26,21 @@ class KnownSplits {
     const Split found = bytes_.expressions().with_arena([&](Arena& arena) { return known(arena, node); });
     return found.widened < Vocabulary::kLong ? Split{} : found;
   }
-  // Whether the split can be put off to the next single byte; then it is. Else the fragment is wanted with all its exits.
+  // Extends an open split to the next single byte, if there is one; returns whether it did. Otherwise the fragment is
+  // needed with all its exits.
   bool go_on(NodeId node, Split& at) {
     const Split further = bytes_.expressions().with_arena([&](Arena& arena) { return split_before_byte(arena, node); });
     at.open = false;
     if (further) at = further;
     return static_cast<bool>(further);
   }
-  // Whether bounds that the fragment leaves out do not matter to any token, or to long ones only.
+  // Whether the bounds that the fragment leaves out matter to no token, or only to long ones.
   bool fits(const Split& at, const Fragment& fragment, uint32_t top) const {
     const size_t longest = top == 0 ? Vocabulary::kLong : vocabulary_.trie().max_depth();
     return at.widened == kUnbounded || (at.widened >= longest && at.widened - longest >= fragment.completion);
   }
-  // Whether a token surely has more iterations than the bound that the fragment leaves out: that takes few states, where a
-  // run of it within the bound makes one for each byte.
+  // Whether a token surely has more iterations than the bound that the fragment leaves out: this visits few states,
+  // while running the token within the bound would create one for each byte.
   bool exceeds(const Split& at, uint32_t token) {
     if (!bytes_.expressions().with_arena([&](const Arena& arena) { return iterations_are_unique(arena, at.bounded); })) return false;
     const State loop = bytes_.expressions().intern(at.bounded);
@@ -50,7 +53,7 @@ class KnownSplits {
     }
     return iterations + (state != loop && state != kDead) > at.widened;
   }
-  // Where an expression begins with one token of a class: what that is, and what follows; else empty.
+  // If an expression begins with one token of a class: the class, and what follows; else empty.
   std::pair<NodeId, NodeId> begun(NodeId node) {
     if (bytes_.boundary() == kNone) return {kEmpty, kEmpty};
     return bytes_.expressions().with_arena([&](const Arena& arena) -> std::pair<NodeId, NodeId> {
@@ -63,7 +66,7 @@ class KnownSplits {
   bool exits_at_once(const Split& at) {
     return bytes_.expressions().with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
   }
-  // Parts that a union, or a concatenation that begins with one, is made of, where some of them split: those, and one of
+  // The parts of a union, or of a concatenation that begins with one, if some of them split: those, and the union of
   // all others.
   std::vector<NodeId> members_of(NodeId node) {
     return bytes_.expressions().with_arena([&](Arena& arena) {
@@ -92,7 +95,7 @@ class KnownSplits {
     static thread_local std::unordered_map<NodeId, Split> found;
     return found;
   }
-  // Kept for one mask, which asks for it as a part of a union, and as a place.
+  // Kept for one mask, which requests it as a part of a union and as a place.
   const Split& known(Arena& arena, NodeId node) {
     auto& found = splits();
     if (auto known = found.find(node); known != found.end()) return known->second;

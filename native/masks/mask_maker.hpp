@@ -1,7 +1,8 @@
-// Interns what was gathered of a mask: a fragment's row with a short list of exceptions where that will do, else a dense row.
+// Interns the collected parts of a mask: as a fragment's row with a short list of exceptions if possible, else as a
+// dense row.
 //
-// Most of the work is done before the pool is looked at (`finish`), without a lock, in the thread's own room; what is left (`keep`) is
-// looking the mask up, under the owner's mutex.
+// Most of the work is done in `finish`, before the pool is accessed, without a lock and in the thread's own buffers;
+// `keep` then looks the mask up, under the owner's mutex.
 #pragma once
 
 #include <bit>
@@ -15,15 +16,15 @@ class MaskMaker {
  public:
   explicit MaskMaker(MaskPool& pool) : pool_(pool) {}
 
-  // A mask as it will be kept. It lies in the thread's room until that finishes another one.
+  // A finished mask. It lies in buffers of this thread until the thread finishes another one.
   struct Finished {
-    const TokenRow* row = nullptr;     // of a fragment; null: of none
-    std::span<const uint32_t> flips;   // the tokens that are other than in the row
-    const uint32_t* dense = nullptr;   // instead, where those are too many
+    const TokenRow* row = nullptr;     // a fragment's row; null: none
+    std::span<const uint32_t> flips;   // the tokens that differ from the row
+    const uint32_t* dense = nullptr;   // used instead if those are too many
   };
 
-  Finished finish(Gathered& gathered) const {
-    Room& room = MaskMaker::room();
+  Finished finish(MaskParts& gathered) const {
+    Buffers& buffers = MaskMaker::buffers();
     auto& tokens = gathered.tokens;
     size_t more = 0;
     for (auto& neighbours : gathered.neighbours) more += neighbours.size();
@@ -31,35 +32,35 @@ class MaskMaker {
       for (auto& neighbours : gathered.neighbours) tokens.insert(tokens.end(), neighbours.begin(), neighbours.end());
       gathered.neighbours.clear();
     }
-    if (tokens.size() <= 2 * MaskPool::kMaxFlips) sort_unique(tokens, room);
+    if (tokens.size() <= 2 * MaskPool::kMaxFlips) sort_unique(tokens, buffers);
     Finished finished;
     if (gathered.rows.size() <= 1 && gathered.neighbours.empty() && tokens.size() <= MaskPool::kMaxFlips) {
       if (gathered.rows.empty()) return {nullptr, tokens};
       const auto& [row, removed] = gathered.rows[0];
       finished.row = row;
-      room.flips.clear();
+      buffers.flips.clear();
       auto in_row = [&](uint32_t token) { return (row->words[token >> 5] >> (token & 31) & 1) != 0; };
       for (uint32_t token : tokens) {
-        if (!in_row(token)) room.flips.push_back(token);
+        if (!in_row(token)) buffers.flips.push_back(token);
       }
       for (uint32_t token : removed) {
-        if (in_row(token) && !std::ranges::binary_search(tokens, token)) room.flips.push_back(token);
+        if (in_row(token) && !std::ranges::binary_search(tokens, token)) buffers.flips.push_back(token);
       }
-      std::ranges::sort(room.flips);
-      finished.flips = room.flips;
-      if (room.flips.size() <= MaskPool::kMaxFlips) return finished;
+      std::ranges::sort(buffers.flips);
+      finished.flips = buffers.flips;
+      if (buffers.flips.size() <= MaskPool::kMaxFlips) return finished;
     }
-    room.dense.assign(pool_.words(), 0);
+    buffers.dense.assign(pool_.words(), 0);
     for (const auto& row : gathered.rows) {
-      room.row.assign(row.tokens->words.begin(), row.tokens->words.end());
-      for (uint32_t token : row.removed) room.row[token >> 5] &= ~(1u << (token & 31));
-      for (size_t i = 0; i < room.dense.size(); ++i) room.dense[i] |= room.row[i];
+      buffers.row.assign(row.tokens->words.begin(), row.tokens->words.end());
+      for (uint32_t token : row.removed) buffers.row[token >> 5] &= ~(1u << (token & 31));
+      for (size_t i = 0; i < buffers.dense.size(); ++i) buffers.dense[i] |= buffers.row[i];
     }
-    for (uint32_t token : tokens) room.dense[token >> 5] |= 1u << (token & 31);
+    for (uint32_t token : tokens) buffers.dense[token >> 5] |= 1u << (token & 31);
     for (auto& neighbours : gathered.neighbours) {
-      for (uint32_t token : neighbours) room.dense[token >> 5] |= 1u << (token & 31);
+      for (uint32_t token : neighbours) buffers.dense[token >> 5] |= 1u << (token & 31);
     }
-    finished.dense = room.dense.data();
+    finished.dense = buffers.dense.data();
     return finished;
   }
 
@@ -74,27 +75,27 @@ class MaskMaker {
   }
 
  private:
-  static constexpr size_t kFew = 24;  // tokens that are sorted by comparing them
+  static constexpr size_t kFew = 24;  // up to this many tokens are sorted by comparison
 
-  // A thread's own, for masks of all automata.
-  struct Room {
+  // The buffers of one thread, for masks of all automata.
+  struct Buffers {
     std::vector<uint32_t> flips, dense, row;
-    std::vector<uint64_t> present, touched;  // of tokens that are being sorted, else 0
+    std::vector<uint64_t> present, touched;  // bits of the tokens that are being sorted, else 0
   };
-  static Room& room() {
-    static thread_local Room made;
+  static Buffers& buffers() {
+    static thread_local Buffers made;
     return made;
   }
 
-  // In ascending order, each once. Many go through a bitmap of the vocabulary, and one of its words: a look at each of those that
-  // have a token, where comparing them would be a step for each token and bit of their number.
-  void sort_unique(std::vector<uint32_t>& tokens, Room& room) const {
+  // Sorts tokens and removes duplicates. Many tokens go through a bitmap of the vocabulary, and one of its words: only
+  // words with a token are visited, while sorting by comparison takes a step for each token and bit of their number.
+  void sort_unique(std::vector<uint32_t>& tokens, Buffers& buffers) const {
     if (tokens.size() <= kFew) {
       std::ranges::sort(tokens);
       tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
       return;
     }
-    auto &present = room.present, &touched = room.touched;
+    auto &present = buffers.present, &touched = buffers.touched;
     if (const size_t words = (pool_.vocab_size() + 63) / 64; present.size() < words) {
       present.resize(words);
       touched.resize((words + 63) / 64);
@@ -114,7 +115,7 @@ class MaskMaker {
   }
 
   MaskPool& pool_;
-  std::unordered_map<const TokenRow*, uint32_t> bases_;  // pool rows of fragments' rows
+  std::unordered_map<const TokenRow*, uint32_t> bases_;  // for fragments' rows, their rows in the pool
 };
 
 }  // namespace tokenfst

@@ -1,15 +1,17 @@
-// The tokens of a mask that a budget of tokens leaves where strings must differ: those behind which a completion fits.
+// Removes from a mask the tokens that a token budget forbids, if strings must differ: those after which no completion
+// fits.
 //
-// Most masks are made without a look: where the longest of the least completions behind any token leaves room for every
-// string in it to become another one (`Completion::enough`), all tokens fit. Otherwise tokens are put into groups that
-// have the same future: by where they lead, what is being read there, and the text of the token up to its last quotation
-// mark, which is what they finish. Of a string that a token leaves open, what is read so far differs within a group, but if
-// no known string begins so, it only matters where it becomes equal to a string of the completion: these tokens are
-// looked at one by one. So the cost follows the number of groups, and one walk of the vocabulary inside of a string. Where
-// there is room in any case but inside of a string that may yet become a known one, only tokens that stop in such are looked at;
-// where items of any kind must differ, those behind which a known one has a say.
+// Most masks need no check: if the longest of the least completions after any token leaves enough tokens to replace
+// every string in it by a different one (`Completion::enough`), all tokens fit. Otherwise tokens are grouped by their
+// future: the configuration that they lead to, what is being read there, and the text of the token up to its last
+// quotation mark, which finishes strings. Within a group, the prefix of the string that a token leaves open may differ.
+// If no known string begins with that prefix, it matters only if the string becomes equal to a string of the
+// completion; such tokens are checked one by one. So the cost is proportional to the number of groups, plus one walk of
+// the vocabulary inside a string. If everything fits except inside a string that may still become a known one, only
+// tokens that end inside such a string are checked; if items of any kind must differ, only tokens after which a known
+// item restricts the text.
 //
-// The completions that were found are kept as offers: the token that is taken next passes for one of them.
+// The completions that were found are kept as offers: the next token that is accepted is checked against them first.
 #pragma once
 
 #include "matching/completion.hpp"
@@ -25,15 +27,16 @@ class BudgetedTokens {
       : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), completion_(completion),
         walker_(bytes_, stacks), left_(left), offers_(offers) {}
 
-  // Whether all tokens of a configuration's mask surely fit, but for those that stop inside of a string that can become a known one.
+  // Whether all tokens of a configuration's mask surely fit, except those that end inside a string that may still
+  // become a known one.
   bool all_fit(Config from) { return completion_.all_fit(from, exclusion_.reading(), left_); }
 
-  // Removes the others from the mask of a configuration where not all fit; whether there were any.
+  // Removes the tokens that do not fit from a mask; returns whether there were any.
   bool remove(Config from, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     from_ = from;
     std::vector<uint32_t> rest(mask, mask + automaton_.masks().words());
-    if (bytes_.marks().room.values) return remove_each(rest.data(), mask);
+    if (bytes_.marks().facts.values) return remove_each(rest.data(), mask);
     if (exclusion_.reading().inside) walk_string(rest.data());
     each(rest.data(), [&](uint32_t token) { walk_token(token); });
     bool some = false;
@@ -42,18 +45,18 @@ class BudgetedTokens {
     }
     return some;
   }
-  // The same of those that stop inside of a string that can become a known one, where all others fit: of the string that is
-  // being read, and of those that tokens begin.
+  // The same if only tokens that end inside a string that may become a known one can fail: the string that is being
+  // read, or one that the token begins.
   bool remove_matching(Config from, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     from_ = from;
-    if (bytes_.marks().room.values) return automaton_.is_first(from) ? remove_each(mask, mask) : remove_near_known(mask);
+    if (bytes_.marks().facts.values) return automaton_.is_first(from) ? remove_each(mask, mask) : remove_near_known(mask);
     bool some = false;
     auto look_at = [&](uint32_t token) {
       pace_.step(256);
       if ((mask[token >> 5] >> (token & 31) & 1) && !fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
     };
-    if (automaton_.is_first(from)) {  // where forms are others than those that the vocabulary lists
+    if (automaton_.is_first(from)) {  // here tokens have other forms than in the vocabulary's lists
       for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
         if (automaton_.text_of(from, token).find('"') != std::string_view::npos) look_at(token);
       }
@@ -65,8 +68,8 @@ class BudgetedTokens {
   }
 
  private:
-  // The same where items of any kind must differ: those behind which a known item has a say or has ruled out a reading, and
-  // those in which an item begins behind another.
+  // The same for items of any kind: checks the tokens after which a known item restricts the text or has excluded a
+  // reading of it, and those in which an item begins after another one.
   bool remove_near_known(uint32_t* mask) {
     const Vocabulary& vocabulary = automaton_.vocabulary();
     std::vector<uint32_t> unsure;
@@ -90,8 +93,8 @@ class BudgetedTokens {
     }
     return some;
   }
-  // One by one: where items of any kind must differ, what two tokens add to one makes two futures. Behind a token that leaves no
-  // such array open nothing is known, so there the place is all that the future depends on.
+  // Checks tokens one by one: if items of any kind must differ, the text of an open item matters, so tokens cannot be
+  // grouped. But after a token that leaves no such array open, the future depends only on the position.
   bool remove_each(const uint32_t* row, uint32_t* mask) {
     std::map<std::pair<Config, Reading>, bool> outside;
     bool some = false;
@@ -115,11 +118,11 @@ class BudgetedTokens {
     });
     return some;
   }
-  // Tokens with one future, but for what is read of the string that they stop in.
+  // Identifies tokens with the same future, except for the prefix of the string that they leave open.
   struct Key {
     Config end;
     Reading reading;
-    std::string_view text;  // of the token, as far as it matters
+    std::string_view text;  // the part of the token's text that matters
     auto operator<=>(const Key&) const = default;
   };
   struct Place {
@@ -143,8 +146,8 @@ class BudgetedTokens {
     return &groups_[{end, reading, alone ? token : token.substr(0, last == token.npos ? 0 : last + 1)}];
   }
 
-  // Calls f(token) for those behind which the string that is being read is not over, and can become a known one. They lie along
-  // the known strings.
+  // Calls f(token) for each token that ends inside the string that is being read, while it may still become a known
+  // one. They lie along the known strings in the trie.
   template <class F>
   void each_matching(F&& f) const {
     const Trie& trie = automaton_.vocabulary().trie();
@@ -162,7 +165,7 @@ class BudgetedTokens {
       });
     }
   }
-  // Inside of a string: the tokens that stay there, by one walk. The others stay in `rest`.
+  // Inside a string: groups the tokens that stay inside it, by one walk. The others remain in `rest`.
   void walk_string(uint32_t* rest) {
     const Trie& trie = automaton_.vocabulary().trie();
     std::vector<Place> path{{from_, exclusion_.reading()}};
@@ -203,7 +206,7 @@ class BudgetedTokens {
     group(end, exclusion_.reading(), text)->push_back(token);
   }
 
-  // Calls f with the tokens of a group behind which nothing fits.
+  // Calls f with the tokens of a group after which no completion fits.
   template <class F>
   void judge(const Key& key, const std::vector<uint32_t>& tokens, F&& f) {
     pace_.step(256);
@@ -228,7 +231,8 @@ class BudgetedTokens {
       if (unsure && !fits(token)) f(token);
     }
   }
-  // What a token must add to the string that it stops in for that to end, by a completion, as a string behind it.
+  // The texts that, added by a token to the string that it leaves open, make that string equal to a later string of the
+  // completion.
   std::set<std::string> endings_that_meet(const Key& key, std::string_view completion) const {
     const std::string before = key.text.empty() ? exclusion_.value_so_far() : "";
     std::string first, value;
@@ -255,12 +259,12 @@ class BudgetedTokens {
     const ExclusionTrial reading(exclusion_);
     return fits_behind(automaton_.advance(from_, token, stacks_, &exclusion_));
   }
-  // Whether a completion fits from where the exclusion is.
+  // Whether a completion fits at the exclusion's position.
   bool fits_behind(Config end) { return !is_dead(end) && (completion_.plenty(end, exclusion_.reading(), left_) || look(end)); }
-  // A completion that fits, from where the exclusion is.
+  // A completion that fits, from the exclusion's position; none if none is found.
   std::optional<std::string> look(Config end) {
     if (is_dead(end) || automaton_.distance(end, stacks_) > left_) return std::nullopt;
-    // What completes the text behind another token often does so here, or but for the bytes that this one has more.
+    // A completion after another token often fits here too, possibly without its first bytes.
     for (size_t k = offers_.size(); k-- > 0 && k + kMostOffers >= offers_.size();) {
       for (size_t more = 0; more < std::min(kMostMore, offers_[k].size()); ++more) {
         std::string rest = offers_[k].substr(more);

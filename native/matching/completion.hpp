@@ -1,23 +1,25 @@
-// How a text can be completed where strings must differ from each other, so that a budget of tokens can be kept.
+// Finds completions of a text if strings must differ from each other, so that a token budget can be kept.
 //
-// Distances (token_automaton.hpp) know nothing of what is excluded: a shortest completion may end a name as one that is
-// known. So a completion is looked for, byte by byte: best first by its length and what is missing, each configuration and
-// reading once. Its text is then cut into the fewest tokens. What is found is a way to go, hence an upper bound; the least
-// number may be smaller. A completion found for one sequence mostly serves others in the same configuration: it is run
-// before a new one is looked for. The one that let a token pass is kept as the matcher's plan, and its next token always
-// passes too: what was promised once is not lost by a worse bound later.
+// Distances (token_automaton.hpp) ignore exclusion: a shortest completion may repeat a name. So a completion is
+// searched for byte by byte: best-first by its length plus the least missing length, each configuration and reading
+// once. Its text is then divided into the fewest tokens. The result is an upper bound; the least number may be smaller.
+// A completion found for one sequence mostly serves others in the same configuration, so known completions are tried
+// before a new search. The completion that admitted a token is kept as the matcher's plan, and its next token is always
+// admitted too: what was promised once is not lost to a worse bound later.
 //
-// The search goes through a tree of texts. What is excluded is read along one way in it: from one place to the next it is taken
-// back to where their ways part, and goes on from there. Most next places follow the last one, so a completion costs about 20
-// microseconds for each of its bytes, however long it is, and it is looked for only near the end of a budget. Further
-// off (`plenty`), a shortest text is completion enough: it has a string for every three bytes at most, and each can be
-// replaced by one that differs from all known ones and is at most so many bytes longer (`Room`). Behind a prefix with few
-// ends, and where a finite set may be used up, that is not so; then a completion is always looked for. Of items of any kind no
-// length is known; but a shortest text begins none that is not due where no array asks for two (`Room::near`), so it
-// completes every text in which no known item has a say any more.
+// The search explores a tree of texts. The exclusion follows one path of it: to move from one place to another, it is
+// restored to the last common place and reads on from there. Most places follow the one before, so a completion costs
+// about 20 microseconds for each of its bytes, however long it is, and a search takes place only near the end of a
+// budget. Farther away (`plenty`), a shortest text is proof enough: it contains at most one string for every three
+// bytes, and each can be replaced by one that differs from all known ones and is longer by a bounded number of bytes
+// (`DistinctFacts`). This fails after a prefix with few endings, and if a finite set may be used up; then a completion
+// is always searched for. For items of any kind no such length is known. But a shortest text begins no item that is not
+// required, unless an array requires two (`DistinctFacts::near`), so it completes every text that no known item
+// restricts any more.
 //
-// At the start of a text tokens may have other forms, so a text that bytes allow need not be one that a token begins, and lengths
-// in bytes bound no number of tokens. Where what is found cannot be cut there, what the tokens that may come first lead to is completed.
+// At the start of a text tokens may have other forms, so a text that bytes allow need not be one that a token begins,
+// and lengths in bytes do not bound the number of tokens. If a completion cannot be divided into tokens there, the
+// search begins after each of the tokens that may come first.
 #pragma once
 
 #include <map>
@@ -29,42 +31,43 @@ namespace tokenfst {
 
 class Completion {
  public:
-  // Completions that were found, by where they begin. Those of other sequences are tried before use: a configuration's stack
-  // may have been another one.
+  // Completions by the configuration where they begin. Those of other sequences are tested before use, since their
+  // stacks may have been different.
   using Known = std::map<Config, std::vector<std::string>>;
 
   Completion(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Known& known)
       : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), known_(known), walker_(bytes_, stacks) {}
 
-  // Whether so many tokens are surely enough where the exclusion is `at` this reading.
+  // Whether `left` tokens are surely enough at the reading `at`.
   bool plenty(Config config, const Reading& at, uint32_t left) {
-    const Room& room = bytes_.marks().room;
-    if (room.values ? exclusion_.has_say() : room.thin && Exclusion::matches(at)) return false;
+    const DistinctFacts& facts = bytes_.marks().facts;
+    if (facts.values ? exclusion_.restricts() : facts.few_endings && Exclusion::matches(at)) return false;
     if (automaton_.is_first(config)) return left > 0 && all_fit(config, at, left - 1) && automaton_.spellable(config, stacks_);
-    return enough(automaton_.most_bytes_behind(config, stacks_), at.finished, left) ||  // of the text as it is, too
+    return enough(automaton_.most_bytes_behind(config, stacks_), at.finished, left) ||  // also from the current position itself
            enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
   }
-  // The same behind any token that may come next. Takes no heed of strings that a token leaves open, and that can become known ones.
+  // The same after any token that may come next, ignoring strings that a token leaves open and that may become known
+  // ones.
   bool all_fit(Config from, const Reading& at, uint32_t left) {
     const Vocabulary& vocabulary = automaton_.vocabulary();
-    if (automaton_.is_first(from) && vocabulary.start_absorbs()) return false;  // tokens may lead to where they began
+    if (automaton_.is_first(from) && vocabulary.start_absorbs()) return false;  // tokens may lead back to the start
     const uint32_t finished = at.finished + static_cast<uint32_t>(vocabulary.most_quotes() / 2 + 1);
     return enough(automaton_.most_bytes_behind(from, stacks_), finished, left) ||
            enough(automaton_.worst_bytes(from, stacks_), finished, left);
   }
-  // The same of a completion of so many bytes that knows nothing of what is excluded.
+  // The same for a completion of `bytes` bytes that ignores exclusion.
   bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const {
-    const Room& room = bytes_.marks().room;
+    const DistinctFacts& facts = bytes_.marks().facts;
     const uint64_t strings = uint64_t{bytes} / 3 + 2, known = finished + strings;
-    const uint64_t longer = known < Room::kNear ? room.near : known < Room::kFar ? room.far : kUnbounded;
-    return known < room.fewest && bytes + strings * longer <= left;
+    const uint64_t longer = known < DistinctFacts::kNear ? facts.near : known < DistinctFacts::kFar ? facts.far : kUnbounded;
+    return known < facts.fewest && bytes + strings * longer <= left;
   }
-  // Whether a text completes a configuration in so many tokens.
+  // Whether a text completes a configuration in at most `left` tokens.
   bool fits(Config config, const std::string& text, uint32_t left) {
     return runs(config, text) && spelled_within(text, left, automaton_.is_first(config));
   }
 
-  // A completion, in at most so many tokens, from a configuration that the exclusion is at; none where none is found.
+  // A completion of at most `left` tokens from the exclusion's position; none if none is found.
   std::optional<std::string> within(Config config, uint32_t left) {
     if (automaton_.accepting(config)) return "";
     const bool first = automaton_.is_first(config);
@@ -82,20 +85,21 @@ class Completion {
     known.push_back(*text);
     return spelled_within(*text, left, first) ? text : std::nullopt;
   }
-  // The tokens of a completion; kUnreachable where none is found.
+  // The number of tokens of a completion; kUnreachable if none is found.
   uint32_t length(Config config) {
     const std::optional<std::string> text = within(config, kUnreachable - 1);
     return text ? static_cast<uint32_t>(cut(*text, automaton_.is_first(config)).size()) : kUnreachable;
   }
 
-  // Whether a text is spelled in so many tokens, at the start of all text (`first`) or later: no later form spells less than a byte.
+  // Whether a text can be spelled in at most `left` tokens, at the start of all text (`first`) or later; away from the
+  // start, one token for each byte is always enough.
   bool spelled_within(std::string_view text, uint32_t left, bool first) const {
     if (text.empty() || (!first && text.size() <= left)) return true;
     if (!first && text.size() > left * uint64_t{automaton_.vocabulary().trie().max_depth()}) return false;
     const size_t tokens = cut(text, first).size();
     return tokens > 0 && tokens <= left;
   }
-  // The fewest tokens that spell a text; none at the start of a text that no token's form there begins.
+  // The fewest tokens that spell a text; none at the start of a text if no token's form there begins it.
   std::vector<uint32_t> cut(std::string_view text, bool first) const {
     const Vocabulary& vocabulary = automaton_.vocabulary();
     std::vector<Piece> best(text.size() + 1);
@@ -110,7 +114,7 @@ class Completion {
  private:
   static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4, kMostFirst = 64;
 
-  // What spells the rest of a text in the fewest tokens: the first of them.
+  // The first of the fewest tokens that spell the rest of a text.
   struct Piece {
     uint32_t least = kUnreachable, token = 0;
     size_t length = 0;
@@ -127,22 +131,22 @@ class Completion {
       best[from] = {rest + 1, trie.string_at(trie.node(node).first), to + 1 - from};
     }
   }
-  // A completion from the start of a text by what the tokens that may come first lead to; in at most so many tokens, if one is
-  // found. O(bytes of the vocabulary), and what a few completions cost.
+  // A completion from the start of a text, found after each token that may come first; of at most `left` tokens, if one
+  // is found. O(bytes of the vocabulary), plus a few searches.
   std::optional<std::string> behind_first(Config start, uint32_t left) {
     const StacksTrial trial(stacks_);
     const ExclusionTrial reading(exclusion_);
     const Exclusion::Checkpoint before = exclusion_.checkpoint();
-    std::vector<std::pair<uint32_t, uint32_t>> first;  // the tokens to the end, and the first token that leads there
+    std::vector<std::pair<uint32_t, uint32_t>> first;  // the number of tokens to the end, and the first token
     {
-      const Exclusion::Hold hold(exclusion_);
+      const Exclusion::PinnedNumbers hold(exclusion_);
       std::set<std::pair<Config, Reading>> seen;
       Pace pace(bytes_.budget().seconds, "the tokens that may come first");
       for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
         pace.step(16);
         if (automaton_.text_of(start, token).empty()) continue;
         const Config end = automaton_.advance(start, token, stacks_, &exclusion_);
-        if (!is_dead(end) && exclusion_.escapes(bytes_, walker_, stacks_, end, exclusion_.reading()) &&
+        if (!is_dead(end) && exclusion_.can_differ(bytes_, walker_, stacks_, end, exclusion_.reading()) &&
             seen.insert({end, exclusion_.place()}).second)
           first.emplace_back(automaton_.distance(end, stacks_), token);
         exclusion_.restore(before);
@@ -163,26 +167,26 @@ class Completion {
     return found;
   }
 
-  // Of the tree of texts that are searched: what one byte behind another place leads to.
+  // A place in the tree of searched texts: what one more byte after another place leads to.
   struct Place {
     uint32_t before;
     uint32_t length;  // of its text
     Config config;
     char byte;
   };
-  // A place that is yet to be looked at: those with the least length in all first, newer ones among equals.
+  // A place to be visited: the least total length first, newer ones first among equals.
   struct Next {
     size_t length;
     uint32_t place;
     bool operator<(const Next& other) const { return std::tie(other.length, place) < std::tie(length, other.place); }
   };
-  // The way to the place that the exclusion is at, and what it was at each place on it.
-  class Way {
+  // The path to the place where the exclusion is, with a checkpoint for each place on it.
+  class ExclusionPath {
    public:
-    Way(const std::vector<Place>& places, Exclusion& exclusion) : places_(places), exclusion_(exclusion) {
+    ExclusionPath(const std::vector<Place>& places, Exclusion& exclusion) : places_(places), exclusion_(exclusion) {
       taken_.emplace_back(0, exclusion.checkpoint());
     }
-    // Takes the exclusion to another place. O(what is not common to the ways there).
+    // Moves the exclusion to another place. O(the part of the two paths that is not common).
     template <class Read>
     void go_to(uint32_t place, Read&& read) {
       std::vector<uint32_t>& ahead = ahead_;
@@ -236,9 +240,9 @@ class Completion {
   std::optional<std::string> find(Config start) {
     const StacksTrial trial(stacks_);
     const ExclusionTrial reading(exclusion_);
-    const Exclusion::Hold hold(exclusion_);
+    const Exclusion::PinnedNumbers hold(exclusion_);
     std::vector<Place> places{{0, 0, start, 0}};
-    Way way(places, exclusion_);
+    ExclusionPath way(places, exclusion_);
     auto read = [&](Config from, char byte) {
       const char text[] = {byte};
       return exclusion_.run(bytes_, walker_, from, {text, 1});
@@ -256,7 +260,7 @@ class Completion {
       const auto [before, length, from, last] = places[place];
       for (const char next : ways(plain, own)) {
         const Config to = read(from, next);
-        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, exclusion_.reading())) {
+        if (!is_dead(to) && exclusion_.can_differ(bytes_, walker_, stacks_, to, exclusion_.reading())) {
           if (automaton_.accepting(to)) return text_to(places, place) + next;
           if (seen.insert({to, exclusion_.place()}).second) {
             places.push_back({place, length + 1, to, next});

@@ -1,18 +1,21 @@
-// The tokens that a mask holds and that would end a string which must differ from others at one of them (exclusion.hpp).
+// Removes from a mask the tokens that would end a string which must differ from others as a repetition
+// (exclusion/exclusion.hpp).
 //
-// A mask is made for a state, as if nothing were excluded. Two kinds of tokens may have to go. Those that end the string
-// that is being read: they lie along the paths of the vocabulary's trie on which it can still become a known one, and the
-// walk leaves a path where it cannot. And those with a whole string inside: they hold two quotation marks, are few, and
-// are tried one by one. So the cost follows the known strings that still match; where none does, it is a look at those few.
+// A mask is computed for a state, as if nothing were excluded. Two kinds of tokens may have to be removed. First,
+// tokens that end the string that is being read: they lie along the paths of the vocabulary's trie on which the string
+// can still become a known one, and the walk leaves a path when it cannot. Second, tokens that contain a whole string:
+// they have two quotation marks, are few, and are tried one by one. So the cost is proportional to the known strings
+// that still match; without any, only those few tokens are checked.
 //
-// Exactness: a string that can still become a known one may end in another way, or it is no prefix of the text: whether
-// there is such a way is asked where a token ends inside of one (`escapes`). Languages whose every prefix has infinitely
-// many ends answer at once; where there are others (`thin`), tokens that begin a string are tried, too. Where a string is
-// yet to begin, there is a way as long as fewer are finished than a finite set has (`fewest`); then tokens with a comma are tried.
+// Exactness: if a string can still become a known one, it must also be able to end differently, or the text has no
+// completion; this is checked if a token ends inside such a string (`can_differ`). The check is immediate for languages
+// in which every prefix has infinitely many endings; if some have few (`few_endings`), tokens that begin a string are
+// tried too. If a string is yet to begin, one is left as long as fewer are finished than a finite set contains
+// (`fewest`); beyond that, tokens with a comma are tried.
 //
-// Where items of any kind must differ, what is known has a say wherever an item is due or may still become a known one: the
-// walk follows those paths, whatever is read on them. Elsewhere, and behind them, only a token in which an item begins behind
-// another can go wrong: it has a comma, and is tried.
+// If items of any kind must differ, known items restrict the text wherever an item may begin or may still become a
+// known one: the walk follows those paths, whatever is read on them. Elsewhere, and after them, only a token in which
+// an item begins after another one can be wrong: it has a comma, and is tried.
 #pragma once
 
 #include "token_automata/token_automaton.hpp"
@@ -24,40 +27,41 @@ class ExcludedTokens {
   ExcludedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion)
       : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion) {}
 
-  // Removes them from the mask of a configuration; whether there were any.
+  // Removes the excluded tokens from the mask of a configuration; returns whether there were any.
   bool remove(Config config, uint32_t* mask) {
     if (automaton_.is_first(config)) return remove_first(config, mask);
-    if (bytes_.marks().room.values) return remove_items(config, mask);
+    if (bytes_.marks().facts.values) return remove_items(config, mask);
     bool some = false;
     if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
-    // Two strings have to end in one token, or one that begins in it where others are finished, behind a comma or bracket unless
-    // it is due; or, if thin, one begins.
+    // Two strings must end in one token, or one that begins in it if others are finished: then it follows a comma or a
+    // bracket unless it may begin here. With `few_endings`, it is enough that one begins.
     const Reading& at = exclusion_.reading();
-    const Room& room = bytes_.marks().room;
+    const DistinctFacts& facts = bytes_.marks().facts;
     const Vocabulary& vocabulary = automaton_.vocabulary();
     auto try_each = [&](std::span<const uint32_t> tokens) {
       for (uint32_t token : tokens) {
-        if (has(mask, token) && !exclusion_.indifferent(vocabulary.tokens()[token], room) && !may_take(config, token))
+        if (has(mask, token) && !exclusion_.never_restricts(vocabulary.tokens()[token], facts) && !may_take(config, token))
           some = true, take(mask, token);
       }
     };
     const bool two = at.inside || !at.finished;
-    try_each(two || at.sibling || room.thin ? vocabulary.quoting((two ? 3 : 2) - (room.thin ? 1 : 0)) : vocabulary.quoting_items());
-    if (room.fewest != kUnbounded && at.scope && at.finished + vocabulary.most_quotes() >= room.fewest)
+    try_each(two || at.sibling || facts.few_endings ? vocabulary.quoting((two ? 3 : 2) - (facts.few_endings ? 1 : 0))
+                                                    : vocabulary.quoting_items());
+    if (facts.fewest != kUnbounded && at.scope && at.finished + vocabulary.most_quotes() >= facts.fewest)
       try_each(vocabulary.separating(at.inside));
     return some;
   }
 
-  // Whether the string that is being read can end as none of those known. Where items of any kind must differ, the reading is
-  // that of the exclusion.
-  bool escapes(Config config, const Reading& reading) {
-    if (bytes_.marks().room.values ? !exclusion_.has_say() : !Exclusion::may_fail(reading, bytes_.marks().room)) return true;
+  // Whether the string that is being read can end as none of the known ones. If items of any kind must differ,
+  // `reading` is that of the exclusion.
+  bool can_differ(Config config, const Reading& reading) {
+    if (bytes_.marks().facts.values ? !exclusion_.restricts() : !Exclusion::may_restrict(reading, bytes_.marks().facts)) return true;
     Walker walker(bytes_, stacks_);
-    return exclusion_.escapes(bytes_, walker, stacks_, config, reading);
+    return exclusion_.can_differ(bytes_, walker, stacks_, config, reading);
   }
 
  private:
-  // What a walk of the vocabulary carries: until the string ends, or can be none of those known.
+  // The state of a walk of the vocabulary, until the string ends or can no longer become a known one.
   struct Place {
     uint32_t node;  // of the vocabulary's trie
     Config config;
@@ -67,7 +71,7 @@ class ExcludedTokens {
   static bool has(const uint32_t* mask, uint32_t token) { return mask[token >> 5] >> (token & 31) & 1; }
   static void take(uint32_t* mask, uint32_t token) { mask[token >> 5] &= ~(1u << (token & 31)); }
 
-  // At the start of a text, where tokens have other forms than those that the vocabulary lists.
+  // The same at the start of a text, where tokens have other forms than in the vocabulary's lists.
   bool remove_first(Config start, uint32_t* mask) {
     bool some = false;
     for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
@@ -76,7 +80,8 @@ class ExcludedTokens {
     }
     return some;
   }
-  // Those that end the string that is being read, and those behind which it could only end as a known one.
+  // Removes tokens that end the string that is being read as a known one, and those after which it could only end as
+  // one.
   bool remove_endings(Config start, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     const Trie& trie = automaton_.vocabulary().trie();
@@ -101,22 +106,22 @@ class ExcludedTokens {
         if (ending == Ending::New || (ending == Ending::None && at.reading.match == 0)) return;
         const State raw = bytes_.step(at.config.state, byte);
         if (ending == Ending::Known) {
-          const bool over = raw == kDead || (bytes_.marks().lie_ahead(raw) && bytes_.marks().passed(raw, false) == kDead);
+          const bool over = raw == kDead || (bytes_.marks().is_marked(raw) && bytes_.marks().passed(raw, false) == kDead);
           const uint32_t behind = trie.node(at.node).end;
           if (over) each(at.node, behind, [](uint32_t) { return false; });
-          else if (bytes_.marks().lie_ahead(raw)) each(at.node, behind, [&](uint32_t token) { return may_take(start, token); });
+          else if (bytes_.marks().is_marked(raw)) each(at.node, behind, [&](uint32_t token) { return may_take(start, token); });
           return;
         }
         at.config = raw == kDead ? Config{} : walker.arrive(at.config, raw);
         if (is_dead(at.config)) return;
-        each(at.node, at.node + 1, [&](uint32_t) { return escapes(at.config, at.reading); });
+        each(at.node, at.node + 1, [&](uint32_t) { return can_differ(at.config, at.reading); });
         pending.push_back(at);
       });
     }
     return some;
   }
 
-  // Where items of any kind must differ.
+  // The same if items of any kind must differ.
   bool remove_items(Config start, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     const ExclusionTrial reading(exclusion_);
@@ -135,17 +140,17 @@ class ExcludedTokens {
     along_known(
         start, [&](uint32_t node) { take_from(node, trie.node(node).end); },
         [&](uint32_t node, Config to) {
-          if (exclusion_.has_say() && !escapes(to, exclusion_.reading())) take_from(node, node + 1);
+          if (exclusion_.restricts() && !can_differ(to, exclusion_.reading())) take_from(node, node + 1);
         });
     return some;
   }
 
  public:
-  // Where items of any kind must differ: walks the vocabulary's trie as long as a known item has a say, or has ruled out a
-  // reading of the text. Calls over(node) where the text ends, and there(node, config) elsewhere, where the exclusion is at that text.
+  // For items of any kind: walks the vocabulary's trie while a known item restricts the text or has excluded a reading
+  // of it. Calls over(node) if no reading is left, and there(node, config) otherwise, with the exclusion at that text.
   template <class Over, class There>
   void along_known(Config start, Over&& over, There&& there) {
-    if (!exclusion_.has_say()) return;
+    if (!exclusion_.restricts()) return;
     const StacksTrial trial(stacks_);
     const ExclusionTrial reading(exclusion_);
     const Trie& trie = automaton_.vocabulary().trie();
@@ -154,8 +159,8 @@ class ExcludedTokens {
       uint32_t node;
       Config config;
       Exclusion::Checkpoint at;
-      bool dropped;     // whether a reading of the text ended on the way
-      size_t next = 0;  // child
+      bool dropped;     // whether a reading of the text was excluded on the path
+      size_t next = 0;  // index of the next child
     };
     std::vector<Step> path{{0, start, exclusion_.checkpoint(), false}};
     while (!path.empty()) {
@@ -174,19 +179,19 @@ class ExcludedTokens {
         continue;
       }
       const bool dropped = from.dropped || to != walker.step(from.config, byte);
-      if (!exclusion_.has_say() && !dropped) continue;
+      if (!exclusion_.restricts() && !dropped) continue;
       there(node, to);
       path.push_back({node, to, exclusion_.checkpoint(), dropped});
     }
   }
 
  private:
-  // Whether a token leads on: by trying.
+  // Whether a token is allowed, found by reading it.
   bool may_take(Config config, uint32_t token) {
     const StacksTrial trial(stacks_);
     const ExclusionTrial reading(exclusion_);
     const Config end = automaton_.advance(config, token, stacks_, &exclusion_);
-    return !is_dead(end) && escapes(end, exclusion_.reading());
+    return !is_dead(end) && can_differ(end, exclusion_.reading());
   }
 
   TokenAutomaton& automaton_;

@@ -1,5 +1,6 @@
-// The configurations that a sequence went through. The last 16 to 32 are kept, and every sixteenth of those before: the
-// others are found again by advancing from there, so going back costs at most 32 advances however far it goes.
+// The configurations after each token of a sequence. The last 16 to 32 are kept, and every sixteenth one before them.
+// The others are computed again by advancing from a kept one, so going back costs at most 32 advances, however far it
+// goes.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 namespace tokenfst {
 
 template <class Place>
-class Trail {
+class History {
  public:
   size_t memory() const { return (recent_.capacity() + marks_.capacity()) * sizeof(Place); }
   Place last(Place start) const { return recent_.empty() ? start : recent_.back(); }
@@ -19,7 +20,7 @@ class Trail {
     }
     recent_.push_back(place);
   }
-  // Goes back to the place after `size` tokens; `advance(place, k)` is what token k leads to.
+  // Goes back to the place after `size` tokens; `advance(place, k)` returns where token k leads.
   template <class Advance>
   void resize(size_t size, Place start, Advance&& advance) {
     if (size <= marks_.size() * kStep) {

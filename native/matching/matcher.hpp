@@ -1,12 +1,12 @@
-// One decoding: a token automaton and the configurations that the accepted tokens led through.
+// One decoding: a token automaton, and the configurations that the accepted tokens led through.
 //
-// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. Where
-// strings must differ from each other, the sequence carries what it has finished of them (exclusion.hpp), and its
-// history has checkpoints of that.
+// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. If
+// strings must differ from each other, the sequence also has the record of its strings (exclusion/exclusion.hpp), and
+// its history contains checkpoints of that record.
 //
-// What raises leaves a matcher as it was: a token is in its history when all of it was read, a plan is kept when it is whole, and
-// what was read of strings that must differ is taken back. One thread at a time uses a matcher, others wait: every public
-// function takes it first.
+// A call that raises leaves a matcher as it was: a token is added to the history once all of it has been read, a plan
+// is stored once it is complete, and strings that were read on trial are removed from the record. One thread at a time
+// uses a matcher, others wait: every public function acquires it first.
 #pragma once
 
 #include <limits>
@@ -39,7 +39,8 @@ class Matcher {
     const InUse::Scope use(in_use_);
     return *this;
   }
-  // Where the matcher stands: equal numbers have equal futures, among a matcher and its forks where there are stacks.
+  // A number for the matcher's position: equal numbers mean equal futures; if there are stacks, only among a matcher
+  // and its forks.
   uint64_t state() const {
     const InUse::Scope use(in_use_);
     const uint64_t place = uint64_t{config().stack} << 32 | config().state;
@@ -66,11 +67,11 @@ class Matcher {
     const Reread reread(*this);
     return excluding_ ? completion().length(config()) : automaton_->distance(config(), stacks_);
   }
-  // Bytes that this sequence holds, the shared automaton apart.
+  // The bytes of this sequence, without the shared automaton.
   size_t memory() const {
     const InUse::Scope use(in_use_);
-    const size_t excluded = excluding_ ? sizeof(Excluding) + excluding_->exclusion.memory() + excluding_->trail.memory() : 0;
-    return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4 + excluded;
+    const size_t excluded = excluding_ ? sizeof(Excluding) + excluding_->exclusion.memory() + excluding_->history.memory() : 0;
+    return sizeof *this + stacks_.memory() + history_.memory() + tokens_.capacity() * 4 + excluded;
   }
 
   std::optional<uint64_t> max_tokens_left() const {
@@ -91,7 +92,7 @@ class Matcher {
     if (excluding_ && !plenty && !terminated_) text = completion().within(config(), most);
     const bool far = plenty || text || (!excluding_ && most > 0 && automaton_->is_far(config(), most - 1, stacks_));
     if (const uint32_t least = far ? 0 : distance(); least > most && !terminated_) {
-      const bool bound = automaton_->bounds_distances();  // Then a text may fit, and none is known that does.
+      const bool bound = automaton_->bounds_distances();  // A completion may fit, but none is known.
       const std::string needed = least == kUnreachable
                                      ? "more are needed than are searched for"
                                      : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
@@ -143,7 +144,7 @@ class Matcher {
     return accepted;
   }
 
-  // Writes the mask; returns whether anything is masked.
+  // Writes the mask; returns whether any token is forbidden.
   bool fill(uint32_t* out) {
     const InUse::Scope use(in_use_);
     if (terminated_) return fill_end(out);
@@ -151,7 +152,7 @@ class Matcher {
     const bool some = automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
     return excluding_ ? exclude(out) || some : some;
   }
-  // The same where the mask is known, and takes no look at other tokens; elsewhere none, and nothing is written.
+  // The same if the mask is cached and needs no check of single tokens; otherwise returns none and writes nothing.
   std::optional<bool> fill_known(uint32_t* out) {
     const InUse::Scope use(in_use_);
     if (terminated_) return fill_end(out);
@@ -164,8 +165,8 @@ class Matcher {
     return exclude(out) || some;
   }
 
-  // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
-  // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.
+  // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero if a token on the
+  // path is not allowed. Node 0 is the root: the matcher's position (its token is already accepted). -1 is no node.
   // O(nodes); the matcher ends where it began.
   void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling,
                            std::span<const int64_t> draft_tokens, uint32_t* out, ptrdiff_t stride) {
@@ -173,7 +174,7 @@ class Matcher {
     Trial trial(*this);
     struct Visit {
       int64_t node;
-      size_t depth;  // tokens accepted before this node's own
+      size_t depth;  // how many tokens are accepted before this node's own
     };
     std::vector<bool> seen(draft_tokens.size());
     std::vector<Visit> stack{{0, tokens_.size()}};
@@ -222,7 +223,7 @@ class Matcher {
     return forced;
   }
 
-  // The bytes that every accepted text goes on with.
+  // The bytes that every accepted text continues with.
   std::string forced_bytes() {
     const InUse::Scope use(in_use_);
     std::string forced;
@@ -259,17 +260,17 @@ class Matcher {
     tokens_.resize(tokens_.size() - count);
     if (excluding_) {
       Exclusion& exclusion = excluding_->exclusion;
-      Trail<Step>& trail = excluding_->trail;
+      History<Step>& history = excluding_->history;
       excluding_->plans.erase(excluding_->plans.upper_bound(tokens_.size()), excluding_->plans.end());
-      trail.resize(tokens_.size(), Step{automaton_->start(), {}}, [&](const Step& at, size_t k) {
+      history.resize(tokens_.size(), Step{automaton_->start(), {}}, [&](const Step& at, size_t k) {
         exclusion.restore(at.after);
         const Config next = automaton_->advance(at.config, tokens_[k], stacks_, &exclusion);
         return Step{next, exclusion.checkpoint()};
       });
-      exclusion.restore(trail.last({automaton_->start(), {}}).after);
+      exclusion.restore(history.last({automaton_->start(), {}}).after);
     } else {
-      trail_.resize(tokens_.size(), automaton_->start(),
-                    [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
+      history_.resize(tokens_.size(), automaton_->start(),
+                      [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
     }
     terminated_ = false;
     if (tokens_.empty()) stacks_.clear();
@@ -280,8 +281,11 @@ class Matcher {
   }
 
  private:
-  Config config() const { return excluding_ ? excluding_->trail.last({automaton_->start(), {}}).config : trail_.last(automaton_->start()); }
-  // The same where tokens are more than their bytes: over all ways to cut the text, up to where a special token may come.
+  Config config() const {
+    return excluding_ ? excluding_->history.last({automaton_->start(), {}}).config : history_.last(automaton_->start());
+  }
+  // The same if the automaton distinguishes tokens with equal bytes: over all ways to divide the text, up to where a
+  // special token may come.
   std::string forced_text() {
     ByteAutomaton& bytes = automaton_->bytes();
     Walker walker(bytes, stacks_);
@@ -318,18 +322,18 @@ class Matcher {
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
   static constexpr size_t kMaxForced = 1 << 20;
 
-  // The mask behind the end token: that again.
+  // The mask after the end token: only end tokens.
   bool fill_end(uint32_t* out) const {
     std::memset(out, 0, automaton_->masks().words() * 4);
     for (uint32_t token : automaton_->vocabulary().eos()) out[token >> 5] |= 1u << (token & 31);
     return true;
   }
 
-  // Takes back what is accepted from here on when its scope ends, by an exception too.
+  // Removes the tokens accepted in its scope when the scope ends, also by an exception.
   class Trial {
    public:
     explicit Trial(Matcher& matcher) : matcher_(matcher), before_(matcher.tokens_.size()) {}
-    // NOLINTNEXTLINE(bugprone-exception-escape): it goes back by no more tokens than were taken
+    // NOLINTNEXTLINE(bugprone-exception-escape): it goes back by no more tokens than were accepted
     ~Trial() { matcher_.rollback(matcher_.tokens_.size() - before_); }
     void keep() { before_ = matcher_.tokens_.size(); }
 
@@ -338,21 +342,21 @@ class Matcher {
     size_t before_;
   };
 
-  // Takes back what was read of strings that must differ, since the last token that was accepted, when its scope ends: by an
-  // exception, or because it was read to see where it leads.
+  // Restores the record of strings to the last accepted token when its scope ends: after an exception, or after text
+  // was read on trial.
   class Reread {
    public:
     explicit Reread(Matcher& matcher) : matcher_(matcher) {}
     ~Reread() {
       if (matcher_.excluding_)
-        matcher_.excluding_->exclusion.restore(matcher_.excluding_->trail.last({matcher_.automaton_->start(), {}}).after);
+        matcher_.excluding_->exclusion.restore(matcher_.excluding_->history.last({matcher_.automaton_->start(), {}}).after);
     }
 
    private:
     Matcher& matcher_;
   };
 
-  // As many tokens as a distance can be. More make no difference.
+  // Limits a number of tokens to the greatest distance; more makes no difference.
   static uint32_t at_most(uint64_t tokens) { return static_cast<uint32_t>(std::min<uint64_t>(tokens, kUnknown - 1)); }
   uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : at_most(limit_ - tokens_.size()); }
   void check(uint32_t token) const {
@@ -378,7 +382,7 @@ class Matcher {
   bool push(uint32_t token) {
     if (tokens_.size() == limit_) return false;
     if (excluding_) return push_excluding(token);
-    Config next = trail_.last(automaton_->start());
+    Config next = history_.last(automaton_->start());
     const bool ends = automaton_->vocabulary().is_eos(token);
     if (ends) {
       if (!automaton_->accepting(next)) return false;
@@ -387,37 +391,37 @@ class Matcher {
       if (!automaton_->spellable(next, stacks_) || !keeps_limit(config(), next)) return false;
     }
     make_room();
-    trail_.push(next);
+    history_.push(next);
     tokens_.push_back(token);
     terminated_ = ends;
     return true;
   }
   bool push_excluding(uint32_t token) {
-    const Reread reread(*this);  // the history's last step is another one by then, if all goes well
+    const Reread reread(*this);  // by then the last step of the history is the new one, if nothing raised
     Exclusion& exclusion = excluding_->exclusion;
     Config next = config();
     const bool ends = automaton_->vocabulary().is_eos(token);
-    std::optional<std::string> text;  // a plan for where the token leads
+    std::optional<std::string> text;  // a plan for the position after the token
     if (ends) {
       if (!automaton_->accepting(next)) return false;
     } else {
       next = automaton_->advance(next, token, stacks_, &exclusion);
-      if (!automaton_->spellable(next, stacks_) || !ExcludedTokens(*automaton_, stacks_, exclusion).escapes(next, exclusion.reading()))
+      if (!automaton_->spellable(next, stacks_) || !ExcludedTokens(*automaton_, stacks_, exclusion).can_differ(next, exclusion.reading()))
         return false;
       if (limit_ != kNoLimit && !completes(next, token, text)) return false;
     }
     make_room();
     if (!ends && limit_ != kNoLimit) plan(std::move(text), tokens_.size() + 1);
-    excluding_->trail.push({next, exclusion.checkpoint()});
+    excluding_->history.push({next, exclusion.checkpoint()});
     tokens_.push_back(token);
     terminated_ = ends;
     return true;
   }
-  // Whether a text can be completed within the limit where a token leads `next`: as the mask says.
+  // Whether the limit can be kept after a token that leads to `next`, as the mask says.
   bool keeps_limit(Config from, Config next) {
     return limit_ == kNoLimit || automaton_->is_far(from, left() - 1, stacks_) || automaton_->distance(next, stacks_) <= left() - 1;
   }
-  // For one more token: what raises, raises here.
+  // Makes room for one more token, so that nothing raises later.
   void make_room() {
     if (tokens_.size() == tokens_.capacity()) tokens_.reserve(std::max<size_t>(16, 2 * tokens_.size()));
   }
@@ -426,7 +430,8 @@ class Matcher {
     if (text) excluding_->plans.insert_or_assign(position, std::move(*text));
     else excluding_->plans.erase(position);
   }
-  // What is left of the plan behind a token, if that begins it (special tokens have no text) and the rest fits into the budget.
+  // The rest of the plan after a token, if the plan begins with the token's text (special tokens have none) and the
+  // rest fits into the budget.
   std::optional<std::string> planned(uint32_t token) {
     auto it = excluding_->plans.find(tokens_.size());
     const std::string_view text = automaton_->text_of(config(), token);
@@ -434,7 +439,7 @@ class Matcher {
     std::string rest = it->second.substr(text.size());
     return completion().spelled_within(rest, left() - 1, false) ? std::optional(std::move(rest)) : std::nullopt;
   }
-  // Whether the budget holds where the next token leads: with plenty of tokens left, or by a plan.
+  // Whether the budget holds after a token that leads to `next`: with plenty of tokens left, or by a plan.
   bool completes(Config next, uint32_t token, std::optional<std::string>& text) {
     if ((text = planned(token))) return true;
     Completion completion = this->completion();
@@ -448,7 +453,7 @@ class Matcher {
     return (text = completion.within(next, left() - 1)).has_value();
   }
 
-  // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
+  // Removes excluded tokens from a mask, and those that the budget forbids because of exclusion.
   bool exclude(uint32_t* mask) {
     const Config from = config();
     bool some = ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).remove(from, mask);
@@ -458,7 +463,7 @@ class Matcher {
     excluding_->offers_from = tokens_.size();
     BudgetedTokens tokens(*automaton_, stacks_, excluding_->exclusion, completion, left() - 1, excluding_->offers);
     if (tokens.all_fit(from)) {
-      if (const Room& room = automaton_->bytes().marks().room; !room.thin && !room.values) return some;
+      if (const DistinctFacts& facts = automaton_->bytes().marks().facts; !facts.few_endings && !facts.values) return some;
       some |= tokens.remove_matching(from, mask);
     } else {
       if (!excluding_->plans.contains(tokens_.size())) plan(completion.within(from, left()), tokens_.size());
@@ -478,18 +483,18 @@ class Matcher {
   };
   struct Excluding {
     Exclusion exclusion;
-    Trail<Step> trail;
-    std::map<size_t, std::string> plans;  // by tokens accepted: a completion that keeps the budget
-    std::vector<std::string> offers;      // what was found behind tokens of the mask after so many were accepted
+    History<Step> history;
+    std::map<size_t, std::string> plans;  // for numbers of accepted tokens: a completion that keeps the budget
+    std::vector<std::string> offers;      // completions found after tokens of the mask, after this many accepted tokens
     size_t offers_from = 0;
     Completion::Known known;
   };
 
   Stacks stacks_;
-  Trail<Config> trail_;
-  Boxed<Excluding> excluding_;  // where strings must differ, instead of the trail
+  History<Config> history_;
+  Boxed<Excluding> excluding_;  // used instead of `history_` if strings must differ
   std::vector<uint32_t> tokens_;
-  size_t limit_ = kNoLimit;  // of all tokens
+  size_t limit_ = kNoLimit;  // of all tokens of the sequence
   bool terminated_ = false;
   mutable InUse in_use_;
 };

@@ -1,5 +1,5 @@
-// A Python object that masks are written into: numpy arrays through the buffer protocol, torch tensors and others
-// through DLPack, which is slower. Checked on every call; nothing is remembered about the object.
+// A Python object that masks are written into: numpy arrays through the buffer protocol; torch tensors and others
+// through DLPack, which is slower. Checked on every call; nothing about the object is remembered.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -39,7 +39,7 @@ class BitmaskBuffer {
   ptrdiff_t stride() const { return shape_.size() == 1 ? 0 : strides_[0]; }
 
  private:
-  // At most two dimensions are of use; more are kept only to be shown.
+  // The shape of a buffer. Only up to two dimensions are valid; more are stored only for the error message.
   struct Dims {
     int64_t values[8];
     size_t count = 0;

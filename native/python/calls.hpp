@@ -1,9 +1,10 @@
-// Calls from Python: when other threads of Python may go on.
+// Calls from Python, and when other Python threads may run during them.
 //
-// A LongCall gives up Python's lock (the GIL) at once. A QuickCall keeps it until its work proves to be long (call.hpp): giving it
-// up and taking it back costs as much as a step over known states. Until then it is no Call, and costs two stores: whoever
-// holds Python's lock made `latest_`. Both take the lock back when they end, so what makes Python objects stands behind their
-// scope. Nobody takes Python's lock while it holds a lock of the core.
+// A LongCall releases Python's lock (the GIL) at once. A QuickCall keeps it until its work proves to be long
+// (calls/call.hpp), because releasing and re-acquiring it costs as much as a step over known states. Until then it is
+// no Call, and costs two stores: `latest_` belongs to the thread that holds Python's lock. Both re-acquire the lock
+// when they end, so Python objects are created after their scope. Invariant: no thread acquires Python's lock while it
+// holds a lock of the core.
 #pragma once
 
 #include <Python.h>
@@ -34,7 +35,7 @@ class QuickCall {
     if (is_long_) long_.~LongCall();
     else latest_ = nullptr;
   }
-  // Once, before the first call.
+  // To be called once, before the first call.
   static void set_up() {
     Call::on_work = [] {
       if (latest_ && holds_lock()) latest_->lengthen();
@@ -42,8 +43,8 @@ class QuickCall {
   }
 
  private:
-  // Whether this thread holds Python's lock. PyGILState_Check is not in the stable ABI. What is there, the dictionary of the
-  // current thread state, is null without one; before Python 3.12 it would be that of any thread.
+  // Whether this thread holds Python's lock. PyGILState_Check is not in the stable ABI. The dictionary of the current
+  // thread state is, and it is null without the lock; before Python 3.12 it would be the dictionary of any thread.
   static bool holds_lock() {
 #ifdef Py_LIMITED_API
     static_assert(Py_LIMITED_API >= 0x030C0000);
@@ -59,7 +60,7 @@ class QuickCall {
     is_long_ = true;
   }
 
-  static inline QuickCall* latest_ = nullptr;  // under Python's lock
+  static inline QuickCall* latest_ = nullptr;  // protected by Python's lock
 
   bool is_long_ = false;
   union {

@@ -1,11 +1,13 @@
-// Nodes of expressions (tokenfst.automata.expressions.expression.Expr), as Python objects whose fields the core reads in place.
+// Nodes of expressions (tokenfst.automata.expressions.expression.Expr): Python objects whose fields the core reads in
+// place.
 //
-// Front ends make thousands of nodes for one schema, and a program reads each of them. As instances of a Python class they
-// cost more than all that is said of them; so the class's base is here, and the three operators that make most nodes.
-// `Expr` is registered once, when its module is imported (`begin_nodes`).
+// Front ends create thousands of nodes for one schema, and a program reads each of them. As instances of a class
+// written in Python, they would cost more than everything else; so the base class is here, together with the three
+// operators that create most nodes. `Expr` is registered once, when its module is imported (`begin_nodes`).
 //
-// Only a VARIABLE leads back to itself; a node's value holds no nodes. So the garbage collector is told of VARIABLEs and of what
-// holds one, as it is of tuples that hold what it tracks: there are too many others, and going through them makes pauses.
+// Garbage collection: a cycle always contains a VARIABLE, and the value of a node holds no nodes. So only VARIABLEs and
+// nodes that contain one are tracked by the garbage collector, and tuples that contain tracked objects; the others are
+// so many that traversing them would cause pauses.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,14 +25,14 @@ namespace tokenfst {
 namespace nb = nanobind;
 
 struct ExprNode {
-  static constexpr int64_t kMostPositions = int64_t{1} << 62;  // sizes stop there
+  static constexpr int64_t kMostPositions = int64_t{1} << 62;  // sizes are capped here
   static constexpr char kHasWord = 1;
 
   PyObject_HEAD PyObject *op, *args, *value, *source;
-  long long size;  // positions of a plain node; 0: it is not plain
+  long long size;  // positions of a plain node; 0: the node is not plain
   char nullable;   // of a plain node
-  char known;      // whether it was found to have a word: 0 not yet, kHasWord, or 2: it has none
-  int8_t code;     // of `op`
+  char known;      // whether it is known to have a word: 0 unknown, kHasWord, or 2 (it has none)
+  int8_t code;     // the code of `op`
 };
 
 namespace expression_nodes {
@@ -38,11 +40,11 @@ namespace expression_nodes {
 inline constexpr int kOps = static_cast<int>(Op::FewTokens) + 1;
 inline PyTypeObject* node_type = nullptr;  // `Expr`
 inline PyObject* ops[kOps] = {};
-inline PyObject *empty = nullptr, *epsilon = nullptr, *nothing = nullptr;  // the last: a tuple
+inline PyObject *empty = nullptr, *epsilon = nullptr, *nothing = nullptr;  // the empty tuple
 
 inline bool is_node(PyObject* each) { return Py_TYPE(each) == node_type; }
 
-// A tuple without anything that is tracked need not be: what the collector itself finds out, later.
+// Untracks a tuple that contains no tracked object, which the collector would do later by itself.
 inline bool untrack_tuple(PyObject* tuple) {
   if (!PyTuple_CheckExact(tuple)) return false;
   for (Py_ssize_t k = 0, count = PyTuple_Size(tuple); k < count; ++k) {
@@ -52,7 +54,7 @@ inline bool untrack_tuple(PyObject* tuple) {
   return true;
 }
 
-// Tells the garbage collector of a node, or not, once its fields are set.
+// Tracks a node, or not, once its fields are set.
 inline void settle_tracking(ExprNode* node) {
   auto* const object = reinterpret_cast<PyObject*>(node);
   untrack_tuple(node->value);
@@ -65,7 +67,7 @@ inline void settle_tracking(ExprNode* node) {
   }
 }
 
-// A new reference to a node, or null with an error. Takes over the reference to `args`.
+// A new reference to a node, or null with an error set. Steals the reference to `args`.
 inline PyObject* make(Op op, PyObject* args, PyObject* value, long long size, bool nullable) {
   PyObject* const made = PyType_GenericAlloc(node_type, 0);
   if (!made) {
@@ -84,14 +86,14 @@ inline PyObject* make(Op op, PyObject* args, PyObject* value, long long size, bo
   return made;
 }
 
-// `parts` joined by CONCAT or UNION: without those that are `neutral`; nothing if one is `zero`.
+// CONCAT or UNION of `parts`: without those that are `neutral`; the empty language if one of them is `zero`.
 inline PyObject* joined(Op op, PyObject* const* parts, Py_ssize_t count, Op neutral, const Op* zero) {
   Py_ssize_t kept = 0;
   long long size = 0;
   bool plain = true, every = true, some = false;
   for (Py_ssize_t k = 0; k < count; ++k) {
     if (!is_node(parts[k])) {
-      PyErr_SetString(PyExc_TypeError, "the parts of an expression are expressions");
+      PyErr_SetString(PyExc_TypeError, "the parts of an expression must be expressions");
       return nullptr;
     }
     const auto* part = reinterpret_cast<ExprNode*>(parts[k]);
@@ -100,7 +102,7 @@ inline PyObject* joined(Op op, PyObject* const* parts, Py_ssize_t count, Op neut
     if (own == neutral) continue;
     ++kept;
     plain = plain && part->size != 0;
-    size += std::min<long long>(part->size, ExprNode::kMostPositions - size);  // never over, whatever is added
+    size += std::min<long long>(part->size, ExprNode::kMostPositions - size);  // capped, so it cannot overflow
     every = every && part->nullable;
     some = some || part->nullable;
   }
@@ -128,9 +130,9 @@ inline PyObject* union_of(PyObject*, PyObject* const* parts, Py_ssize_t count) {
   return joined(Op::Union, parts, count, Op::Empty, nullptr);
 }
 
-// The parts from `begin` to `end`, at least one, none before the last of which is needed; `later` are all of them as they stand
-// behind another, or nothing if they need not be there. By halves: either the first half has a part, and those of the
-// second follow it, or it has none.
+// The language of at least one of the parts from `begin` to `end`, in order; those before the last one are optional.
+// `later`: for each part, the node for its place after another part, which may be optional. Built by halves: either the
+// first half has a part, and the parts of the second follow it, or it has none.
 inline PyObject* first_of(PyObject* parts, PyObject* later, Py_ssize_t begin, Py_ssize_t end) {
   if (end - begin == 1) return Py_NewRef(PyList_GetItem(parts, begin));
   const Py_ssize_t middle = begin + (end - begin) / 2;
@@ -150,7 +152,7 @@ inline PyObject* first_of(PyObject* parts, PyObject* later, Py_ssize_t begin, Py
 
 inline PyObject* literal(PyObject*, PyObject* data) {
   if (!PyBytes_Check(data)) {
-    PyErr_SetString(PyExc_TypeError, "a literal is of bytes");
+    PyErr_SetString(PyExc_TypeError, "a literal must be bytes");
     return nullptr;
   }
   return PyBytes_Size(data) == 0 ? Py_NewRef(epsilon) : make(Op::Literal, Py_NewRef(nothing), data, 1, false);
@@ -248,9 +250,9 @@ inline PyMethodDef functions[] = {
 
 }  // namespace expression_nodes
 
-// The node that a Python object is; a type error where it is none.
+// The node in a Python object; raises a TypeError if it is none.
 inline const ExprNode& node_of(nb::handle object) {
-  if (!expression_nodes::is_node(object.ptr())) throw nb::type_error("a node of an expression is an Expr");
+  if (!expression_nodes::is_node(object.ptr())) throw nb::type_error("a node of an expression must be an Expr");
   return *reinterpret_cast<ExprNode*>(object.ptr());
 }
 
@@ -276,7 +278,7 @@ inline void bind_nodes(nb::module_& m) {
       "first_of",
       [](nb::list parts, nb::list later, Py_ssize_t end) {
         if (end < 1 || end > static_cast<Py_ssize_t>(parts.size()) || parts.size() != later.size())
-          throw nb::value_error("there are no such parts");
+          throw nb::value_error("the range lies outside the parts");
         PyObject* const made = own::first_of(parts.ptr(), later.ptr(), 0, end);
         if (!made) throw nb::python_error();
         return nb::steal(made);
@@ -285,14 +287,13 @@ inline void bind_nodes(nb::module_& m) {
   m.def(
       "begin_nodes",
       [](nb::handle type, nb::tuple ops, nb::handle empty, nb::handle epsilon) {
-        if (ops.size() != own::kOps) throw nb::value_error("these are not all ops");
+        if (ops.size() != own::kOps) throw nb::value_error("the operations of Expr and of the core differ in number");
         for (int k = 0; k < own::kOps; ++k) own::ops[k] = Py_NewRef(nb::handle(ops[k]).ptr());
         own::node_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.ptr()));
         own::empty = Py_NewRef(empty.ptr());
         own::epsilon = Py_NewRef(epsilon.ptr());
       },
-      "type"_a, "ops"_a, "empty"_a, "epsilon"_a,
-      "Says what nodes are instances of, and which ones stand for nothing and for the empty word.");
+      "type"_a, "ops"_a, "empty"_a, "epsilon"_a, "Sets the class of nodes, and the nodes of the empty language and of the empty word.");
 }
 
 }  // namespace tokenfst

@@ -1,5 +1,5 @@
-// Which states of a deterministic automaton lie on a way from its start to acceptance; and the door to it,
-// `_native.live_states`, called by automata/expressions/tables.py.
+// Finds the states of a deterministic automaton that are on a path from its start to acceptance, and binds this as
+// `_native.live_states`, which automata/expressions/tables.py calls.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,10 +14,10 @@
 
 namespace tokenfst {
 
-constexpr size_t kBetweenLooks = 1 << 20;  // entries of the table between two looks at the clock
+constexpr size_t kBetweenLooks = 1 << 20;  // entries of the table between two checks of the clock
 
-// `table` is (states, groups), state 0 dead; every entry is a state. Linear in the table. Of several groups in a row that
-// lead to one state the first counts; state 0 leads nowhere.
+// `table` is (states, groups), with state 0 dead; every entry is a state. Linear in the table. Adjacent groups of a row
+// with the same target count once; state 0 leads nowhere.
 inline std::vector<uint8_t> live_states(const uint32_t* table, const bool* accepting, size_t states, size_t groups, uint32_t start,
                                         double seconds) {
   const Deadline deadline(seconds);
@@ -29,7 +29,7 @@ inline std::vector<uint8_t> live_states(const uint32_t* table, const bool* accep
   };
   auto counts = [&](const uint32_t* row, size_t group) { return row[group] != 0 && (group == 0 || row[group] != row[group - 1]); };
   std::vector<uint8_t> reached(states), live(states);
-  std::vector<uint32_t> stack{start}, sources(states + 1);  // who leads to a state: sources[s] is the end of its part of `before`
+  std::vector<uint32_t> stack{start}, sources(states + 1);  // predecessors: sources[s] is the end of those of s in `before`
   reached[start] = 1;
   while (!stack.empty()) {
     const uint32_t* row = table + stack.back() * groups;

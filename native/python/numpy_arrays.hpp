@@ -1,4 +1,4 @@
-// Arrays of the core as numpy arrays, and the other way round.
+// Converts arrays of the core to numpy arrays, and back.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@
 
 namespace tokenfst {
 
-// An array of numpy's, of any shape, as it lies in memory.
+// A numpy array of any shape, as it lies in memory.
 template <class T>
 using Array = nanobind::ndarray<const T, nanobind::c_contig, nanobind::device::cpu>;
 
@@ -19,7 +19,7 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
-// Read only: automata walk such arrays without looking twice.
+// Read-only, because automata walk such arrays without checking them again.
 template <class T>
 nanobind::ndarray<nanobind::numpy, const T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));

@@ -1,4 +1,4 @@
-// Texts as bytes, and one-dimensional arrays, as bindings take and give them.
+// Texts as bytes objects, and one-dimensional arrays, as bindings take and return them.
 #pragma once
 
 #include <nanobind/nanobind.h>

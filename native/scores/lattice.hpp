@@ -1,8 +1,9 @@
-// Sums over the paths of an acyclic graph in the log semiring, and what each arc has of them.
+// Sums over the paths of an acyclic graph in the log semiring, and the share of each arc in them.
 //
-// States are numbered in topological order; paths begin at `start`. forward() finds for each state the log-sum of all paths to it;
-// backward() from each state to an end, and the gradient of the total by every weight: the arc's posterior, the share of the total that
-// goes through it. Cost: O(arcs) exponentials each. Sums are made in double, whatever the weights are.
+// States are numbered in topological order; paths begin at `start`. forward() computes for each state the log-sum of
+// all paths to it. backward() computes the same from each state to an end, and the gradient of the total with respect
+// to every weight. That gradient is the posterior of the arc: the share of the total that goes through it. Cost:
+// O(arcs) exponentials each. Sums are computed in double precision, whatever the type of the weights is.
 #pragma once
 
 #include <cmath>
@@ -15,15 +16,15 @@
 namespace tokenfst {
 
 struct Lattice {
-  std::span<const int64_t> sources, targets;   // of each arc
-  std::span<const int64_t> entering, leaving;  // arcs by target; by source
-  std::span<const int64_t> enters, leaves;     // of each state, where its arcs begin there
+  std::span<const int64_t> sources, targets;   // one entry for each arc
+  std::span<const int64_t> entering, leaving;  // arcs sorted by target, and by source
+  std::span<const int64_t> enters, leaves;     // for each state, where its arcs begin there
   size_t start;
   size_t states() const { return enters.size() - 1; }
   size_t arcs() const { return sources.size(); }
 };
 
-// log of the sum of e^value(k) for k from 0 to count; `rest` is one more value.
+// The log of the sum of e^value(k) for k from 0 to `count`, plus e^`rest`.
 template <class Value>
 double log_sum_of(size_t count, double rest, Value&& value) {
   if (count == 1 && rest == kMinusInfinity) return value(0);
@@ -36,7 +37,7 @@ double log_sum_of(size_t count, double rest, Value&& value) {
   return most + std::log(sum);
 }
 
-// One row: writes the sums `alpha` to every state, and returns the total.
+// One row: writes the log-sums `alpha` of all paths to every state, and returns the total.
 template <class T>
 double lattice_forward(const Lattice& lattice, const T* weights, const T* finals, double* alpha) {
   const size_t states = lattice.states();
@@ -50,8 +51,8 @@ double lattice_forward(const Lattice& lattice, const T* weights, const T* finals
   return log_sum_of(states, kMinusInfinity, [&](size_t s) { return alpha[s] + static_cast<double>(finals[s]); });
 }
 
-// One row: writes the gradients of `scale` times the total. Where no path has a weight, they are 0. The exponentials whose sum is
-// beta(s) are, but for a factor of the state's, the posteriors of its arcs.
+// One row: writes the gradients of `scale` times the total; they are 0 if no path has a weight. The exponentials whose
+// sum is beta(s) are, up to a factor of the state, the posteriors of its arcs.
 template <class T>
 void lattice_backward(const Lattice& lattice, const T* weights, const T* finals, const double* alpha, double total, double scale,
                       double* beta, T* of_weights, T* of_finals) {

@@ -1,7 +1,8 @@
-// Where a text stands in a weighted grammar: the columns of all of its places; and the scores of tokens behind it.
+// The position of a text in a weighted grammar, as the chart of all its columns, and the scores of tokens after it.
 //
-// A chart never changes: one that goes on shares the columns of the one before, in blocks of which the last alone is copied. The
-// vocabulary's trie is walked once, with a column for each depth. Cost: a column of each trie node that has others below it.
+// A chart never changes: an extended chart shares the columns of the one before, in blocks, of which only the last is
+// copied. Scoring walks the vocabulary's trie once, with one column for each depth. Cost: one column for each inner
+// node of the trie that is reached.
 #pragma once
 
 #include <array>
@@ -32,7 +33,8 @@ class RuleChart {
     ++length_;
   }
 
-  // What all that may follow depends on: the last column and those that its items come back to, by numbers of their own.
+  // A key of everything that the continuation depends on: the last column, and the columns that its items refer back
+  // to, renumbered.
   std::string key() const {
     std::string made;
     std::unordered_map<uint32_t, uint32_t> numbers{{last(), 0}};
@@ -49,7 +51,7 @@ class RuleChart {
       for (const auto& [rule, origin, target, weight, outer] : column.waiting) { put(rule), put_place(origin), put(target), put(weight); }
       put(column.predicted.size());
       for (const auto& [rule, weight] : column.predicted) put(rule), put(weight);
-      put(places[k] == 0);  // where a whole text may have begun
+      put(places[k] == 0);  // whether it is the column in which a whole text may have begun
       if (k > 0) continue;
       put(column.end);
       put(column.items.size());
@@ -74,7 +76,8 @@ inline RuleChart first_chart(const WeightedRules& rules, uint64_t limit) {
   return made;
 }
 
-// Goes on by the bytes; the log of their share of the weight, -inf where they lead nowhere, and then the chart is of no more use.
+// Reads the bytes `data`. Returns the log of the share of the weight that continues with them; -inf if none does, and
+// then the chart must not be used any more.
 inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::string_view data, uint64_t limit, Pace& pace) {
   RuleSteps steps(rules);
   double sum = 0;
@@ -90,7 +93,7 @@ inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::s
   return sum;
 }
 
-// Writes the scores of the tokens in `trie`; those of others stay.
+// Writes the scores of the tokens in `trie`; those of other tokens stay unchanged.
 inline void rule_scores(const WeightedRules& rules, const RuleChart& chart, const Trie& trie, std::span<float> scores, uint64_t limit,
                         Pace& pace) {
   RuleSteps steps(rules);

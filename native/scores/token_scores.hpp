@@ -1,9 +1,9 @@
-// The score of every token at a position of a weighted automaton: the log of what the weights of the paths add up to behind the
-// token's bytes, divided by what they add up to before.
+// The score of every token at a position of a weighted automaton: the log of the total weight of the paths after the
+// token's bytes, divided by the total weight before them.
 //
-// One walk of the vocabulary's trie with the position as its state; tokens that share a beginning share its steps, and where no path is
-// left the subtree is skipped. Where all paths are in one state that every byte leads back to at no cost, the subtree has one score.
-// Cost: O(nodes that are reached x states of their positions).
+// One walk of the vocabulary's trie with the position as its state: tokens with a common prefix share its steps, and a
+// subtree is skipped when no path is left. If all paths are in one state that every byte leads back to at no cost, the
+// whole subtree has one score. Cost: O(nodes reached x states of their positions).
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@
 
 namespace tokenfst {
 
-// Writes the scores of the tokens in `trie`; those of others stay.
+// Writes the scores of the tokens in `trie`; those of other tokens stay unchanged.
 inline void token_scores(const WeightedBytes& machine, const Trie& trie, std::span<const Weighted> start, std::span<float> scores,
                          Pace& pace) {
-  // The position at a depth: all[begin, end), or, where that is empty, the one state `only`. What is deeper stands behind `end`.
+  // The position at a depth: all[begin, end), or, if that range is empty, the single state `only`. Deeper positions lie
+  // after `end`.
   struct Place {
     Weighted only;
     size_t begin, end;

@@ -1,11 +1,13 @@
-// A weighted automaton over bytes: log weights on arcs and final states, several arcs of one byte where it is ambiguous, and failure
-// arcs: where a state has no arc for a byte, its failure state is asked instead, and the failure's weight is paid.
+// A weighted automaton over bytes, with log weights on arcs and final states. Several arcs of a state may have the same
+// byte (the automaton is then ambiguous). It may have failure arcs: if a state has no arc for a byte, its failure state
+// is used instead, at the failure's weight.
 //
-// A position is a set of states, each with the log-sum of the weights of all paths to it (log semiring). What is added up is kept as
-// logarithms, so nothing overflows, however long a text is.
+// A position is a set of states, each with the log-sum of the weights of all paths to it (log semiring). Sums are kept
+// as logarithms, so nothing overflows, however long a text is.
 //
-// Invariant: arcs of a state are sorted by byte; weights are not NaN and less than infinity; failures lead to no circle. Cost: a step is
-// a bit test for each failure and O(arcs taken); a state costs 72 bytes, an arc 16 and a different byte of a state 4.
+// Invariant: the arcs of a state are sorted by byte; weights are not NaN and less than infinity; failure arcs make no
+// cycle. Cost: a step is a bit test for each failure and O(arcs taken); a state takes 72 bytes, an arc 16, and each
+// different byte of a state 4.
 #pragma once
 
 #include <algorithm>
@@ -49,11 +51,11 @@ class WeightedBytes {
  public:
   struct Tables {
     std::span<const double> finals;
-    std::span<const uint32_t> offsets;  // of the arcs of each state; one more than there are states
+    std::span<const uint32_t> offsets;  // the index of each state's first arc; one more than there are states
     std::span<const uint8_t> labels;
     std::span<const double> weights;
     std::span<const uint32_t> targets;
-    std::span<const int32_t> failures;  // -1: none
+    std::span<const int32_t> failures;  // the failure state of each state; -1: none
     std::span<const double> failure_weights;
   };
 
@@ -109,7 +111,7 @@ class WeightedBytes {
     return states_.capacity() * sizeof(State) + finals_.capacity() * 8 + arcs_.capacity() * sizeof(Weighted) + groups_.capacity() * 4;
   }
 
-  // The arcs that a state takes for a byte, and what its failures cost.
+  // Returns the arcs that a state takes for a byte, and adds the cost of its failures to `cost`.
   std::span<const Weighted> arcs(uint32_t state, uint8_t byte, double& cost) const {
     const State* at = &states_[state];
     while (!((at->bytes[byte >> 6] >> (byte & 63)) & 1)) {
@@ -126,8 +128,8 @@ class WeightedBytes {
 
  private:
   struct State {
-    std::array<uint64_t, 4> bytes{};  // that it has arcs for
-    std::array<uint8_t, 4> before{};  // how many of them are below each of the four words
+    std::array<uint64_t, 4> bytes{};  // the bytes that it has arcs for
+    std::array<uint8_t, 4> before{};  // how many of those bytes are before each of the four words
     double failure_weight = 0;
     int32_t failure = -1;
     uint32_t first_group = 0, first_arc = 0;
@@ -144,7 +146,7 @@ class WeightedBytes {
       for (int64_t at = s; at >= 0 && seen[static_cast<size_t>(at)] == 0; at = states_[static_cast<size_t>(at)].failure) {
         seen[static_cast<size_t>(at)] = s + 1;
         const int64_t next = states_[static_cast<size_t>(at)].failure;
-        require(next < 0 || seen[static_cast<size_t>(next)] != s + 1, "failures that lead in a circle");
+        require(next < 0 || seen[static_cast<size_t>(next)] != s + 1, "failure arcs that make a cycle");
       }
     }
   }
@@ -152,15 +154,17 @@ class WeightedBytes {
   std::vector<State> states_;
   std::vector<double> finals_;
   std::vector<Weighted> arcs_;
-  std::vector<uint32_t> groups_;  // where the arcs of each different byte of each state begin
+  std::vector<uint32_t> groups_;  // the first arc of each different byte of each state
 };
 
-// Steps from position to position, each written behind the other in one vector. Not for several threads at once.
+// Steps from position to position; each is written after the previous one in one vector. Not for several threads at
+// once.
 class WeightedSteps {
  public:
   explicit WeightedSteps(const WeightedBytes& machine) : machine_(machine), places_(machine.num_states(), UINT32_MAX) {}
 
-  // Appends to `all` where `byte` leads from the position all[begin, end). States are in the order in which they were found.
+  // Appends to `all` the position that `byte` leads to from the position all[begin, end). States appear in the order in
+  // which they were found.
   void step(std::vector<Weighted>& all, size_t begin, size_t end, uint8_t byte) {
     const size_t first = all.size();
     for (size_t k = begin; k < end; ++k) {
@@ -187,7 +191,7 @@ class WeightedSteps {
 
  private:
   const WeightedBytes& machine_;
-  std::vector<uint32_t> places_;  // where a state stands in the position that is being made, if it does
+  std::vector<uint32_t> places_;  // the index of each state in the position that is being computed, if it is there
 };
 
 }  // namespace tokenfst

@@ -1,16 +1,18 @@
-// A weighted grammar without empty words, and the columns of its chart: Earley's items with weights (Stolcke, "An efficient
-// probabilistic context-free parsing algorithm that computes prefix probabilities", 1995).
+// A weighted grammar without empty words, and the columns of its chart: Earley's items with weights (Stolcke, "An
+// efficient probabilistic context-free parsing algorithm that computes prefix probabilities", 1995).
 //
-// The rules are automata side by side: states with arcs of bytes (`WeightedBytes`), with calls of rules, and final weights. Everything
-// that leaves a state adds up to one, so what items weigh is what all texts weigh together that go on from there. An item
-// (state, origin) stands for a rule that was begun at the origin and is in that state now. Two closures are solved beforehand, as
-// both may go round: which rules begin with a call of which (`predicts`), and which are complete because one is (`units`).
+// The rules are automata side by side: states with byte arcs (`WeightedBytes`), calls of rules, and final weights. The
+// weights of everything that leaves a state add up to one, so the weight of the items is the total weight of all texts
+// that continue from there. An item (state, origin) stands for a rule that was begun at the origin and is now in that
+// state. Two closures are computed in advance, because both may be cyclic: which rules begin with a call of which
+// (`predicts`), and which rules are complete because another one is (`units`).
 //
-// Weights are logarithms, each divided by what all of the text up to there weighs; so an item's weight does not depend on what the
-// text has weighed, and equal places have equal columns. They are rounded to 2^-40, for the same reason.
+// Weights are logarithms, each divided by the weight of the text so far, so an item's weight does not depend on that
+// weight, and equal positions have equal columns. For the same reason they are rounded to 2^-40.
 //
-// Invariant: of a column, items are sorted by (origin, state) with the last origins first; `waiting` and `predicted` by rule. A column
-// is never changed behind the next one's making. Cost of a column: its items, and for each completed rule what waits for it.
+// Invariant: in a column, items are sorted by (origin, state), the greatest origins first; `waiting` and `predicted`
+// are sorted by rule. A column does not change once the next one has been made. Cost of a column: its items, and for
+// each completed rule the items that wait for it.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +32,7 @@ struct RuleEntry {
   double weight;
 };
 
-// Entries by number.
+// Lists of entries, one list for each number.
 class RuleTable {
  public:
   RuleTable(std::span<const uint32_t> offsets, std::span<const uint32_t> rules, std::span<const uint32_t> targets,
@@ -42,7 +44,7 @@ class RuleTable {
       fits = rules[k] < num_rules && targets[k] < num_states && weights[k] < std::numeric_limits<double>::infinity();
       entries_.push_back({rules[k], targets[k], weights[k]});
     }
-    if (!fits) throw Error(Fault::Constraint, "a table of a weighted grammar that does not fit its rules");
+    if (!fits) throw Error(Fault::Constraint, "a table of a weighted grammar does not match its rules");
   }
   std::span<const RuleEntry> of(uint32_t number) const {
     return {entries_.data() + offsets_[number], entries_.data() + offsets_[number + 1]};
@@ -56,8 +58,8 @@ class RuleTable {
 struct RuleColumn {
   struct Item {
     uint32_t state, origin;
-    double weight;  // of the item since its origin
-    double outer;   // of its rule at the origin, all that is before it included
+    double weight;  // of the item, since its origin
+    double outer;   // of its rule at the origin, including everything before it
   };
   struct Waiting {
     uint32_t rule, origin, target;
@@ -67,10 +69,10 @@ struct RuleColumn {
     uint32_t rule;
     double weight;
   };
-  std::vector<Item> items;  // those that read a byte
+  std::vector<Item> items;  // the items that read a byte
   std::vector<Waiting> waiting;
   std::vector<Predicted> predicted;
-  double end = kMinusInfinity;  // what the text weighs if it ends here
+  double end = kMinusInfinity;  // the weight of the text if it ends here
 
   size_t size() const { return 1 + items.size() + waiting.size() + predicted.size(); }
   double outer(uint32_t rule) const {
@@ -80,37 +82,38 @@ struct RuleColumn {
 };
 
 struct WeightedRules {
-  WeightedBytes bytes;  // final weights are those of the rules
-  std::vector<uint32_t> rule_of, starts;  // of states, of rules
-  RuleTable calls, predicts;              // by state: its calls; the rules that may begin there
-  RuleTable corners, units;               // by rule: which rules begin with it, and where they are then; which end with it alone
-  RuleTable first;                        // of one row: the rules that a text begins with
+  WeightedBytes bytes;  // its final weights are those of the rules
+  std::vector<uint32_t> rule_of, starts;  // the rule of each state; the start of each rule
+  RuleTable calls, predicts;              // for each state: its calls; the rules that may begin there
+  RuleTable corners, units;               // by rule: rules that begin with it, and their states after it; rules that it alone completes
+  RuleTable first;                        // one list: the rules that a text begins with
   uint32_t root;
-  double empty;  // what the empty text weighs
-  std::vector<uint8_t> reads, ends;  // of states: whether there are arcs of bytes, whether they are final
+  double empty;  // the weight of the empty text
+  std::vector<uint8_t> reads, ends;  // for each state: whether it has byte arcs, whether it is final
 
   void check() {
     bool fits = rule_of.size() == bytes.num_states() && root < starts.size() && empty <= 0;
     for (const uint32_t rule : rule_of) fits = fits && rule < starts.size();
     for (const uint32_t state : starts) fits = fits && state < bytes.num_states();
-    if (!fits) throw Error(Fault::Constraint, "arrays of a weighted grammar whose sizes do not fit");
+    if (!fits) throw Error(Fault::Constraint, "the arrays of a weighted grammar differ in size");
     for (uint32_t s = 0; s < bytes.num_states(); ++s) ends.push_back(bytes.final(s) > kMinusInfinity);
   }
 };
 
-// Makes columns. `Columns` is called with a position and gives the column there. Not for several threads at once.
+// Computes columns. `Columns` is a function from a position to the column there. Not for several threads at once.
 class RuleSteps {
  public:
   explicit RuleSteps(const WeightedRules& rules)
       : rules_(rules), complete_(rules.starts.size(), kMinusInfinity), closed_(complete_), begun_(complete_) {}
 
-  // The column before any byte.
+  // Writes the column before any byte.
   void begin(RuleColumn& column) {
     for (const RuleEntry& each : rules_.first.of(0)) column.predicted.push_back({each.rule, each.weight});
     column.end = rules_.empty;
   }
 
-  // Where `byte` leads from the last column, which stands at `place`, and the log of its share of the weight; -inf: nowhere.
+  // Reads `byte` from the last column, which is at `place`. Returns the log of its share of the weight; -inf: no text
+  // continues so.
   double scan(const RuleColumn& last, uint32_t place, uint8_t byte) {
     scanned_.clear();
     for (const RuleColumn::Item& item : last.items) read(item.state, item.origin, item.weight, item.outer, byte);
@@ -123,7 +126,7 @@ class RuleSteps {
     return most + std::log(sum);
   }
 
-  // The column behind what was scanned, whose share was `share`.
+  // Writes the column after the scanned byte, whose share was `share`.
   template <class Columns>
   void finish(double share, const Columns& columns, RuleColumn& column) {
     column.items.clear();
@@ -170,7 +173,7 @@ class RuleSteps {
     for (const Weighted& arc : rules_.bytes.arcs(state, byte, cost)) scanned_.push_back({arc.state, origin, cost + arc.weight, outer});
   }
 
-  // One item for each state of the bucket.
+  // Merges the items of the bucket that have the same state.
   void merge() {
     if (bucket_.size() == 1) return;
     std::ranges::stable_sort(bucket_, {}, &RuleColumn::Item::state);
@@ -182,7 +185,8 @@ class RuleSteps {
     bucket_.resize(kept + 1);
   }
 
-  // What goes on because rules that were begun at the origin are complete. Words are not empty, so all of these items are known.
+  // Adds the items that continue because rules that were begun at the origin are complete. Words are not empty, so all
+  // of these items are known.
   template <class Columns>
   void complete(uint32_t origin, const Columns& columns, RuleColumn& column) {
     for (const RuleColumn::Item& item : bucket_) {
@@ -222,8 +226,8 @@ class RuleSteps {
   }
 
   const WeightedRules& rules_;
-  std::vector<double> complete_, closed_, begun_;  // by rule; -inf between calls
-  std::vector<uint32_t> completed_, closing_, predicted_;  // whose are not
+  std::vector<double> complete_, closed_, begun_;  // for each rule; -inf between calls
+  std::vector<uint32_t> completed_, closing_, predicted_;  // the rules whose entry is not -inf
   std::vector<RuleColumn::Item> scanned_, bucket_;
 };
 

@@ -1,8 +1,8 @@
-// What a byte automaton knows beyond rows where its expression calls rules: shapes and effects.
+// The shapes and effects of a byte automaton whose expression calls rules, beside its rows.
 //
-// A row's entries are derivatives as they come. The effect of such a state says which shape it settles to and what
-// becomes of the stacks; most have none. A shape that must look into a stack has a successor for each set of top
-// frames that the stack may show. All are found once, under the automaton's mutex, and read without a lock.
+// The entries of a row are derivatives. The effect of such a state says which shape it settles to, and what the step
+// does to the stacks; most states have none. A shape that must inspect a stack has a successor for each set of frames
+// that the stack may show on top. Each of these is computed once, under the automaton's mutex, and read without a lock.
 #pragma once
 
 #include "stacks/settle.hpp"
@@ -13,7 +13,7 @@
 
 namespace tokenfst {
 
-// To the shape `state`: what its stacks are made of (see StackOp).
+// The effect of a step to the shape `state`: how its stacks are made (see StackOp).
 struct Effect {
   uint32_t state = 0;
   std::vector<StackOp> ops;
@@ -23,12 +23,12 @@ struct Effect {
 struct Shape {
   std::vector<Member> members;
   uint32_t stacks = 0;
-  uint32_t reveal = kNone;  // the stack to look into before resting here
+  uint32_t reveal = kNone;  // the stack to inspect before resting here
 };
 
 class PushDown {
  public:
-  static constexpr uint32_t kPasses = UINT32_MAX, kUnknown = UINT32_MAX - 1;  // no numbers of stacks
+  static constexpr uint32_t kPasses = UINT32_MAX, kUnknown = UINT32_MAX - 1;  // values that are not numbers of stacks
 
   explicit PushDown(Arena& arena) : settler_(arena) {
     effects_.grow();
@@ -44,7 +44,7 @@ class PushDown {
            shapes_.size() * sizeof(Shape);
   }
 
-  // Keeps an effect and returns its number.
+  // Stores an effect and returns its number.
   uint32_t add_effect(uint32_t state, Settled& settled) {
     uint32_t index = static_cast<uint32_t>(effects_.grow());
     made_bytes_ += settled.ops.size() * sizeof(StackOp) + settled.holes.size() * 4;
@@ -64,11 +64,12 @@ class PushDown {
     return index;
   }
 
-  // The effect that a shape's state has when the stack it looks into shows frames of this signature; 0: not made yet.
+  // The effect of a shape's state if the stack that it inspects shows frames of this signature; 0: not computed yet.
   uint32_t revealed(uint32_t state, uint32_t signature) const { return revealed_.find(uint64_t{state} << 32 | signature); }
   void keep_revealed(uint32_t state, uint32_t signature, uint32_t effect) { revealed_.insert(uint64_t{state} << 32 | signature, effect); }
 
-  // The frame that a nullable frame makes with the one below it. Returns false while that is not known; kNone: none.
+  // Finds the frame that a nullable frame makes with the one below it. Returns false if it is not known yet; `frame` is
+  // kNone if there is none.
   bool chained(uint32_t upper, uint32_t lower, uint32_t& frame) const {
     uint32_t known = chains_.find(uint64_t{upper} << 32 | lower);
     frame = known == kNoChain ? kNone : known - 1;
@@ -82,7 +83,7 @@ class PushDown {
     return frame;
   }
 
-  // Calls f(upper, lower, frame) for each chain, f(state, answer, effect) for each answer that is known.
+  // Call f(upper, lower, frame) for each chain, and f(state, answer, effect) for each known answer.
   template <class F>
   void for_each_chain(F&& f) const {
     chains_.for_each([&](uint64_t key, uint32_t value) {
@@ -96,7 +97,7 @@ class PushDown {
   }
   void adopt_chain(uint32_t upper, uint32_t lower, uint32_t frame) { chains_.insert(uint64_t{upper} << 32 | lower, frame + 1); }
 
-  // The frame that is either of two; 0, or its number plus one.
+  // The frame of the union of two frames, plus one; 0: not known.
   uint32_t united(uint32_t a, uint32_t b) const { return unions_.find(uint64_t{a} << 32 | b); }
   uint32_t make_union(uint32_t a, uint32_t b) {
     if (uint32_t known = united(a, b)) return known;
@@ -105,12 +106,12 @@ class PushDown {
     return made;
   }
 
-  // What tells top frames apart, and whether something lies below each. One number for equal ones.
+  // The signature of top edges: their frames, and for each whether something lies below it. Equal ones have one number.
   static bool is_single(std::span<const Edge> edges) { return edges.size() == 1; }
   static bool is_single(uint32_t signature) { return signature < kMany; }
   static uint32_t single_signature(const Edge& edge) { return edge.frame << 1 | (edge.below != kBottom); }
   uint32_t signature(std::span<const Edge> edges) { return kMany + signatures_.add(signs(edges)); }
-  // Empty: no such frames were shown yet.
+  // The signature of edges; none if no such edges were shown yet.
   std::optional<uint32_t> known_signature(std::span<const Edge> edges) const {
     if (is_single(edges)) return single_signature(edges[0]);
     const auto known = signatures_.find(signs(edges));

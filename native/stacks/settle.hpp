@@ -1,26 +1,28 @@
-// Push-down automata over derivatives: how an expression with calls splits into a state and its stacks.
+// Push-down automata over derivatives: how an expression with calls of rules splits into a state and its stacks.
 //
-// Calls of rules are unfolded by derivatives, and a border (Return) stays behind each rule's body. So the expression
-// that is left of a text is a union of lists  top Return frame Return frame ... Hole : what is being read, then what
+// Derivatives unfold calls of rules, and leave a border (Return) behind the body of each rule. So the expression that
+// is left of a text is a union of lists top Return frame Return frame ... Hole : what is being read, followed by what
 // waits. Settling cuts such lists behind their tops: the frames are pushed onto stacks, and in the expression a Hole
-// with the number of the stack takes their place. What is left is a *shape*: a union of members T·Hole or, with
-// nothing below, T. There are finitely many tops and frames, so finitely many shapes, however deep texts nest, and the
-// byte automaton's states are shapes; what is done to stacks is a short program beside the state (Settled).
+// with the number of the stack replaces them. What is left is a *shape*: a union of members T·Hole or, with nothing
+// below, T. There are finitely many tops and frames, so there are finitely many shapes, however deep texts nest, and
+// the states of the byte automaton are shapes. What a step does to the stacks is a short program beside the state
+// (Settled).
 //
-// A member's forms:
-//   T·Hole                 T is not nullable: its stack need not be looked into. If T is nullable, it must be
-//                          (`reveal`), and the shape is passed through at once;
-//   T·Return·k·Hole        T is nullable and k the frame below it, looked into already; k is not nullable;
-//   T·Return·k·Open        the same, and k is nullable: other members begin with what lies below k;
+// The forms of a member:
+//   T·Hole                 T is not nullable, so its stack need not be inspected. If T is nullable, the stack must be
+//                          inspected (`reveal`), and the shape is passed through at once;
+//   T·Return·k·Hole        T is nullable, k is the frame below it, already inspected, and k is not nullable;
+//   T·Return·k·Open        the same with a nullable k: other members begin with what lies below k;
 //   T, T·Return·k          nothing lies below.
-// The border stays, so that k goes back to the stack when T reads on: tops do not grow. A nullable frame that comes to
-// lie on another frame is chained to it, k·Return·k', and the two are one frame; long chains, which only ambiguous
-// grammars make, are given up for several edges (stacks.hpp).
-// Members with equal tops are one member, on the union of their stacks, and members on equal stacks are one, with the
-// union of their tops: so one stack is enough where only what is read is ambiguous; and ambiguity, however exponential, stays within
-// one graph-structured stack (Tomita 1985; nullable parts as in Scott and Johnstone, "GLL parsing", 2010).
-// What a list's rest is, is one register, however many heads it stands behind: the node that generalized parsers have for
-// each symbol and start.
+// The border stays, so that k returns to the stack when T reads on: tops do not grow.
+//
+// A nullable frame that comes to lie on another frame is chained to it, k·Return·k', and the two become one frame;
+// chains that would be too long, which only ambiguous grammars make, are replaced by several edges (stacks.hpp).
+// Members with equal tops become one member, on the union of their stacks, and members on equal stacks become one, with
+// the union of their tops. So one stack is enough if only what is being read is ambiguous; and ambiguity, even if
+// exponential, stays within one graph-structured stack (Tomita 1985; nullable parts as in Scott and Johnstone, "GLL
+// parsing", 2010). The rest of a list is one register, however many heads it follows: this is the node that generalized
+// parsers have for each symbol and start.
 #pragma once
 
 #include <map>
@@ -34,18 +36,18 @@ namespace tokenfst {
 
 struct Member {
   NodeId top;
-  uint32_t hole = kNone;  // the number of its stack; none: nothing lies below
+  uint32_t hole = kNone;  // the number of its stack; kNone: nothing lies below
   bool open = false;
 };
 
-// Registers hold stacks: those there were before from 0 on, the result of each op from kFirstOp on.
+// Registers hold stacks: first the old ones, from 0 on; then the result of each op, from kFirstOp on.
 constexpr uint32_t kFirstOp = 1 << 30;
 constexpr uint32_t kNothing = UINT32_MAX;  // the register of the empty stack
 
 struct StackOp {
-  uint32_t frame;                  // to push, or
-  uint32_t below;                  // (of a push) the register it lies on
-  std::vector<uint32_t> joined{};  // the registers whose stacks are united
+  uint32_t frame;                  // a frame to push, or
+  uint32_t below;                  // of a push: the register that it is pushed onto
+  std::vector<uint32_t> joined{};  // a union: the registers whose stacks are united
 };
 
 struct Settled {
@@ -54,7 +56,7 @@ struct Settled {
   std::vector<StackOp> ops;
   std::vector<uint32_t> holes;  // the register of each of the shape's stacks
 
-  // Whether the stacks stay what they are, where there were as many before.
+  // Whether the stacks stay the same, if there were as many before.
   bool keeps_stacks() const {
     for (uint32_t k = 0; k < holes.size(); ++k) {
       if (holes[k] != k) return false;
@@ -75,12 +77,12 @@ class Settler {
     bool absorbing;  // frame·frame = frame
     uint8_t chained;
   };
-  // Any thread may ask for a frame that it has seen on a stack.
+  // Any thread may call this for a frame that it has seen on a stack.
   const Frame& frame(uint32_t id) const { return frames_[id]; }
   size_t num_frames() const { return frames_.size(); }
   size_t memory() const { return frames_.size() * (sizeof(Frame) + 48) + cuts_.capacity() * sizeof(Segment); }
 
-  // Of a finished automaton, whose frames have no expressions.
+  // Adds a frame of a finished automaton, whose frames have no expressions.
   void adopt_frame(bool nullable) { frames_[frames_.grow()] = {kEmpty, nullable, false, 1}; }
 
   // Splits an expression in which Hole (or Open) k stands for register k.
@@ -91,7 +93,7 @@ class Settler {
     return finish();
   }
 
-  // Looks into stack `hole` of a shape: its top edges carry `edges`, each a frame and whether something lies below.
+  // Inspects stack `hole` of a shape: its top edges are `edges`, each a frame and whether something lies below.
   // Registers are those of the shape's `stacks` stacks, then one for each edge with something below, in order.
   Settled reveal(const std::vector<Member>& members, uint32_t stacks, uint32_t hole, std::span<const std::pair<uint32_t, bool>> edges) {
     begin();
@@ -110,7 +112,7 @@ class Settler {
     return finish();
   }
 
-  // The frame that is `upper` on `lower`, for a nullable one; none if the chain would be too long.
+  // The frame that is `upper` (nullable) on `lower`; none if the chain would be too long.
   std::optional<uint32_t> chain(uint32_t upper, uint32_t lower) {
     const Frame above = frames_[upper], below = frames_[lower];
     if (above.absorbing && (upper == lower || head_of(below.body).first == above.body)) return lower;
@@ -119,12 +121,12 @@ class Settler {
                     static_cast<uint8_t>(above.chained + below.chained));
   }
 
-  // The frame that is either of two.
+  // The frame of the union of two frames.
   uint32_t unite(uint32_t a, uint32_t b) {
     return frame_of(arena_.either(frames_[a].body, frames_[b].body), std::max(frames_[a].chained, frames_[b].chained));
   }
 
-  // The stack that a shape must look into before it can rest.
+  // The stack that a shape must inspect before it can rest; none if it can rest.
   std::optional<uint32_t> to_reveal(const std::vector<Member>& members) const {
     for (const Member& member : members) {
       if (member.hole != kNone && !member.open && arena_[member.top].nullable) return member.hole;
@@ -135,8 +137,8 @@ class Settler {
  private:
   enum Form : int { kClosed, kHole, kOpen };
 
-  // The same for what most expressions are: one list, with nothing below it, or with its stack behind what it reads; or a
-  // union of such lists on one stack.
+  // The same for the most frequent forms: one list with nothing below it, or with its stack behind its top; or a union
+  // of such lists on one stack.
   std::optional<Settled> settle_one(NodeId id) {
     if (id == kEmpty) return std::nullopt;
     if (!marked(id)) return Settled{id, {{id}}, {}, {}};
@@ -177,7 +179,7 @@ class Settler {
   Settled finish() {
     Settled out;
     if (groups_.contains({kUniverse, kClosed})) groups_ = {{{kUniverse, kClosed}, {}}};
-    // Equal tops were brought together; now tops on equal stacks are.
+    // Members with equal tops were merged above; now those on equal stacks are.
     std::map<std::pair<int, std::vector<uint32_t>>, std::vector<NodeId>> tops_on;
     for (auto& [key, stacks] : groups_) {
       reduce(stacks);
@@ -204,12 +206,12 @@ class Settler {
 
   bool marked(NodeId id) const { return arena_[id].has(kHasMark); }
 
-  // What there is to read before a border, and the list that begins with it: a Hole, an Open, a Return, or nothing.
+  // What is read before a border, and the list that begins with the border: a Hole, an Open, a Return, or nothing.
   struct Segment {
     NodeId body, rest;
     bool operator==(const Segment&) const = default;
   };
-  // A list cut before its first border. Kept for each of its ends: long lists differ in their beginnings.
+  // Cuts a list before its first border. Cached for each tail, because long lists differ only at their beginnings.
   Segment cut(NodeId list) {
     if (cuts_.size() < arena_.size()) cuts_.resize(arena_.size() + arena_.size() / 2, {kNone, kNone});
     size_t base = spine_.size();
@@ -228,8 +230,8 @@ class Settler {
     return found;
   }
 
-  // Calls f(body, border) for the segments that a list begins with: unions that hold borders are gone through, each once. What
-  // stands before one border is one body, but for what is empty or may be.
+  // Calls f(body, border) for each segment that a list begins with. Unions that contain borders are expanded, each
+  // once. All bodies before one border are united, except empty and nullable ones.
   template <class F>
   void each_segment(NodeId list, F&& f) {
     const Segment here = cut(list);
@@ -246,7 +248,7 @@ class Settler {
       each_segment(way,
                    [&](NodeId body, NodeId border) { bodies[{border, body == kEpsilon ? 2 : arena_[body].nullable}].push_back(body); });
     };
-    std::vector<NodeId> plain;  // branches without borders
+    std::vector<NodeId> plain;  // branches that contain no border
     for (NodeId branch : branches_of(first)) {
       if (marked(branch)) take(arena_.concat(branch, after));
       else plain.push_back(branch);
@@ -258,7 +260,7 @@ class Settler {
     return segments_[list] = std::move(out);
   }
 
-  // Adds the members of top·rest, where `top` holds no border.
+  // Adds the members of top·rest, for a `top` without borders.
   void place(NodeId top, NodeId rest) {
     check_stack();
     if (!placed_.insert({top, rest}).second) return;
@@ -279,7 +281,7 @@ class Settler {
   // Adds the members of top·Return·rest, for a nullable top.
   void place_over(NodeId top, NodeId rest) {
     check_stack();
-    std::map<NodeId, std::vector<uint32_t>> below;  // of frames
+    std::map<NodeId, std::vector<uint32_t>> below;  // registers, by frame
     each_segment(rest, [&](NodeId frame, NodeId border) {
       if (frame == kEpsilon && border != kEpsilon && arena_[head_of(border).first].kind == Kind::Return) {
         place_over(top, head_of(border).second);
@@ -297,14 +299,15 @@ class Settler {
     }
   }
 
-  // The registers of the stacks that a list is which begins with a border, or is nothing.
+  // The registers of the stacks of a list that begins with a border, or is empty.
   std::vector<uint32_t> stacks_at(NodeId border) {
     if (border == kEpsilon) return {kNothing};
     auto [first, after] = head_of(border);
     return arena_[first].kind == Kind::Return ? stacks_of(after) : std::vector<uint32_t>{arena_[first].a};
   }
-  // The registers of the stacks that `rest` is: kNothing if it may be nothing, and one for all others. So what a call returns to
-  // is one node for all who call it here, as generalized parsers have it; and frames on the same stack are one.
+  // The registers of the stacks of `rest`: kNothing if it may be empty, and one register for all others. So there is
+  // one node for all calls that return to the same place, as in generalized parsers, and frames on the same stack are
+  // merged.
   std::vector<uint32_t> stacks_of(NodeId rest) {
     check_stack();
     if (auto it = known_.find(rest); it != known_.end()) return it->second;
@@ -324,7 +327,7 @@ class Settler {
     return found;
   }
 
-  // Of some stacks the same, as kNothing, if that is one, and one register for all others.
+  // Replaces several stacks by kNothing, if it is one of them, and one register for all others.
   std::vector<uint32_t> together(std::vector<uint32_t> stacks) {
     std::vector<uint32_t> found;
     if (std::erase(stacks, kNothing)) found.push_back(kNothing);
@@ -334,7 +337,7 @@ class Settler {
   }
   static void append(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
-  // The first element of a list, and what follows it.
+  // The first element of a list, and the rest.
   std::pair<NodeId, NodeId> head_of(NodeId list) const {
     const Node& node = arena_[list];
     return node.kind == Kind::Concat ? std::pair{node.a, node.b} : std::pair{list, kEpsilon};
@@ -356,8 +359,8 @@ class Settler {
     }
     return it->second;
   }
-  // Sorts registers whose stacks are to be united, and leaves out what others hold: a frame that may be left out makes a stack
-  // that holds the one below.
+  // Sorts the registers of stacks to be united, and removes those that another one contains: a frame that may be left
+  // out makes a stack that contains the one below it.
   void reduce(std::vector<uint32_t>& stacks) const {
     std::ranges::sort(stacks);
     stacks.erase(std::unique(stacks.begin(), stacks.end()), stacks.end());
@@ -373,7 +376,7 @@ class Settler {
       }
     }
   }
-  // The register of the union of stacks, which are reduced.
+  // The register of the union of reduced stacks.
   uint32_t joined(const std::vector<uint32_t>& stacks) {
     if (stacks.size() == 1) return stacks[0];
     auto [known, fresh] = joined_.try_emplace(stacks, kFirstOp + static_cast<uint32_t>(ops_.size()));
@@ -384,9 +387,9 @@ class Settler {
   Arena& arena_;
   StableVector<Frame> frames_;
   std::unordered_map<NodeId, uint32_t> frame_index_;
-  ReusedVector<Segment> cuts_;  // by list; body kNone: not cut yet
+  ReusedVector<Segment> cuts_;  // by list; body kNone: not computed yet
   std::vector<NodeId> spine_, tops_;
-  // Of one call:
+  // The state of one call:
   std::vector<StackOp> ops_;
   std::map<NodeId, std::vector<uint32_t>> known_;
   std::map<NodeId, std::vector<Segment>> segments_;

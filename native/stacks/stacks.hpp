@@ -1,12 +1,12 @@
-// The stacks of one sequence: a graph of hash-consed nodes with shared tails (a graph-structured stack: Tomita 1985).
+// The stacks of one sequence: a graph of hash-consed nodes with shared tails (a graph-structured stack, Tomita 1985).
 //
-// A node is a set of edges (frame, node below); BOTTOM is the empty stack. Equal sets are the same node, so pushing what
-// was popped before makes nothing new: memory follows the distinct stacks that a text went through, and not its
-// length. A configuration's stacks are one number: nothing, a node, or a tuple of nodes.
+// A node is a set of edges (frame, node below); BOTTOM is the empty stack. Equal sets are the same node, so pushing
+// what was popped before creates nothing new: memory is proportional to the number of distinct stacks of a text, and
+// not to its length. The stacks of a configuration are one number: nothing, a node, or a tuple of nodes.
 //
-// Invariant: nodes are closed under frames that may be left out. Where a frame that has the empty word lies on a node
-// (and is not chained to the frame below, see settle.hpp), the edges of that node are edges of the new one too. So the
-// top edges alone say what may come next.
+// Invariant: nodes are closed under frames that may be left out. If a frame whose language has the empty word lies on a
+// node (and is not chained to the frame below, see settle.hpp), the edges of that node are also edges of the new node.
+// So the top edges alone determine what may come next.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Edge {
   auto operator<=>(const Edge&) const = default;
 };
 
-// A configuration of a push-down automaton: a state of the byte automaton, and what its stacks hold.
+// A configuration of a push-down automaton: a state of the byte automaton, and its stacks.
 struct Config {
   uint32_t state = 0;
   StackId stack = kBottom;
@@ -40,8 +40,8 @@ struct Config {
 inline bool is_dead(Config config) { return config.state == 0; }
 inline bool is_dead(uint32_t state) { return state == 0; }
 
-// Where nodes are found by their hashes: open addressing over numbers of nodes, of 16 bits while that is enough. Slots
-// are taken in the order of the nodes, and freed in the reverse order only.
+// Finds nodes by their hashes: open addressing over numbers of nodes, in 16 bits while that is enough. Slots are taken
+// in the order of the nodes, and freed only in the reverse order.
 class NodeIndex {
  public:
   NodeIndex() { clear(); }
@@ -51,7 +51,7 @@ class NodeIndex {
   }
   size_t memory() const { return narrow_.capacity() * 2 + wide_.capacity() * 4; }
 
-  // The node of this hash that `is` accepts, or kBottom.
+  // The node with this hash that `is` accepts, or kBottom.
   template <class Is>
   StackId find(uint64_t hash, Is&& is) const {
     for (size_t slot = first(hash);; slot = after(slot)) {
@@ -59,8 +59,8 @@ class NodeIndex {
       if (id == kBottom || is(id)) return id;
     }
   }
-  // Adds the newest node. `hash_of` is asked for those of all nodes when the table grows, by half: seven slots of eight
-  // are taken at most.
+  // Adds the newest node. When the table grows, by half, `hash_of` is called for all nodes; at most seven of eight
+  // slots are taken.
   template <class HashOf>
   void add(StackId id, HashOf&& hash_of) {
     if (size_t{id} * 8 <= slots() * 7 && (wide_.size() || id <= UINT16_MAX)) return place(hash_of(id), id);
@@ -102,10 +102,10 @@ class Stacks {
  public:
   Stacks() { clear(); }
 
-  std::vector<StackId> known;  // scratch of look-ups (see ask_tree.hpp)
+  std::vector<StackId> known;  // scratch of look-ups (see decision_tree.hpp)
 
-  // The seconds of a call, and the bytes of all stacks. What one step looks at may grow with the square of the text: so whoever
-  // goes through edges counts them, and each kEach-th asks the clock.
+  // Sets the budget: seconds of a call, and bytes of all stacks. The edges that one step visits may grow with the
+  // square of the text, so every loop over edges counts them with spend(), which reads the clock at each kEach-th.
   void limit(const Budget& budget) { seconds_ = budget.seconds, bytes_ = budget.bytes; }
   void spend(size_t edges) {
     if ((spent_ += edges) >= kEach) look();
@@ -113,7 +113,7 @@ class Stacks {
 
   // The node with `frame` on top of `below`.
   StackId push(uint32_t frame, StackId below) { return single(frame, below); }
-  // The node with these edges, in any order.
+  // The node with these edges, which may be in any order.
   StackId node(std::vector<Edge>& edges) {
     make_distinct(edges);
     return edges.size() == 1 ? single(edges[0].frame, edges[0].below) : list(kMany, edges);
@@ -125,12 +125,13 @@ class Stacks {
     return list(kTuple, members);
   }
 
-  // Spans are valid until something is made.
+  // The edges of a node. The span is valid until a node is created.
   std::span<const Edge> edges(StackId id) const {
     if (nodes_[id].frame != kMany) return {&nodes_[id], id == kBottom ? size_t{0} : size_t{1}};
     return members(id);
   }
-  // Adds edges to others. Equal ones become one before they need more room: so there are never many more than distinct ones.
+  // Appends edges. Duplicates are merged before more room is allocated, so there are never many more than distinct
+  // ones.
   void append(std::vector<Edge>& all, std::span<const Edge> more) {
     spend(more.size());
     if (all.size() + more.size() > all.capacity()) {
@@ -139,8 +140,9 @@ class Stacks {
     }
     all.insert(all.end(), more.begin(), more.end());
   }
-  // The same stacks, with one edge for each frame: what lies below is united. (A frame on nothing stays an edge of its own.) One
-  // step of the subset construction, kept: what is not looked at stays as it was made. O(edges of the nodes below) once.
+  // The same stacks with one edge for each frame: the nodes below are united. (A frame on the empty stack stays an edge
+  // of its own.) This is one step of the subset construction, and cached; nodes that are not inspected stay as they
+  // were made. O(edges of the nodes below) the first time.
   StackId grouped(StackId id) {
     if (nodes_[id].frame != kMany) return id;
     const uint32_t list = nodes_[id].below;
@@ -155,7 +157,7 @@ class Stacks {
     const StackId made = after.size() == before.size() ? id : node(after);
     return list_at_[list].grouped = made;
   }
-  // Edges in order of their frames: those of one frame, where something lies below each, become one, on `unite` of them.
+  // Merges edges with equal frames, if something lies below each of them, into one edge on `unite` of them.
   template <class Unite>
   static void group(std::span<const Edge> edges, std::vector<Edge>& out, Unite&& unite) {
     for (size_t from = 0, to; from < edges.size(); from = to) {
@@ -164,7 +166,7 @@ class Stacks {
       out.push_back(to == from + 1 ? edges[from] : Edge{edges[from].frame, unite(edges.subspan(from, to - from))});
     }
   }
-  // The node of a configuration's stack `index`.
+  // The node of stack `index` of a configuration.
   StackId member(StackId id, uint32_t index) const {
     return nodes_[id].frame == kTuple ? lists_[list_at_[nodes_[id].below].first + index].frame : id;
   }
@@ -184,7 +186,8 @@ class Stacks {
     list_at_.clear();
     for (std::vector<uint32_t>& sums : least_) sums.clear();
   }
-  // Forgets the nodes made since there were `size` of them. Newest first: then no older one was placed behind it.
+  // Removes the nodes created since there were `size` of them, the newest first, so that no older node was placed
+  // behind a removed one.
   void shrink(size_t size) {
     while (nodes_.size() > size) {
       StackId id = static_cast<StackId>(nodes_.size() - 1);
@@ -203,15 +206,16 @@ class Stacks {
     }
   }
 
-  // The sum of `cost(frame)` down to the bottom, least over all ways; kept, of each kind. O(nodes not summed yet).
+  // The sum of `cost(frame)` down to the bottom, the least over all paths; cached for each kind. O(nodes without a sum
+  // yet).
   enum class Sum { Tokens, Bytes, Needed, Reserve };
   template <class Cost>
   uint32_t least(StackId id, Sum kind, Cost&& cost) {
     return fold(id, kind, UINT32_MAX,
                 [&](uint32_t sum, const Edge& edge, uint32_t below) { return std::min(sum, plus(below, cost(edge.frame))); });
   }
-  // The most, over all ways down and all frames on them, of `most(frame)` and the least sum of `cost` below it. Kept as Sum::Reserve
-  // and Sum::Needed.
+  // The greatest, over all paths down and all frames on them, of `most(frame)` plus the least sum of `cost` below the
+  // frame. Cached as Sum::Reserve and Sum::Needed.
   template <class Cost, class Most>
   uint32_t reserve(StackId id, Cost&& cost, Most&& most) {
     least(id, Sum::Needed, cost);
@@ -219,7 +223,7 @@ class Stacks {
       return std::max({sum, below, plus(least_[static_cast<size_t>(Sum::Needed)][edge.below], most(edge.frame))});
     });
   }
-  // What is kept; kUnsummed: nothing is.
+  // The cached sum; kUnsummed: none.
   uint32_t known_sum(StackId id, Sum kind) const {
     const std::vector<uint32_t>& sums = least_[static_cast<size_t>(kind)];
     return id == kBottom ? 0 : id < sums.size() ? sums[id] : kUnsummed;
@@ -229,7 +233,8 @@ class Stacks {
  private:
   static constexpr uint32_t kNoFrame = UINT32_MAX - 2, kTuple = UINT32_MAX - 1, kMany = UINT32_MAX;
 
-  // Of each node the sum over its edges, `sum = add(sum, edge, what is below it)`, from the bottom up, once.
+  // Computes for each node a sum over its edges, `sum = add(sum, edge, sum of the node below)`, from the bottom up,
+  // once.
   template <class Add>
   uint32_t fold(StackId id, Sum kind, uint32_t none, Add&& add) {
     std::vector<uint32_t>& sums = least_[static_cast<size_t>(kind)];
@@ -299,10 +304,10 @@ class Stacks {
     const Edge& node = nodes_[id];
     return node.frame >= kTuple ? hash_of(node.frame, members(id)) : hash_of(node);
   }
-  // Asked before a node is made with so many edges in a list: nothing has changed where it raises.
+  // Called before a node with that many edges is created: if it raises, nothing has changed.
   void make_room(size_t edges) const {
     if (nodes_.size() >= kMaxNodes) throw BudgetExceeded("stacks", static_cast<double>(kMaxNodes), "one sequence of tokens");
-    size_t more = nodes_.size() == nodes_.capacity() ? nodes_.capacity() : 0;  // a full table is doubled
+    size_t more = nodes_.size() == nodes_.capacity() ? nodes_.capacity() : 0;  // a full table will be doubled
     if (lists_.size() + edges > lists_.capacity()) more += std::max(lists_.capacity(), edges);
     if (more && memory() + more * sizeof(Edge) > bytes_)
       throw BudgetExceeded("bytes", static_cast<double>(bytes_), "the stacks of one sequence of tokens");
@@ -315,21 +320,21 @@ class Stacks {
   }
 
   static constexpr size_t kMaxNodes = 1 << 26, kEach = 4096;
-  std::vector<Edge> nodes_;  // a single edge; or kMany or kTuple, and which list
+  std::vector<Edge> nodes_;  // a single edge; or kMany or kTuple, and the number of a list
   NodeIndex index_;
   std::vector<Edge> lists_;
   struct List {
     uint32_t first, count;
-    StackId grouped = kBottom;  // the node of grouped(); kBottom: not known
+    StackId grouped = kBottom;  // the node of grouped(); kBottom: not computed
   };
   std::vector<List> list_at_;
-  std::array<std::vector<uint32_t>, 4> least_;  // by Sum
+  std::array<std::vector<uint32_t>, 4> least_;  // for each Sum
   double seconds_ = std::numeric_limits<double>::infinity();
   uint64_t bytes_ = UINT64_MAX;
   size_t spent_ = 0;
 };
 
-// Forgets what is put on stacks in its scope.
+// Removes the nodes that are created in its scope.
 struct StacksTrial {
   explicit StacksTrial(Stacks& stacks) : stacks_(stacks), before_(stacks.size()) {}
   ~StacksTrial() { stacks_.shrink(before_); }

@@ -1,4 +1,4 @@
-// An optional value that lies apart, so that objects without one stay small. A copy of a box has a copy of the value.
+// An optional value on the heap, so that objects without one stay small. Copying a box copies the value.
 #pragma once
 
 #include <memory>

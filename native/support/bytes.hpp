@@ -1,4 +1,5 @@
-// A set of bytes as 256 bits, and of up to 64 symbols that are no bytes: special tokens that a language names.
+// A set of bytes as 256 bits, together with up to 64 symbols that are not bytes: the special tokens that a language
+// names.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@ struct ByteSet {
   static constexpr uint32_t kMaxSymbols = 64;
   std::array<uint64_t, 5> words{};
 
-  // Every byte, and the first `symbols` symbols.
+  // The set of all bytes, and of the first `symbols` symbols.
   static ByteSet all(uint32_t symbols = 0) { return {{~0ull, ~0ull, ~0ull, ~0ull, symbols == 0 ? 0 : ~0ull >> (64 - symbols)}}; }
   static ByteSet single(uint8_t byte) {
     ByteSet set;

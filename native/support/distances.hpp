@@ -1,10 +1,11 @@
-// Shortest distances to acceptance on a graph that is explored on demand: what is below a state and not known yet.
+// Shortest distances to acceptance on a graph that is explored on demand, below a state whose distance is not known
+// yet.
 //
-// An edge costs one token, or nothing where the target's language is part of the source's (a member of a union): the
-// distance of a union is the least of its members'. An edge may lead to several states that have to be completed one
-// after the other, the frames of a stack: their distances add up (Knuth, "A generalization of Dijkstra's algorithm",
-// 1977). With each distance comes `worst`, an upper bound for the distance after any one token; a member's bound holds
-// for the union too. O((states + edges) log states).
+// An edge costs one token, or nothing if the target's language is a subset of the source's (a member of a union): the
+// distance of a union is the least of its members' distances. An edge may lead to several states that have to be
+// completed one after the other, the frames of a stack: their distances add up (Knuth, "A generalization of Dijkstra's
+// algorithm", 1977). Each distance comes with `worst`, an upper bound of the distance after any one token; a member's
+// bound holds for the union too. O((states + edges) log states).
 #pragma once
 
 #include <algorithm>
@@ -20,23 +21,23 @@
 namespace tokenfst {
 
 constexpr uint32_t kUnreachable = UINT32_MAX;
-constexpr uint32_t kUnknown = UINT32_MAX - 1;  // a distance that was not looked for yet
-// Sums that are too large are no distances.
+constexpr uint32_t kUnknown = UINT32_MAX - 1;  // the distance has not been computed yet
+// Adds distances; a sum that is too large is kUnreachable.
 inline uint32_t plus(uint32_t a, uint32_t b) {
   const uint64_t sum = uint64_t{a} + b;
   return sum >= kUnknown ? kUnreachable : static_cast<uint32_t>(sum);
 }
 
 struct Successors {
-  std::vector<uint32_t> next;  // states one token away
-  std::vector<uint32_t> same;  // members: states whose language is part of this one's
-  // States to be completed one after the other, `cost` tokens away; without a token it is a member.
+  std::vector<uint32_t> next;  // states that one token leads to
+  std::vector<uint32_t> same;  // members: states whose language is a subset of this one's
+  // States to be completed one after the other, after `cost` tokens; at cost 0 it is a member.
   struct Sum {
     uint32_t cost;
     std::vector<uint32_t> parts;
   };
   std::vector<Sum> sums;
-  uint32_t effort = 1;  // of finding all these
+  uint32_t effort = 1;  // the cost of computing these successors
 };
 
 class Distances {
@@ -47,8 +48,8 @@ class Distances {
 
   explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
 
-  // Beyond `limit` states, or so much effort, takes `bound(q)` for those that are met first then, and does not look below
-  // them.
+  // After `limit` states, or that much effort, newly found states get `bound(q)` as their distance, and are not
+  // explored further.
   void give_up_after(size_t limit, size_t effort, std::function<uint32_t(uint32_t)> bound) {
     limit_ = limit;
     most_effort_ = effort;
@@ -56,8 +57,8 @@ class Distances {
   }
   bool gave_up() const { return !frontier_.empty(); }
 
-  // `known(q)` is a pointer to what is known of q, or null; `successors(q)` and `accepting(q)` describe the graph.
-  // Returns an entry for `start` and for every unknown state below it.
+  // `known(q)` returns a pointer to the known entry of q, or null; `successors(q)` and `accepting(q)` describe the
+  // graph. Returns an entry for `start` and for every unknown state that can be reached from it.
   template <class Known, class Next, class Accepting>
   std::vector<Entry> solve(uint32_t start, Known&& known_before, Next&& successors, Accepting&& accepting) {
     auto known = [&](uint32_t state) -> const Entry* {
@@ -101,17 +102,17 @@ class Distances {
     }
   }
 
-  // Dijkstra's algorithm, backwards from acceptance and from what is known.
+  // Dijkstra's algorithm, backwards from acceptance and from known states.
   template <class Known, class Accepting>
   void relax(Known&& known, Accepting&& accepting) {
     std::vector<std::vector<std::pair<size_t, uint32_t>>> sources(found_.size());
     struct Pending {
       size_t source;
-      uint32_t length;  // of the parts that are settled, and the token
-      size_t open;      // parts that are not
+      uint32_t length;  // of the settled parts, and the token
+      size_t open;      // how many parts are not settled
     };
     std::vector<Pending> sums;
-    std::vector<std::vector<size_t>> parts_of(found_.size());  // sums that a state is part of, once for each time
+    std::vector<std::vector<size_t>> parts_of(found_.size());  // for each state, the sums that it is part of, once for each occurrence
     using Item = std::pair<uint32_t, size_t>;
     std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
     auto improve = [&](size_t i, uint32_t length) {
@@ -165,7 +166,7 @@ class Distances {
       for (const auto& [cost, parts] : edges_[i].sums) {
         uint32_t length = 0;
         for (uint32_t part : parts) length = plus(length, entry(part).distance);
-        // What a token may do in such a member is not looked at: then there is no bound.
+        // The effect of a token inside such a member is not explored, so there is no bound.
         if (cost == 0) length = kUnreachable;
         if (length != kUnreachable || cost == 0) found_[i].worst = std::max(found_[i].worst, length);
       }
@@ -185,11 +186,11 @@ class Distances {
   Deadline deadline_;
   Pace pace_{budget_.seconds, "distances"};
   std::vector<Entry> found_;
-  std::unordered_map<uint32_t, size_t> number_;  // of each state in found_
+  std::unordered_map<uint32_t, size_t> number_;  // the index in found_ of each state
   std::vector<Successors> edges_;
   size_t limit_ = SIZE_MAX, most_effort_ = SIZE_MAX;
   std::function<uint32_t(uint32_t)> bound_;
-  std::unordered_map<uint32_t, Entry> frontier_;  // states that were given up, with their bounds
+  std::unordered_map<uint32_t, Entry> frontier_;  // states that were not explored, with their bounds
 };
 
 }  // namespace tokenfst

@@ -1,5 +1,5 @@
-// Where things with numbers are found by their hashes: open addressing, at most half full. Of a hash the slot keeps what tells
-// most others apart without a look at them, and what places it anew when the table grows.
+// Finds numbered objects by their hashes: open addressing, at most half full. The slot keeps a part of the hash, which
+// rules most other objects out without comparing them, and which gives the new slot when the table grows.
 #pragma once
 
 #include <bit>
@@ -15,9 +15,9 @@ class HashIndex {
   static constexpr uint32_t kNothing = UINT32_MAX;
 
   size_t memory() const { return slots_.capacity() * sizeof(Slot); }
-  bool is_full() const { return (size_ + 1) * 2 > slots_.size(); }  // the next one doubles it
+  bool is_full() const { return (size_ + 1) * 2 > slots_.size(); }  // adding one more doubles the table
 
-  // The number of this hash that `is` accepts, or kNothing.
+  // The number of an object with this hash that `is` accepts, or kNothing.
   template <class Is>
   uint32_t find(uint32_t hash, Is&& is) const {
     const size_t mask = slots_.size() - 1;
@@ -31,7 +31,7 @@ class HashIndex {
     ++size_;
     place({hash, number});
   }
-  // Makes room for so many in all, at once; `room_for` says how many bytes that takes.
+  // Makes room for `count` objects in all, at once; `room_for` says how many bytes that takes.
   void expect(size_t count) {
     if (const size_t wanted = slots_for(count); wanted > slots_.size()) grow(wanted);
   }
@@ -58,7 +58,7 @@ class HashIndex {
     slots_[at] = made;
   }
 
-  ReusedVector<Slot> slots_ = ReusedVector<Slot>(64);  // a power of two: an automaton of few states takes little
+  ReusedVector<Slot> slots_ = ReusedVector<Slot>(64);  // the size is a power of two; an automaton of few states takes little
   size_t size_ = 0;
 };
 

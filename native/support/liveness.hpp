@@ -1,4 +1,4 @@
-// Whether a state leads to acceptance: the one search behind dead-state removal over bytes and over tokens.
+// Whether a state can reach acceptance: the search behind dead-state removal, over bytes and over tokens.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,21 @@ namespace tokenfst {
 
 enum class Life : uint8_t { Unknown, Alive, Dead };
 
-// Best first from `start`: what `estimate(q)` says may be nearest to acceptance, and what was met first where that is the
-// same. `life(q)` says what is known of q, `settle(q, Life)` keeps what is found out, `next(q, visit)` calls visit for each
-// successor. Stops at the first state known to be alive: its path becomes alive. An exhausted search makes all it met dead.
-// So nothing is searched twice, and each call costs what it newly settles. Beyond `limit` states it gives up, and nothing is
-// settled: Unknown. Breadth first, an intersection of two long
-// texts' patterns is gone through from its start to the length of the shortest: 90,000 states for a time of day and a date.
+// Best-first search from `start`: by `estimate(q)`, an estimate of the distance to acceptance, and among equal
+// estimates in the order of discovery. `life(q)` returns what is known of q, `settle(q, Life)` stores a result,
+// `next(q, visit)` calls visit for each successor. The search stops at the first state that is known to be alive: all
+// states on the path to it become alive. If the search is exhausted, all visited states are dead. So no state is
+// searched twice, and the cost of a call is proportional to the states that it settles. After `limit` states it gives
+// up, settles nothing, and returns Unknown. Rejected: breadth first; an intersection of two patterns of long texts is
+// then explored from its start up to the length of its shortest word, which took 90,000 states for a time of day and a
+// date.
 template <class State, class Known, class Settle, class Next, class Estimate>
 Life leads_to_acceptance(State start, Known&& life, Settle&& settle, Next&& next, Estimate&& estimate, size_t limit = SIZE_MAX) {
   constexpr uint32_t kRoot = UINT32_MAX;
   std::vector<std::pair<State, uint32_t>> met{{start, kRoot}};
   std::unordered_set<State> seen{start};
   using Rank = std::invoke_result_t<Estimate&, State>;
-  using Open = std::pair<Rank, uint32_t>;  // estimate, and place in `met`
+  using Open = std::pair<Rank, uint32_t>;  // estimate, and index in `met`
   std::priority_queue<Open, std::vector<Open>, std::greater<Open>> open;
   open.emplace(Rank{}, 0);
   while (!open.empty()) {

@@ -1,10 +1,11 @@
-// Memory that automata leave to those that come after them.
+// Memory blocks that an automaton returns for the next one to use.
 //
-// An automaton's tables grow by doubling, to some hundred kilobytes, and go when it goes. Fresh pages cost more than what is
-// written into them: the system maps and clears each at its first touch, in the midst of some mask. So blocks that are given
-// back are kept for the next automaton, up to a bound for the process, by sizes that are powers of two.
-// Any thread may take and give. Nobody waits: where another one is at it, and in a process forked meanwhile, a block is the
-// allocator's own. Rejected: one block for each automaton, which holds what its tables have outgrown.
+// The tables of an automaton grow by doubling, to some hundred kilobytes, and are freed with it. Fresh pages cost more
+// than what is written into them: the system maps and clears each page at its first touch, in the middle of computing a
+// mask. So freed blocks are kept for the next automaton, up to a bound for the process, sorted by size (powers of two).
+// Any thread may allocate and free. No thread waits: if another thread is in here, or in a child process that was
+// forked meanwhile, the block comes from the default allocator. Rejected: keeping the blocks of each automaton for
+// itself, since that only holds blocks that its tables have outgrown.
 #pragma once
 
 #include <algorithm>
@@ -45,13 +46,13 @@ class ReusedMemory {
   }
 
  private:
-  static constexpr size_t kLeast = 2048, kMost = 1 << 20, kMostHeld = 4 << 20;  // bytes: of a block that is kept, and of all
+  static constexpr size_t kLeast = 2048, kMost = 1 << 20, kMostHeld = 4 << 20;  // bytes of a kept block, and of all of them
 
   struct Free {
     Free* next;
   };
 
-  // Never destroyed: automata may outlive whatever runs at the end of a process.
+  // Never destroyed: automata may outlive everything that runs at the end of a process.
   static ReusedMemory& instance() {
     static ReusedMemory& made = *new ReusedMemory;
     return made;
@@ -60,11 +61,11 @@ class ReusedMemory {
   Free*& of_size(size_t bytes) { return free_[std::bit_width(bytes - 1)]; }
 
   std::mutex mutex_;
-  std::array<Free*, std::bit_width(kMost)> free_{};  // by size
+  std::array<Free*, std::bit_width(kMost)> free_{};  // free blocks by size
   size_t held_ = 0;
 };
 
-// The allocator of containers that are made so.
+// The allocator of containers in such memory.
 template <class T>
 struct Reused {
   using value_type = T;
@@ -78,7 +79,7 @@ struct Reused {
 template <class T>
 using ReusedVector = std::vector<T, Reused<T>>;
 
-// Bytes that a vector is larger by when it has taken so many elements more: none while there is room.
+// By how many bytes a vector grows if it takes `more` further elements: 0 while there is room.
 template <class T, class Memory>
 size_t growth(const std::vector<T, Memory>& vector, size_t more) {
   const size_t room = vector.capacity() - vector.size();

@@ -1,7 +1,7 @@
-// Distinct lists of words, numbered in the order in which they came, whose readers need no lock.
+// Distinct lists of words, numbered in order of arrival, which can be read without a lock.
 //
-// One writer adds, under the owner's mutex; nothing is ever removed or moved. Lists with one hash hang on each other. A look-up costs
-// the hash, and a comparison for each list that has it.
+// One writer adds lists, under the owner's mutex; nothing is removed or moved. Lists with equal hashes are chained.
+// Cost of a look-up: the hash, and one comparison for each list that has it.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class StableLists {
   size_t memory() const { return lists_.memory() + first_.memory() + words_.load(std::memory_order_relaxed) * 4; }
 
   std::optional<uint32_t> find(List list) const { return find(list, hash_of(list)); }
-  // The number of a list that may be there already.
+  // Returns the number of a list, which is added if it is new.
   uint32_t add(List list) {
     const uint64_t hash = hash_of(list);
     if (const auto known = find(list, hash)) return *known;
@@ -44,7 +44,7 @@ class StableLists {
  private:
   struct Entry {
     std::vector<uint32_t> words;
-    std::atomic<uint32_t> next{0};  // of the same hash: its number plus one
+    std::atomic<uint32_t> next{0};  // the number of the next list with the same hash, plus one
   };
 
   static uint64_t hash_of(List list) {
@@ -60,7 +60,7 @@ class StableLists {
   }
 
   StableVector<Entry> lists_;
-  StableMap first_;  // by hash: the number of the first, plus one
+  StableMap first_;  // for each hash, the number of the first list, plus one
   std::atomic<size_t> words_{0};
 };
 

@@ -1,7 +1,7 @@
-// A growing hash map from 64-bit keys to non-zero 32-bit values whose readers need no lock.
+// A growing hash map from 64-bit keys to non-zero 32-bit values, which can be read without a lock.
 //
-// One writer inserts, under the owner's mutex; nothing is ever removed. Growing makes a new table and keeps the old
-// one for readers that are still in it, so the memory is at most twice that of the last table.
+// One writer inserts, under the owner's mutex; nothing is removed. Growing makes a new table and keeps the old one for
+// readers that are still using it, so the memory is at most twice that of the last table.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace tokenfst {
 
 class StableMap {
  public:
-  // The value of `key`, or 0. A reader sees all that was inserted before it learned of the key.
+  // The value of `key`, or 0. A reader sees everything that was inserted before it learned of the key.
   uint32_t find(uint64_t key) const {
     const Table* table = current_.load(std::memory_order_acquire);
     if (!table) return 0;
@@ -26,7 +26,7 @@ class StableMap {
     }
   }
 
-  // `key` must not be there yet, `value` not be 0.
+  // `key` must be new, and `value` must not be 0.
   void insert(uint64_t key, uint32_t value) {
     Table* table = current_.load(std::memory_order_relaxed);
     if (!table || (size_ + 1) * 2 > table->mask + 1) table = grow(table);
@@ -36,7 +36,7 @@ class StableMap {
 
   size_t size() const { return size_; }
   size_t memory() const { return slots_.load(std::memory_order_relaxed) * sizeof(Slot); }
-  // Calls f(key, value) for each entry, in no order.
+  // Calls f(key, value) for each entry, in no particular order.
   template <class F>
   void for_each(F&& f) const {
     const Table* table = current_.load(std::memory_order_acquire);
@@ -74,7 +74,7 @@ class StableMap {
   std::atomic<Table*> current_{nullptr};
   std::vector<std::unique_ptr<Table>> tables_;
   size_t size_ = 0;
-  std::atomic<size_t> slots_{0};  // of all tables
+  std::atomic<size_t> slots_{0};  // slots of all tables together
 };
 
 }  // namespace tokenfst

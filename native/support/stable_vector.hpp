@@ -1,7 +1,7 @@
-// A growing array whose elements never move, so that readers need no lock.
+// A growing array whose elements never move, so that they can be read without a lock.
 //
-// Chunk k holds kFirst << k elements. One writer appends (under the owner's mutex); any thread reads an index that
-// was published to it. Index to chunk is one count-leading-zeros.
+// Chunk k holds kFirst << k elements. One writer appends (under the owner's mutex); any thread may read an index that
+// was published to it. The chunk of an index is found by one count-leading-zeros.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class StableVector {
 
   size_t size() const { return size_.load(std::memory_order_acquire); }
   size_t memory() const { return size() == 0 ? 0 : kFirst * ((size_t{2} << chunk_of(size() - 1)) - 1) * sizeof(T); }
-  // Bytes that the next element takes, if it is the first of a chunk.
+  // The bytes that the next element allocates: 0 unless it is the first of a chunk.
   size_t growth() const {
     const size_t next = size();
     return next == 0 || chunk_of(next) != chunk_of(next - 1) ? (kFirst << chunk_of(next)) * sizeof(T) : 0;

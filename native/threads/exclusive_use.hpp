@@ -1,8 +1,8 @@
-// What one thread at a time may use: others wait. A thread that uses it already may go on to.
+// Exclusive use of an object by one thread at a time; other threads wait. The thread that uses it may acquire it again.
 //
-// For objects that belong to one sequence, which nobody needs to share, but a list of them may name one twice. So it costs one
-// exchange where nobody waits, and whoever does sleeps a little and looks again. Nobody forks a process in order to use an object
-// that another thread was changing: in the child that is an error.
+// It is for objects of one sequence, which need not be shared, but which a caller may pass twice in one list. Cost: one
+// exchange if nobody waits; a waiting thread sleeps briefly and tries again. After a fork, an object that another
+// thread was changing is unusable in the child: using it there is an error.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ namespace tokenfst {
 class InUse {
  public:
   InUse() = default;
-  InUse(const InUse&) {}  // a copy is another object
+  InUse(const InUse&) {}  // a copy is a different object, in use by nobody
   InUse& operator=(const InUse&) = delete;
 
-  // Has it in its scope.
+  // Holds the object during its scope.
   class Scope {
    public:
     explicit Scope(InUse& object) : object_(object), outer_(object.take()) {}
@@ -34,21 +34,21 @@ class InUse {
   };
 
  private:
-  // Whether the thread has it already; else takes it.
+  // Acquires the object, unless this thread holds it already; returns whether it did.
   bool take() {
     const uint64_t own = uint64_t{ForkGate::generation()} << 32 | ForkGate::this_thread().number;
     if (by_.load(std::memory_order_relaxed) == own) return true;
     for (uint64_t other = 0; !by_.compare_exchange_strong(other, own, std::memory_order_acquire); other = 0) {
       if (other >> 32 != ForkGate::generation()) {
-        throw Error(Fault::Constraint, "another thread was using this matcher when the process was forked: make one in this process");
+        throw Error(Fault::Constraint, "another thread was using this matcher when the process was forked: create one in this process");
       }
-      Call::work();  // the other one may take its time
+      Call::work();  // the other thread may take long
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return false;
   }
 
-  std::atomic<uint64_t> by_{0};  // the generation of the process, and the thread; 0: nobody
+  std::atomic<uint64_t> by_{0};  // the generation of the process and the thread; 0: nobody
 };
 
 }  // namespace tokenfst

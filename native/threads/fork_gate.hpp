@@ -1,17 +1,18 @@
-// Locks that a fork leaves whole.
+// Locks that stay consistent after a fork.
 //
-// A process that is forked has one thread, the one that forked, and a copy of all memory as it was at that moment. What another
-// thread held locked stays locked in the copy, and what it was changing stays half changed. So nobody forks while the core
-// changes anything: before a fork the gate is shut, threads that hold a lock go on until they hold none, and others wait in front
-// of it until the fork is done. Then all locks are free in parent and child, and what they protect is whole.
+// A forked process has one thread, the one that called fork, and a copy of all memory at that moment. A lock that
+// another thread held stays locked in the copy, and data that it was changing stays half changed. So there is no fork
+// while the core changes anything: before a fork the gate is closed; threads that hold a lock continue until they hold
+// none, and others wait at the gate until the fork is done. Then all locks are free in parent and child, and the data
+// that they protect is consistent.
 //
-// Who asks for the interpreter's lock (GIL) while it holds one of these would wait for the thread that forks, and that one for it.
-// No code here does. Still no fork waits for ever: after kLongest seconds it goes on, and whoever asks in the child for a lock that
-// was held then gets an error.
+// A thread that acquired the interpreter's lock (GIL) while holding one of these locks would wait for the forking
+// thread, and that thread for it. No code here does so. Still, no fork waits forever: after kLongest seconds it
+// proceeds, and whoever acquires in the child a lock that was held gets an error.
 //
-// Cost: of the first lock that a thread holds one exchange in memory of its own; of locks within nothing but a look.
-// Rejected: a list of all locks, taken one by one before a fork, which needs one order for all of them; new locks in the child,
-// which leave half changed what they protect.
+// Cost: for the first lock that a thread holds, one exchange in its own memory; for nested locks, one read. Rejected: a
+// list of all locks that are acquired one by one before a fork, which needs one order for all of them; new locks in the
+// child, which would leave half-changed data behind.
 #pragma once
 
 #include <atomic>
@@ -35,15 +36,15 @@ class ForkGate {
  public:
   struct Thread {
     explicit Thread(uint32_t own) : number(own) {}
-    const uint32_t number;          // no other thread of the process has it, now or later; from 1
-    std::atomic<uint32_t> held{0};  // locks
+    const uint32_t number;          // from 1; no other thread of the process ever has the same number
+    std::atomic<uint32_t> held{0};  // how many locks it holds
   };
 
   static ForkGate& instance() {
-    static ForkGate& made = *new ForkGate;  // never destroyed: threads may outlive whatever runs at the end of a process
+    static ForkGate& made = *new ForkGate;  // never destroyed: threads may outlive everything that runs at the end of a process
     return made;
   }
-  // 1, and one more for each fork that led to this process.
+  // 1, plus one for each fork that led to this process.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
   static Thread& this_thread() { return this_thread_ ? *this_thread_ : register_thread(); }
@@ -55,7 +56,7 @@ class ForkGate {
       thread.held.store(held + 1, std::memory_order_relaxed);
       return thread;
     }
-    thread.held.exchange(1, std::memory_order_seq_cst);  // is seen before `shut_` is looked at
+    thread.held.exchange(1, std::memory_order_seq_cst);  // must be visible before `shut_` is read
     while (shut_.load(std::memory_order_seq_cst)) {
       thread.held.store(0, std::memory_order_seq_cst);
       while (shut_.load(std::memory_order_acquire)) std::this_thread::sleep_for(kPause);
@@ -95,7 +96,7 @@ class ForkGate {
 #endif
   }
   void shut() {
-    threads_mutex_.lock();  // until the fork is done: no thread comes or goes
+    threads_mutex_.lock();  // held until the fork is done, so that no thread is registered or removed
     shut_.store(true, std::memory_order_seq_cst);
     const auto end = std::chrono::steady_clock::now() + kLongest;
     for (const Thread* thread : threads_) {
@@ -121,15 +122,15 @@ class ForkGate {
   uint32_t last_number_ = 0;
 };
 
-// A mutex behind that gate. Most are held for less time than a thread takes to fall asleep and wake up: whoever finds one held looks
-// again for a while before that.
+// A mutex behind that gate. Most are held for less time than a thread needs to fall asleep and wake up, so a thread
+// that finds one held first tries again for a short while.
 class Mutex {
  public:
   void lock() {
     ForkGate::Thread& thread = enter();
     if (!mutex_.try_lock()) {
       const LockWaits::Wait wait;
-      if (!comes_free()) mutex_.lock();
+      if (!wait_until_free()) mutex_.lock();
     }
     keep(thread);
   }
@@ -138,12 +139,12 @@ class Mutex {
     if (!mutex_.try_lock()) return ForkGate::leave(thread), false;
     return keep(thread), true;
   }
-  // The same, with that while.
+  // The same, after trying for a short while.
   bool try_lock_soon() {
     ForkGate::Thread& thread = enter();
     if (!mutex_.try_lock()) {
       const LockWaits::Wait wait;
-      if (!comes_free()) return ForkGate::leave(thread), false;
+      if (!wait_until_free()) return ForkGate::leave(thread), false;
     }
     return keep(thread), true;
   }
@@ -161,11 +162,11 @@ class Mutex {
     if (held_in == 0 || held_in == ForkGate::generation()) return thread;
     ForkGate::leave(thread);
     throw Error(Fault::Constraint,
-                "another thread was changing this when the process was forked, and took too long for the fork to wait: make it again in "
+                "another thread was changing this when the process was forked, and took too long for the fork to wait: create it again in "
                 "this process");
   }
-  // Takes it as soon as it is free; false: not within some microseconds.
-  bool comes_free() {
+  // Waits until the mutex is free; returns false if that takes longer than some microseconds.
+  bool wait_until_free() {
     for (int look = 0; look < kLooks; ++look) {
       if (held_in_.load(std::memory_order_relaxed) == 0 && mutex_.try_lock()) return true;
       pause();
@@ -189,7 +190,7 @@ class Mutex {
   static constexpr int kLooks = 100;
 
   std::mutex mutex_;
-  std::atomic<uint32_t> held_in_{0};  // the generation of the process; 0: free
+  std::atomic<uint32_t> held_in_{0};  // the generation of the process that holds it; 0: free
   ForkGate::Thread* holder_ = nullptr;
 };
 

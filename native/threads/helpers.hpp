@@ -1,14 +1,16 @@
-// Threads that stay, to share work that takes some microseconds: waking one costs less than starting one, and it has its room.
+// Persistent helper threads, for tasks of some microseconds: waking a thread costs less than starting one, and its
+// buffers are kept.
 //
-// A piece of work is a function that takes parts until none is left. Whoever has it puts it up for so many helpers, begins at once, and
-// takes it down when nothing is left: then it waits for those helpers that have begun, and for no other. So a helper that wakes up late
-// costs nothing but its waking. Helpers are started when more are wanted than there are, at most one less than the machine has cores.
+// A task is a function that takes parts of the work until none is left. share() posts it for a number of helpers,
+// begins to work at once, and finishes it when no part is left: then it waits only for the helpers that have begun. So
+// a helper that wakes up late costs nothing except waking it. Helpers are started when more are requested than exist,
+// at most one less than the machine has cores.
 //
-// Invariants. Whatever `share` was given ends before it returns. A helper holds no lock while it works, and never Python's. What a helper
-// raises is the work's own business: it catches all. Signals go to other threads.
+// Invariants. The task given to `share` has ended before it returns. A helper holds no lock while it works, and never
+// Python's. Helpers do not handle exceptions: the task must catch all of its own. Signals go to other threads.
 //
-// A fork. The child has no helpers, and makes its own when it wants some. Helpers that have nothing to do go home before a fork, and
-// are started anew after it: a process that forks has no more threads than it began itself.
+// Fork. A child process has no helpers, and starts its own when it needs them. Idle helpers are ended before a fork and
+// started again after it, so a process that forks has no more threads than it created itself.
 #pragma once
 
 #include <algorithm>
@@ -32,37 +34,37 @@ namespace tokenfst {
 
 class Helpers {
  public:
-  // Calls work() here, and in up to `helpers` other threads meanwhile. Returns when all have ended.
+  // Calls work() here, and meanwhile in up to `helpers` other threads. Returns when all of them have ended.
   static void share(size_t helpers, const std::function<void()>& work) {
     if (helpers == 0) return work();
     Helpers& all = instance();
     Task task{work, helpers, 0, {}};
-    all.put_up(task);
+    all.post(task);
     work();
-    all.take_down(task);
+    all.finish(task);
   }
 
  private:
   struct Task {
     const std::function<void()>& work;
-    size_t wanted, inside;  // helpers that may still come, and that are at it
+    size_t wanted, inside;  // helpers that may still join, and helpers that are working
     std::condition_variable ended;
   };
   struct Helper {
     std::thread thread;
-    bool busy = false, goes = false;
+    bool busy = false, ending = false;
   };
 
-  // Of this process. Never destroyed: helpers sleep on it while the process ends.
+  // The helpers of this process. Never destroyed, since helpers sleep on it while the process ends.
   static Helpers& instance() {
     static std::atomic<Helpers*> made{nullptr};
     Helpers* known = made.load(std::memory_order_acquire);
     while (!known || known->generation_ != ForkGate::generation()) {
-      ForkGate::instance();  // its way of forking begins after the helpers have gone
+      ForkGate::instance();  // registers its fork handlers first, so that they run after the helpers have ended
       auto* const own = new Helpers;
       if (made.compare_exchange_strong(known, own, std::memory_order_acq_rel)) {
 #ifndef _WIN32
-        static const int registered = pthread_atfork([] { made.load(std::memory_order_acquire)->send_home(); }, nullptr, nullptr);
+        static const int registered = pthread_atfork([] { made.load(std::memory_order_acquire)->end_idle(); }, nullptr, nullptr);
         (void)registered;
 #endif
         return *own;
@@ -72,7 +74,7 @@ class Helpers {
     return *known;
   }
 
-  void put_up(Task& task) {
+  void post(Task& task) {
     size_t others = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -85,13 +87,13 @@ class Helpers {
     }
     for (; others > 0; --others) wake_.notify_one();
   }
-  // Under the mutex. False: no more threads are to be had, and those there are share the work.
+  // To be called under the mutex. False: no more threads can be created, and the existing ones share the work.
   bool begin_one() {
     Helper& helper = helpers_.emplace_back();
 #ifndef _WIN32
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread begins with what is blocked here
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits this signal mask
 #endif
     bool begun = true;
     try {
@@ -105,7 +107,7 @@ class Helpers {
 #endif
     return begun;
   }
-  void take_down(Task& task) {
+  void finish(Task& task) {
     std::unique_lock lock(mutex_);
     std::erase(tasks_, &task);
     task.ended.wait(lock, [&] { return task.inside == 0; });
@@ -113,7 +115,7 @@ class Helpers {
 
   void help(Helper& self) {
     std::unique_lock lock(mutex_);
-    while (!self.goes) {
+    while (!self.ending) {
       const auto found = std::ranges::find_if(tasks_, [](const Task* task) { return task->wanted > 0; });
       if (found == tasks_.end()) {
         wake_.wait(lock);
@@ -130,15 +132,15 @@ class Helpers {
     }
   }
 
-  // Ends those that have nothing to do.
-  void send_home() {
-    if (generation_ != ForkGate::generation()) return;  // of a process before this one
+  // Ends the idle helpers.
+  void end_idle() {
+    if (generation_ != ForkGate::generation()) return;  // belongs to a parent process
     std::list<Helper> gone;
     {
       const std::lock_guard lock(mutex_);
       for (auto each = helpers_.begin(); each != helpers_.end();) {
         const auto next = std::next(each);
-        if (!each->busy) each->goes = true, gone.splice(gone.end(), helpers_, each);
+        if (!each->busy) each->ending = true, gone.splice(gone.end(), helpers_, each);
         each = next;
       }
     }
@@ -150,7 +152,7 @@ class Helpers {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Task*> tasks_;
-  std::list<Helper> helpers_;  // which do not move
+  std::list<Helper> helpers_;  // a list, since elements must not move
 };
 
 }  // namespace tokenfst

@@ -1,4 +1,4 @@
-// Parts of one piece of work on threads of their own, for as long as it takes.
+// Runs the parts of one task on threads that exist only for this task.
 #pragma once
 
 #include <exception>
@@ -9,8 +9,8 @@
 
 namespace tokenfst {
 
-// Calls part(0), ..., part(parts - 1), each once, part(0) in this thread. Where no more threads are to be had, this one does what is
-// left. What a part raises is raised when all have ended.
+// Calls part(0), ..., part(parts - 1), each once, part(0) on this thread. If no more threads can be created, the
+// existing ones do the rest. An exception of a part is rethrown when all have ended.
 template <class Part>
 void in_parallel(size_t parts, Part&& part) {
   std::mutex mutex;

@@ -1,8 +1,10 @@
-// What one thread makes and others may want meanwhile: they wait until it is there. Threads that make different things do not meet.
+// Marks a value that one thread is computing, so that other threads wait for it instead of computing it too. Threads
+// that compute different values do not block each other.
 //
-// It stands beside the place where the thing will be kept. Whoever finds nothing there makes a Scope, looks again, and makes it; what
-// raises half way leaves the place empty, and the next one begins anew. Nobody forks meanwhile, as with a lock: else the child would
-// wait for a thread that it has not got. Cost: one exchange where nobody waits; whoever does sleeps a little and looks again.
+// The object is stored beside the value. A thread that finds no value creates a Scope, checks again, and computes the
+// value; if it raises, the value stays missing, and the next thread starts again. As with a lock, no fork happens
+// meanwhile: otherwise the child would wait for a thread that it does not have. Cost: one exchange if nobody waits; a
+// waiting thread sleeps briefly and checks again.
 #pragma once
 
 #include <atomic>
@@ -14,11 +16,11 @@
 
 namespace tokenfst {
 
-class Making {
+class InProgress {
  public:
   class Scope {
    public:
-    explicit Scope(Making& what) : what_(what), thread_(what.take()) {}
+    explicit Scope(InProgress& what) : what_(what), thread_(what.take()) {}
     ~Scope() {
       what_.by_.store(0, std::memory_order_release);
       ForkGate::leave(thread_);
@@ -26,7 +28,7 @@ class Making {
     Scope(const Scope&) = delete;
 
    private:
-    Making& what_;
+    InProgress& what_;
     ForkGate::Thread& thread_;
   };
 
@@ -38,16 +40,18 @@ class Making {
       if (by_.compare_exchange_strong(other, own(), std::memory_order_acquire)) return thread;
       ForkGate::leave(thread);
       if (other != own()) {
-        throw Error(Fault::Constraint,
-                    "another thread was making this when the process was forked, and took too long for the fork to wait: make it again in "
-                    "this process");
+        throw Error(
+            Fault::Constraint,
+            "another thread was computing this when the process was forked, and took too long for the fork to wait: create it again in "
+            "this process");
       }
-      Call::work();  // the other one may take its time
+      Call::work();  // the other thread may take long
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   }
 
-  // The generation of the process, in a byte, since states have one each: it tells a process from those that it was forked from.
+  // The generation of the process in one byte, since each state has such an object: it distinguishes a process from its
+  // parents.
   static uint8_t own() { return static_cast<uint8_t>(1 + ForkGate::generation() % 255); }
 
   std::atomic<uint8_t> by_{0};  // 0: nobody

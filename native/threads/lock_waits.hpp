@@ -1,6 +1,7 @@
-// How often threads of the process waited for each other at locks of the core, and how long: for benchmarks, and for whoever wonders.
+// Counts how often threads of the process waited for each other at locks of the core, and how long: for benchmarks and
+// diagnosis.
 //
-// Only a thread that has to wait counts, so what is free costs nothing.
+// Only a thread that has to wait counts, so a free lock costs nothing.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +15,10 @@ class LockWaits {
  public:
   struct Counts {
     uint64_t number;
-    double seconds, longest;  // of all, and of one
+    double seconds, longest;  // of all waits, and of one
   };
 
-  // A wait, from here to the end of its scope.
+  // Measures one wait, until its scope ends.
   class Wait {
    public:
     ~Wait() {
@@ -32,7 +33,7 @@ class LockWaits {
     const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   };
 
-  // Since they were taken last.
+  // Returns the counts since the last call.
   static Counts take() {
     return {number_.exchange(0), static_cast<double>(nanoseconds_.exchange(0)) / 1e9, static_cast<double>(longest_.exchange(0)) / 1e9};
   }

@@ -1,5 +1,5 @@
-// What is made when it is first asked for, by whichever thread that is; afterwards a look at one word. What raises half way is
-// begun anew by whoever asks next, so it keeps what it makes only when that is whole.
+// One-time initialization by whichever thread needs a value first; after that, a check of one word. If `make` raises,
+// the next caller starts again, so `make` must store its result only when it is complete.
 #pragma once
 
 #include <atomic>

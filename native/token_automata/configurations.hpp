@@ -1,8 +1,9 @@
-// Configurations of a token automaton by number, and their arcs: for searches over them that go beyond one sequence.
+// Numbers the configurations of a token automaton, with their arcs: for searches that go beyond one sequence.
 //
-// A matcher's stacks are its own, so two matchers' configurations cannot be compared. Here all stacks are nodes of one
-// graph (stacks.hpp), and equal configurations get one number, in the order in which they are met: what was found out
-// about one is kept under it. Numbers and stacks are never taken back. Not for several threads at once.
+// The stacks of a matcher are its own, so configurations of two matchers cannot be compared. Here all stacks are nodes
+// of one graph (stacks.hpp), and equal configurations get one number, in the order in which they are reached, so
+// results about a configuration can be stored under its number. Numbers and stacks are never removed. Not for several
+// threads at once.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,7 @@ namespace tokenfst {
 
 class Configurations {
  public:
-  // Arcs by target: tokens[offsets[i]] to tokens[offsets[i + 1]] lead to targets[i].
+  // Arcs grouped by target: tokens[offsets[i]] to tokens[offsets[i + 1]] lead to targets[i].
   struct Arcs {
     std::vector<uint32_t> targets, offsets, tokens;
   };
@@ -30,13 +31,13 @@ class Configurations {
   size_t size() const { return configs_.size(); }
   int64_t num_tokens() const { return automaton_->vocabulary().size(); }
   bool accepting(uint32_t number) const { return automaton_->accepting(configs_.at(number)); }
-  // An upper bound with stacks (token_automaton.hpp).
+  // With stacks this is an upper bound (token_automaton.hpp).
   uint32_t distance(uint32_t number) { return automaton_->distance(configs_.at(number), stacks_); }
   bool distances_are_least() const { return automaton_->distances_are_least(); }
   size_t memory() const { return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32; }
 
-  // Writes the mask within `left` tokens (kUnreachable: any number), if what it takes is sure by the bounds on distances:
-  // false where some token may lead farther away than that, which a bound does not say.
+  // Writes the mask within `left` tokens (kUnreachable: no limit), if the bounds on distances decide it. Returns false
+  // if some token may lead farther away, which a bound does not decide.
   bool fill(uint32_t number, uint32_t left, uint32_t* out) {
     const Config config = configs_.at(number);
     if (left != kUnreachable &&
@@ -47,13 +48,14 @@ class Configurations {
   }
   size_t words() const { return (static_cast<size_t>(num_tokens()) + 31) / 32; }
 
-  // Where a token leads; -1: nowhere. End tokens lead nowhere.
+  // The target of a token; -1: none. End tokens lead nowhere.
   int64_t advance(uint32_t number, uint32_t token) {
     Config end = automaton_->advance(configs_.at(number), token, stacks_);
     return is_dead(end) || !automaton_->spellable(end, stacks_) ? -1 : int64_t{number_of(end)};
   }
 
-  // All arcs, by a walk of the vocabulary. Targets in the order of their first tokens' bytes; end tokens apart.
+  // All arcs, by a walk of the vocabulary. Targets are in the order of their first tokens' bytes; end tokens are left
+  // out.
   Arcs arcs(uint32_t number) {
     auto found = automaton_->arcs(configs_.at(number), stacks_);
     Arcs out;

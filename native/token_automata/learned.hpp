@@ -1,8 +1,9 @@
-// What an automaton has learned, out of a file: masks and distances by the digest of a state's expression.
+// Facts that an automaton has learned, read from a file: masks and distances by the digest of a state's expression.
 //
-// Borrowed arrays, which were checked (artifact/view.hpp). Nothing here makes a state: a walk that comes to one asks what is
-// known of it. Rows ascend by digest, so a look-up is a binary search. With stacks the value of a state may be an inner node,
-// as in an ask tree (ask_tree.hpp), whose children are told apart by canonical answers (canonical_asks.hpp).
+// The arrays are borrowed and have been checked (artifact/view.hpp). Nothing here creates a state: a walk that reaches
+// a state looks up what is known of it. Rows are sorted by digest, so a look-up is a binary search. With stacks, the
+// value of a state may be an inner node, as in a decision tree (decision_tree.hpp), whose children are identified by
+// canonical answers (canonical_addresses.hpp).
 #pragma once
 
 #include <memory>
@@ -10,11 +11,11 @@
 #include <vector>
 
 #include "vocabulary/masks.hpp"
-#include "walks/canonical_asks.hpp"
+#include "walks/canonical_addresses.hpp"
 
 namespace tokenfst {
 
-// Borrowed arrays of a file; `owner` keeps them alive.
+// The arrays of a file; `owner` keeps them alive.
 struct LearnedView {
   std::span<const uint32_t> states, nodes, answers, mask_row, flip_offsets, flips, rows;
   std::shared_ptr<void> owner;
@@ -22,8 +23,8 @@ struct LearnedView {
 
 class Learned {
  public:
-  // Of `states`: a digest, a value, a distance and a bound. Of `answers`: an inner node, a digest, a value. A value is 0 (not
-  // known), a mask's number plus one, or kAsk and an inner node.
+  // A row of `states`: a digest, a value, a distance and a bound. A row of `answers`: an inner node, a digest, a value.
+  // A value is 0 (not known), the number of a mask plus one, or kInner and an inner node.
   static constexpr size_t kStateRow = 7, kAnswerRow = 6;
 
   struct State {
@@ -35,7 +36,7 @@ class Learned {
   const LearnedView& view() const { return view_; }
   size_t memory() const { return bases_.capacity() * 4; }
 
-  // What is known of a state; null: nothing.
+  // The row of a state; null: nothing is known.
   const uint32_t* find(const Digest& digest) const {
     if (!trusted_) return nullptr;
     const std::array<uint32_t, 4> wanted = digest.words();
@@ -44,20 +45,20 @@ class Learned {
                ? view_.states.data() + at * kStateRow
                : nullptr;
   }
-  // Something in it is not what the program gives: nothing more is taken out of it.
+  // Called if a fact contradicts the program: no more facts are taken from this file.
   void distrust() { trusted_ = false; }
   bool trusted() const { return trusted_; }
   static State state(const uint32_t* row) { return {row[4], row[5], row[6]}; }
 
-  // The mask of a configuration whose state has this value; nodes of stacks that it depends on are added to `seen`. 0: not known,
-  // else the mask's number plus one.
+  // The mask of a configuration whose state has this value; the nodes of stacks that it depends on are added to `seen`.
+  // 0: not known, else the number of the mask plus one.
   template <class DigestOf>
   uint32_t mask(uint32_t value, std::span<const StackId> tops, Stacks& stacks, std::vector<StackId>& seen, DigestOf&& digest_of) const {
-    CanonicalAsks asks({tops.begin(), tops.end()});
-    while (value & AskTree::kAsk) {
-      const uint32_t node = value & ~AskTree::kAsk, address = view_.nodes[node];
+    CanonicalAddresses asks({tops.begin(), tops.end()});
+    while (value & DecisionTree::kInner) {
+      const uint32_t node = value & ~DecisionTree::kInner, address = view_.nodes[node];
       std::optional<Digest> shown;
-      if (address == AskTree::kPattern) {
+      if (address == DecisionTree::kPattern) {
         shown = asks.pattern();
       } else {
         if (address >= asks.size()) return 0;
@@ -78,7 +79,7 @@ class Learned {
     return at < view_.answers.size() && std::equal(wanted, wanted + 5, view_.answers.data() + at) ? view_.answers[at + 5] : 0;
   }
 
-  // A mask of the file in a pool, always the same one.
+  // Adds a mask of the file to a pool; returns the same number every time.
   MaskId adopt(uint32_t number, MaskPool& pool) {
     uint32_t base = 0;
     if (const uint32_t row = view_.mask_row[number]) {
@@ -96,7 +97,7 @@ class Learned {
   }
 
  private:
-  // The first of the rows, of so many words, whose first words are not less than these.
+  // The first row whose first `words` words are not less than the wanted ones.
   static size_t lower_bound(std::span<const uint32_t> rows, size_t width, const uint32_t* wanted, size_t words) {
     size_t first = 0, last = rows.size() / width;
     while (first < last) {
@@ -110,7 +111,7 @@ class Learned {
 
   LearnedView view_;
   bool trusted_ = true;
-  std::vector<uint32_t> bases_;  // by row of the file: its number in the pool; 0: not there yet
+  std::vector<uint32_t> bases_;  // for each row of the file, its number in the pool; 0: not added yet
 };
 
 }  // namespace tokenfst

@@ -1,4 +1,4 @@
-// How reserves are found: what each kind of expression adds, and the rules that call each other.
+// Computes reserves: the case of each kind of expression, and rules that call each other.
 #include "token_automata/reserves.hpp"
 
 namespace tokenfst {
@@ -12,7 +12,7 @@ std::vector<NodeId> Reserves::list(NodeId id) {
       [&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); });
 }
 
-// What is known of an expression; the reference is good until rules are solved anew.
+// The result for an expression; the reference is valid until rules are solved again.
 const Reserves::Part& Reserves::part(NodeId id) {
   check_stack();
   pace_.step(16);
@@ -140,7 +140,7 @@ uint32_t Reserves::longest_token() const {
   return static_cast<uint32_t>(std::max(vocabulary_.trie().max_depth(), vocabulary_.initial_trie().max_depth()));
 }
 
-// Intersections, complements and what looks behind: by their derivatives, up to those whose form tells.
+// Intersections, complements and look-behinds: by exploring derivatives, up to expressions whose form decides.
 Reserves::Part Reserves::explored(NodeId start) {
   if (exploring_ >= kMostNested) return of_length(kUnreachable, kUnreachable);
   const Nesting nesting(exploring_);
@@ -148,7 +148,7 @@ Reserves::Part Reserves::explored(NodeId start) {
   std::unordered_map<NodeId, uint32_t> number{{start, 0}};
   std::vector<std::vector<uint32_t>> before(1);
   std::vector<uint32_t> least, most;
-  using Item = std::pair<uint32_t, uint32_t>;  // a length, and a place in `met`
+  using Item = std::pair<uint32_t, uint32_t>;  // a length, and an index in `met`
   std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
   size_t expanded = 0;
   for (uint32_t k = 0; k < met.size() && expanded < kMostExplored; ++k) {
@@ -185,7 +185,7 @@ Reserves::Part Reserves::explored(NodeId start) {
       if (plus(length, 1) < least[from]) queue.emplace(least[from] = plus(length, 1), from);
     }
   }
-  // The greatest first: what leads there has that bound.
+  // In descending order of bounds: everything that leads to such a state has its bound.
   std::vector<Item> greatest;
   for (uint32_t k = 0; k < met.size(); ++k) {
     if (least[k] != kUnreachable || most[k] != 0) greatest.emplace_back(std::max(least[k], most[k]), k);
@@ -208,7 +208,7 @@ Reserves::Part Reserves::explored(NodeId start) {
   }
   return part_of(0);
 }
-// Whether derivatives are looked at: where such an expression is read first.
+// Whether the derivatives are explored: true if such an expression is read first.
 bool Reserves::is_explored(NodeId id) {
   const Node at = node(id);
   switch (at.kind) {
@@ -221,12 +221,12 @@ bool Reserves::is_explored(NodeId id) {
   }
 }
 
-// Of intersections two kinds that have many states are told by their form.
+// Two kinds of intersections with many states are decided by their form.
 Reserves::Part Reserves::intersection(NodeId id) {
   uint32_t turns = kUnbounded;
   if (const NodeId wider = widened(id, turns); wider != id) {
-    // A word of the wider one that begins with a token's bytes and has at most `most` more has no more turns than bytes: it is one of this
-    // one too.
+    // A word of the widened expression that begins with a token's bytes and has at most `most` more bytes has no more
+    // iterations than bytes, so it is also a word of the given expression.
     const Part found = part(wider);
     if (found.dead() || plus(found.most.back(), longest_token()) <= turns) return found;
   }
@@ -234,8 +234,8 @@ Reserves::Part Reserves::intersection(NodeId id) {
   if (const uint32_t most = steps(id); most <= kMostSteps) return bytes_.expressions().intern(id) == kDead ? dead() : of_length(most, most);
   return explored(id);
 }
-// How many bytes a shortest rest of a word has at most, where all loops are of single bytes: in one that is longer, all parts of an
-// intersection stay in a loop at some byte, and do without it. kUnreachable where there are other loops.
+// The greatest number of bytes of a shortest rest of a word, if all loops are of single bytes: in a longer rest, all
+// parts of an intersection stay in a loop at some byte, which can be left out. kUnreachable if there are other loops.
 uint32_t Reserves::steps(NodeId id) {
   check_stack();
   const Node at = node(id);
@@ -256,7 +256,8 @@ uint32_t Reserves::steps(NodeId id) {
     default: return kUnreachable;
   }
 }
-// Without the upper bounds of counters in it that one token cannot reach; `turns` becomes the least of these.
+// The expression without the upper bounds of counters that one token cannot reach; `turns` becomes the least of these
+// bounds.
 NodeId Reserves::widened(NodeId id, uint32_t& turns) {
   check_stack();
   const Node at = node(id);
@@ -279,8 +280,8 @@ NodeId Reserves::widened(NodeId id, uint32_t& turns) {
     default: return id;
   }
 }
-// Of a loop, with at most one byte behind it, less finitely many words: each turn more is a longer word, and of so many and one word one is
-// left.
+// For a loop, followed by at most one byte, without finitely many words: each further iteration gives a longer word,
+// and of one more word than are excluded one is left.
 std::optional<Reserves::Part> Reserves::without_few(NodeId id) {
   NodeId loop = kEmpty;
   uint64_t words = 0;
@@ -293,7 +294,7 @@ std::optional<Reserves::Part> Reserves::without_few(NodeId id) {
     if (words > kMostWords) return std::nullopt;
   }
   if (loop == kEmpty) return std::nullopt;
-  uint32_t turn = 0;  // of the last loop, where at most one byte follows
+  uint32_t turn = 0;  // the length of the last loop's body, if at most one byte follows it
   bool byte_behind = false;
   for (NodeId rest = loop; rest != kEpsilon;) {
     const Node at = node(rest);
@@ -311,7 +312,7 @@ std::optional<Reserves::Part> Reserves::without_few(NodeId id) {
   for (uint32_t& most : found.most) most = plus(most, longer);
   return found;
 }
-// How many words an expression has, at most; more than kMostWords where there may be many.
+// An upper bound of the number of words of an expression; more than kMostWords if there may be many.
 uint64_t Reserves::count(NodeId id) {
   check_stack();
   constexpr uint64_t kMany = kMostWords + 1;
@@ -330,7 +331,7 @@ uint64_t Reserves::count(NodeId id) {
   }
 }
 
-// Of a machine's state: the least lengths to an end, and the greatest of those that the state leads to.
+// For a machine: the least length to an end from each state, and the greatest of these that each state leads to.
 Reserves::Part Reserves::machine(const Node& at) {
   if (auto known = machines_.find(at.a); known != machines_.end()) return known->second[at.b];
   std::vector<Part> found;
@@ -418,7 +419,7 @@ std::vector<uint32_t> Reserves::callees(uint32_t rule) {
   return found;
 }
 
-// First the numbers of rare bytes, from below, then the bounds with these.
+// First the numbers of rare bytes, from below, then the bounds, which use these.
 void Reserves::solve(const std::vector<uint32_t>& rules, bool loops) {
   solving_ = true;
   passing_.clear();
@@ -446,7 +447,7 @@ void Reserves::solve(const std::vector<uint32_t>& rules, bool loops) {
   solving_ = false;
 }
 
-// What was begun, and is not whole, was never looked at.
+// Removes results that were begun and are incomplete, as if they had never been computed.
 void Reserves::give_up() {
   forget();
   for (Rule& rule : rules_) {

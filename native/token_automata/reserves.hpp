@@ -1,16 +1,18 @@
-// Reserves: how many bytes at most complete a text behind any one token, by the form of its expression.
+// Reserves: an upper bound, from the form of an expression, for the bytes that complete a text after any one token.
 //
-// With so many tokens left all tokens fit, since a byte may always be a token: then a mask within a limit is the mask, and no
-// token is looked at. For an expression and a number q of rare bytes (rare_bytes.hpp) `most[q]` bounds the least length of what
-// is left behind any prefix with at most q rare bytes, the empty one too:
+// If at least that many tokens are left, all tokens fit, because every byte may be a token of its own. Then the mask
+// within the limit is the whole mask, and no token is visited. For an expression and a number q of rare bytes
+// (rare_bytes.hpp), `most[q]` bounds the least length of what is left after any prefix with at most q rare bytes,
+// including the empty prefix:
 //
 //   most(a·b)[q] = max(most(a)[q] + least(b), most(b)[q - rare(a)]),   most(a|b)[q] = max(most(a)[q], most(b)[q])
 //
-// where rare(a) is the least number of rare bytes in a word of a. So what lies behind more structure than one token can read does
-// not count, and rules that call themselves have finite bounds: each turn reads a rare byte. Where a turn need not, where a bound
-// has no end within kMostRounds, and where intersections have too many states, it is kUnreachable: then others must decide.
+// Here rare(a) is the least number of rare bytes in a word of a. So structure that lies deeper than one token can read
+// does not count, and recursive rules have finite bounds, provided that each recursion reads a rare byte. If it need
+// not, if a bound does not settle within kMostRounds, or if an intersection has too many states, the bound is
+// kUnreachable, and the fit must be decided in another way.
 //
-// Invariant: whatever one token leads to, its length by Lengths is at most the bound. O(1) for each part that is new.
+// Invariant: wherever one token leads, the length according to Lengths is at most the bound. O(1) for each new part.
 #pragma once
 
 #include <atomic>
@@ -25,10 +27,10 @@ class Reserves {
   Reserves(ByteAutomaton& bytes, const Vocabulary& vocabulary, Lengths& lengths)
       : bytes_(bytes), vocabulary_(vocabulary), lengths_(lengths) {}
 
-  // Of an expression; and the bytes of some completion of it. Under the owner's mutex.
+  // The bound of an expression, including the bytes of its own completion. Under the owner's mutex.
   uint32_t of(NodeId id) { return found(id).most[vocabulary_.rare().most]; }
   uint32_t needed(NodeId id) { return found(id).least; }
-  // At any time, of any thread.
+  // May be called at any time, by any thread.
   size_t memory() const { return held_.load(std::memory_order_relaxed); }
 
  private:
@@ -36,7 +38,7 @@ class Reserves {
   static constexpr uint32_t kMostWords = 256, kMostSteps = 512;
 
   struct Part {
-    uint32_t least = 0, rare = 0;  // kUnreachable: it has no word
+    uint32_t least = 0, rare = 0;  // least length and least number of rare bytes of a word; kUnreachable: there is no word
     std::array<uint32_t, kColumns> most{};
 
     bool dead() const { return rare == kUnreachable; }
@@ -88,12 +90,12 @@ class Reserves {
   const Part& keep(NodeId id, const Part& found);
   Part element(NodeId id);
   Part of_words(const Lexicon& words, uint32_t number, uint32_t state);
-  // Members in any order: while one is read, all others that are required may be missing. Of those that are not required the longest are
-  // taken up to the least number of members.
+  // Members in any order: while one is read, all other required members may be missing. Of the others, the longest are
+  // counted up to the least number of members.
   struct Options {
-    std::vector<uint32_t> sizes;  // with a separator, by tag; 0: need not come
-    uint32_t missing = 0;         // what all that must come have together
-    Part begun;                   // a separator, or a member that was begun, and all that must come behind it
+    std::vector<uint32_t> sizes;  // the length with a separator, by tag; 0: not required
+    uint32_t missing = 0;         // the total length of all required members
+    Part begun;                   // the bound after a separator or inside a member, with everything that must follow
   };
   const Options& options(NodeId id, const Node& at);
   Part unordered(NodeId id, const Node& at);
@@ -111,10 +113,11 @@ class Reserves {
     ~Nesting() { --depth_; }
     size_t& depth_;
   };
-  // --- rules: those that call each other together, those that they call before them (Tarjan's strongly connected components) ---
+  // Rules. Strongly connected components of rules that call each other are solved together, after the rules that they
+  // call (Tarjan).
   struct Rule {
     Part part;
-    uint32_t index = 0, low = 0;  // of the search; 0: not met
+    uint32_t index = 0, low = 0;  // of Tarjan's search; 0: not visited
     bool open = false;
   };
   const Part& of_rule(uint32_t rule);
@@ -130,17 +133,17 @@ class Reserves {
   const RareBytes* rare_ = nullptr;
   Pace pace_{bytes_.budget().seconds, "what completes texts behind a token"};
   std::unordered_map<NodeId, Part> parts_;
-  using Bounds = std::tuple<uint32_t, uint32_t, uint32_t>;  // what is left of them, and how many there may be
+  using Bounds = std::tuple<uint32_t, uint32_t, uint32_t>;  // the members left, and how many there may be
   std::map<Bounds, Options> options_;
-  std::unordered_map<uint32_t, uint32_t> words_;  // by lexicon: the most that is missing to the end of a word
-  std::unordered_map<uint32_t, std::vector<Part>> machines_;  // by state
+  std::unordered_map<uint32_t, uint32_t> words_;  // for each lexicon: the most bytes to the end of a word
+  std::unordered_map<uint32_t, std::vector<Part>> machines_;  // for each state
   size_t exploring_ = 0;
   std::atomic<size_t> held_{0};
   std::vector<Rule> rules_;
   std::vector<uint32_t> open_;
   uint32_t met_ = 0;
   bool solving_ = false;
-  std::vector<NodeId> passing_;  // parts that hold for this round only
+  std::vector<NodeId> passing_;  // parts that are valid in this round only
   std::vector<Bounds> passing_options_;
 };
 

@@ -1,13 +1,13 @@
-// How masks, distances and arcs are made: everything of TokenAutomaton that walks the vocabulary.
+// Computes masks, distances and arcs: all functions of TokenAutomaton that walk the vocabulary.
 #include "token_automata/token_automaton.hpp"
 
 namespace tokenfst {
 
 namespace {
 
-// Whether so many bytes of the byte automaton, and so many of masks beside it, are within the budget that they share. The former are
-// counted before the masks' lock is taken, where that is possible: a thread that waits for the byte automaton then keeps no other
-// one from its masks.
+// Checks that the bytes of the byte automaton and those of the masks are within their common budget. The former are
+// counted before the masks' lock is taken, if possible, so that a thread that waits for the byte automaton does not
+// block others from the masks.
 void check_held(ByteAutomaton& bytes, size_t of_bytes, size_t beside) {
   bytes.set_beside(beside);
   const size_t most = bytes.budget().bytes;
@@ -56,8 +56,8 @@ uint32_t TokenAutomaton::worst_bytes(Config config, Stacks& stacks) {
   const auto lock = locked(mutex_);
   if (bytes_->stacks().count(config.state) != 0) {
     uint32_t worst = 0;
-    for (const Rise& rise : rises(config, stacks))
-      worst = std::max(worst, plus(rise.bytes, rise.address == kNone ? 0 : bytes_below(stacks.known[rise.address], stacks)));
+    for (const BoundAbove& bound : bounds_above(config, stacks))
+      worst = std::max(worst, plus(bound.bytes, bound.address == kNone ? 0 : bytes_below(stacks.known[bound.address], stacks)));
     return worst;
   }
   auto known = worst_bytes_.find(config.state);
@@ -83,8 +83,8 @@ uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
 
 bool TokenAutomaton::make_mask_above(Config config, StackId opaque, Stacks& stacks) {
   if (known_mask(config, stacks)) return true;
-  Gathered gathered;
-  Asked asked(config, bytes_->stacks().count(config.state), stacks);
+  MaskParts gathered;
+  InspectedNodes asked(config, bytes_->stacks().count(config.state), stacks);
   Walker walk(*bytes_, stacks, &asked);
   walk.stop_at(opaque, true);
   StacksTrial trial(stacks);
@@ -179,7 +179,7 @@ size_t TokenAutomaton::held_beside() const {
 }
 
 MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {
-  std::optional<Making::Scope> making;
+  std::optional<InProgress::Scope> making;
   if (Info& entry = info(config.state); entry.mask.load(std::memory_order_relaxed) == 0) making.emplace(entry.making);
   if (MaskId known = known_mask(config, stacks)) return known;
   if (has_learned()) {
@@ -187,16 +187,16 @@ MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
     if (MaskId known = recall(config, stacks)) return known;
   }
-  static thread_local Gathered gathered;  // its room is kept
+  static thread_local MaskParts gathered;  // reused, so that its memory is kept
   gathered.clear();
-  Asked asked(config, bytes_->stacks().count(config.state), stacks);
+  InspectedNodes asked(config, bytes_->stacks().count(config.state), stacks);
   StacksTrial trial(stacks);
   with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered, stacks); });
   return keep_gathered(config, stacks, gathered, asked);
 }
 
 void TokenAutomaton::learn(std::shared_ptr<Learned> learned, bool instead) {
-  std::vector<std::shared_ptr<Learned>> gone;  // let go of behind the lock: Python may own what they borrow
+  std::vector<std::shared_ptr<Learned>> gone;  // freed after the lock is released: Python may own what they borrow
   const auto lock = locked(mutex_), masks_lock = locked(masks_mutex_);
   if (instead) gone.swap(learned_);
   learned_.push_back(std::move(learned));
@@ -206,7 +206,7 @@ void TokenAutomaton::learn(std::shared_ptr<Learned> learned, bool instead) {
 Digest TokenAutomaton::digest_of(State state) {
   const Digest digest = bytes_->expressions().digest(bytes_->expressions().node(state));
   if (!composition_.is_first({state})) return digest;
-  Digest first;  // the same expression may stand elsewhere, too
+  Digest first;  // the same expression may also be at another place
   first.add(kFirstOfText);
   first.add(digest);
   return first;
@@ -225,7 +225,7 @@ MaskId TokenAutomaton::recall(Config config, Stacks& stacks) {
   for (const auto& learned : learned_) {
     const uint32_t* row = learned->find(digest);
     if (!row) continue;
-    Asked asked(config, count, stacks);
+    InspectedNodes asked(config, count, stacks);
     const std::vector<StackId> tops = asked.known;
     StacksTrial trial(stacks);
     const uint32_t number =
@@ -252,11 +252,11 @@ bool TokenAutomaton::fits(Config config, MaskId id) const {
 
 bool TokenAutomaton::recall_distance(State state) {
   if (!has_learned() || state == kDead) return false;
-  const auto lock = locked(masks_mutex_);  // one file may be distrusted by both
+  const auto lock = locked(masks_mutex_);  // both may stop trusting one file
   Info& entry = info(state);
   if (entry.distance.load() != kUnknown) return true;
   const Digest digest = digest_of(state);
-  uint32_t distance = kUnknown, worst = 0;  // the least of each: all are upper bounds
+  uint32_t distance = kUnknown, worst = 0;  // the least of each, since all are upper bounds
   for (const auto& learned : learned_) {
     const uint32_t* row = learned->find(digest);
     if (!row) continue;
@@ -276,14 +276,14 @@ bool TokenAutomaton::recall_distance(State state) {
 }
 
 template <class Walk>
-void TokenAutomaton::gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks) {
+void TokenAutomaton::gather(Walk& walk, Config config, MaskParts& gathered, Stacks& stacks) {
   if (composition_.structural(config)) return composition_.gather(walk, config, gathered);
   std::unique_lock<Mutex> lock;
   if (!complete_) lock = locked(mutex_);
   gathered.tokens = exact_tokens(walk, config, kAtAll, stacks);
 }
 
-MaskId TokenAutomaton::keep_gathered(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
+MaskId TokenAutomaton::keep_gathered(Config config, Stacks& stacks, MaskParts& gathered, const InspectedNodes& asked) {
   if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
   const MaskMaker::Finished finished = mask_maker_.finish(gathered);
   const size_t of_bytes = bytes_->memory();
@@ -295,7 +295,7 @@ MaskId TokenAutomaton::keep_gathered(Config config, Stacks& stacks, Gathered& ga
   return keep_mask(config, stacks, id, asked);
 }
 
-MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, MaskId id, const Asked& asked) {
+MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, MaskId id, const InspectedNodes& asked) {
   Info& entry = info(config.state);
   uint32_t value = id;
   if (bytes_->is_pushdown()) {
@@ -338,7 +338,7 @@ bool TokenAutomaton::alive(Walk& walk, Config start) {
              [&](State q, auto&& visit) {
                if (deadline.expired())
                  throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
-               Onward onward = composition_.onward(walk, {q});
+               TokenTargets onward = composition_.onward(walk, {q});
                for (Config config : onward.next) visit(config.state);
                for (Config config : onward.same) visit(config.state);
              },

@@ -1,16 +1,17 @@
 // The composition of a vocabulary's detokenizing transducer with a byte automaton, determinized: configurations are the
-// byte automaton's states and stacks at token boundaries, and a token's arc is its bytes run through the class table.
-// No token arc is stored.
+// byte automaton's states and stacks at token boundaries, and the arc of a token is a run of its bytes through the
+// class table. No token arc is stored.
 //
-// Masks and distances are made when first asked for and kept: by state where there are no stacks, else by the state and
-// what was looked at of the stacks (ask_tree.hpp). Where not every byte is a token, spelling matters: a token is allowed
-// only if tokens lead on from its end to acceptance, which is searched for and remembered. With stacks, whoever makes the
-// automaton must see to it that each byte of its words is a token.
+// Masks and distances are computed on first use and cached: by state, or with stacks by state and the inspected symbols
+// of the stacks (decision_tree.hpp). If not every byte is a token, spelling matters: a token is allowed only if tokens
+// lead from its end to acceptance, which is searched for and cached. With stacks, whoever creates the automaton must
+// make sure that each byte of its words is a token.
 //
-// Threads. What was made is read without a lock, and nothing is written then. A mask is composed without a lock, in the thread's own
-// room, and kept under `masks_mutex_` if no other thread was first; who wants the first mask of a state that is being made waits for
-// it, others do not. Distances, and whether tokens lead on, are searched for under `mutex_`. Whoever takes several takes them in this
-// order: the making of a mask, `mutex_`, the making of a fragment, `masks_mutex_`, those of fragments, the byte automaton's.
+// Threads. Cached results are read without a lock, and reading writes nothing. A mask is composed without a lock, in
+// buffers of the thread, and stored under `masks_mutex_` unless another thread was first. A thread that needs the first
+// mask of a state which another thread is computing waits for it; other threads do not wait. Distances, and whether
+// tokens lead on, are computed under `mutex_`. Locks are taken in this order: the computation of a mask (InProgress),
+// `mutex_`, the computation of a fragment, `masks_mutex_`, the locks of fragments, those of the byte automaton.
 #pragma once
 
 #include "byte_automata/searches.hpp"
@@ -27,7 +28,7 @@ class TokenAutomaton : protected TokenDistances {
   using TokenDistances::start;
   using TokenDistances::with_walk;
 
-  // Walks of the vocabulary that enter at most `narrow` trie nodes are not worth a fragment.
+  // A walk of the vocabulary that enters at most this many trie nodes is not worth a fragment.
   static constexpr uint32_t kNarrowWalk = 192;
 
   // `specials`: the special tokens that are symbols of the byte automaton, with their columns, ascending.
@@ -38,14 +39,14 @@ class TokenAutomaton : protected TokenDistances {
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const MaskPool& masks() const { return masks_; }
   const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return composition_.specials(); }
-  // Whether the vocabulary spells text in another way here: at the start of some.
+  // Whether the vocabulary spells text differently here: at the start of a text.
   bool is_first(Config config) const { return composition_.is_first(config); }
-  // What a token adds to the text here: its initial form at the start.
+  // The text that a token adds here: its initial form at the start of a text.
   std::string_view text_of(Config config, uint32_t token) const {
     return is_first(config) ? vocabulary_->initial()[token] : vocabulary_->tokens()[token];
   }
-  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token). With an
-  // `exclusion`, which goes on with it: what is excluded has no arc either.
+  // The configuration after `token`, or a dead one if there is no such arc. O(bytes of the token). An `exclusion` reads
+  // the token too; then tokens that it excludes have no arc.
   Config advance(Config config, uint32_t token, Stacks& stacks, Exclusion* exclusion = nullptr) const {
     std::string_view text = vocabulary_->tokens()[token];
     if (text.empty() && vocabulary_->initial()[token].empty()) {
@@ -57,13 +58,14 @@ class TokenAutomaton : protected TokenDistances {
       text = first;
     }
     if (text.empty()) return {};
-    const Leap* leap = bytes_->boundary() == kNone ? bytes_->leap(config.state, token, text) : nullptr;
-    const std::string_view rest = leap ? text.substr(leap->bytes) : text;
-    if (!exclusion && !bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(leap ? leap->target : config.state, rest)});
+    const TextStep* text_step = bytes_->boundary() == kNone ? bytes_->text_step(config.state, token, text) : nullptr;
+    const std::string_view rest = text_step ? text.substr(text_step->bytes) : text;
+    if (!exclusion && !bytes_->is_pushdown())
+      return PlainWalk(*bytes_).boundary({bytes_->run(text_step ? text_step->target : config.state, rest)});
     Walker walk(*bytes_, stacks);
-    if (leap)
-      config =
-          exclusion ? exclusion->leap(*bytes_, walk, config, text.substr(0, leap->bytes), leap->target) : walk.arrive(config, leap->target);
+    if (text_step)
+      config = exclusion ? exclusion->text_step(*bytes_, walk, config, text.substr(0, text_step->bytes), text_step->target)
+                         : walk.arrive(config, text_step->target);
     if (is_dead(config)) return config;
     return walk.boundary(exclusion ? exclusion->run(*bytes_, walk, config, rest) : walk.run(config, rest));
   }
@@ -74,7 +76,7 @@ class TokenAutomaton : protected TokenDistances {
     if (MaskId known = known_mask(config, stacks)) return known;
     return make_mask(config, stacks);
   }
-  // 0: not made yet.
+  // The cached mask; 0: not computed yet.
   MaskId known_mask(Config config, Stacks& stacks) {
     uint32_t root = info(config.state).mask.load(std::memory_order_acquire);
     return bytes_->is_pushdown() ? mask_tree_.find(root, config, bytes_->stacks().count(config.state), stacks) : root;
@@ -87,72 +89,73 @@ class TokenAutomaton : protected TokenDistances {
     }
     return find_distance(config, stacks);
   }
-  // What guides a search for a completion byte by byte: its least length, or about that of its tokens.
+  // Guides a search for a completion byte by byte: the least length, or an approximation by its tokens.
   uint32_t bytes_left(Config config, Stacks& stacks);
   // The bytes of some completion.
   uint32_t most_bytes_left(Config config, Stacks& stacks);
-  // The most of that after any allowed token.
+  // The greatest such number after any allowed token.
   uint32_t worst_bytes(Config config, Stacks& stacks);
   using TokenDistances::bounds_distances;
-  // Whether distances are known to be the least, and no bounds. Of finished artifacts it is not known.
+  // Whether distances are known to be exact, and not just bounds. For finished artifacts this is not known.
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
-  // The most bytes that are missing behind any allowed token; kUnreachable where the form of the expression does not tell. O(1) once
-  // known.
+  // The most bytes that may be missing after any allowed token; kUnreachable if the form of the expression does not
+  // give a bound. O(1) once known.
   uint32_t most_bytes_behind(Config config, Stacks& stacks) {
     const uint32_t known = known_most_behind(config, stacks);
     return known == kUnknown ? find_most_behind(config, stacks) : known;
   }
-  // Whether so many tokens are surely enough behind any allowed token; and whether that is known without a look.
+  // Whether `left` tokens are surely enough after any allowed token; and whether that is cached.
   bool is_far(Config config, uint32_t left, Stacks& stacks) { return most_bytes_behind(config, stacks) <= left; }
   bool is_known_far(Config config, uint32_t left, const Stacks& stacks) { return known_most_behind(config, stacks) <= left; }
-  // An upper bound for the distance after any allowed token.
+  // An upper bound of the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks);
 
-  // Makes the mask of a configuration whose stack ends in `opaque`; false where that needs to know what lies below.
+  // Computes the mask of a configuration whose stack ends in `opaque`; returns false if the mask depends on what lies
+  // below.
   bool make_mask_above(Config config, StackId opaque, Stacks& stacks);
-  // What is kept for a state with stacks: a mask, or where to go on in `ask_tree()`.
+  // The cached value of a state with stacks: a mask, or an inner node of `mask_tree()`.
   uint32_t mask_root(State state) { return info(state).mask.load(); }
-  AskTree& mask_tree() { return mask_tree_; }
-  // The distances of a shape's members by themselves, and of a frame.
+  DecisionTree& mask_tree() { return mask_tree_; }
+  // The distances of a shape's members by themselves, and that of a frame.
   std::vector<uint32_t> top_distances(State state);
   uint32_t distance_of_frame(uint32_t frame);
   void adopt_stack_distances(State state, std::vector<uint32_t> tops) { tops_[state] = std::move(tops); }
   void adopt_frame_distances(std::vector<uint32_t> distances) { frame_distances_ = std::move(distances); }
 
-  // The arcs of a configuration: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
-  // A token that would look below the node `opaque` rests where it waits for that.
+  // The arcs of a configuration: (token, target) in the order of the tokens' bytes, by a walk of the whole vocabulary.
+  // A token that would have to inspect the node `opaque` ends in the state that waits for it.
   std::vector<std::pair<uint32_t, Config>> arcs(Config config, Stacks& stacks, StackId opaque = UINT32_MAX);
 
-  // The same of a state without stacks.
+  // The same for a state without stacks.
   std::vector<std::pair<uint32_t, State>> arcs(State state);
 
-  // Writes a mask. Returns whether there is anything that is not allowed.
+  // Writes a mask. Returns whether any token is forbidden.
   bool write(MaskId id, uint32_t* out) const {
     masks_.fill(id, out);
     return masks_[id].count < masks_.vocab_size();
   }
-  // Fills `out` with the tokens after which acceptance is at most `left` - 1 tokens away (the end tokens need left >= 1).
-  // Returns whether there is anything that is not allowed.
+  // Writes the tokens after which acceptance is at most `left` - 1 tokens away (the end tokens need left >= 1). Returns
+  // whether any token is forbidden.
   bool fill(Config config, uint32_t left, uint32_t* out, Stacks& stacks);
 
-  // From now on masks and distances are looked up there first; in what was taken up before, too, or instead of that. `learned`
-  // must be of the same program and vocabulary, and checked.
+  // Uses learned facts from now on: masks and distances are looked up there first; in addition to those taken before,
+  // or `instead` of them. `learned` must belong to the same program and vocabulary, and have been checked.
   void learn(std::shared_ptr<Learned> learned, bool instead);
   bool has_learned() const { return has_learned_.load(std::memory_order_acquire); }
-  // Calls f with everything that was taken up, one after the other, while nothing changes.
+  // Calls f with all learned facts that are in use, while they cannot change.
   template <class F>
   void with_learned(F&& f) {
     const auto lock = locked(mutex_), masks_lock = locked(masks_mutex_);
     f(std::as_const(learned_));
   }
-  // Within with_learned(): what a state is called there, and how many tokens it is from acceptance, where that is known.
+  // Within with_learned(): the digest of a state, and its distance in tokens, if known.
   Digest digest_of(State state);
   Digest digest_of_frame(uint32_t frame) { return bytes_->expressions().digest(bytes_->stacks().frame(frame).body); }
   std::pair<uint32_t, uint32_t> known_distance(State state);
   uint32_t known_root(State state) { return state < infos_.size() ? infos_[state].mask.load() : 0; }
 
   size_t memory();
-  // `masks_composed`: by walks and fragments; `masks_recalled`: looked up in what was learned.
+  // `masks_composed`: computed by walks and fragments; `masks_recalled`: found in learned facts.
   struct Stats {
     size_t states, masks_made, distinct_masks, dense_rows, fragments, frames, leaves, deepest_look, masks_composed, masks_recalled;
   };
@@ -168,8 +171,8 @@ class TokenAutomaton : protected TokenDistances {
     ++masks_made_;
   }
 
-  // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
-  // DEAD; of automata without stacks.
+  // The states that token sequences reach from the start (if every byte is a token: that bytes reach), breadth-first
+  // after DEAD; for automata without stacks.
   std::vector<State> reachable();
 
  private:
@@ -177,44 +180,44 @@ class TokenAutomaton : protected TokenDistances {
   uint32_t find_most_behind(Config config, Stacks& stacks);
 
   static constexpr uint32_t kAtAll = UINT32_MAX - 1;
-  static constexpr uint64_t kFirstOfText = UINT64_MAX;  // no Kind
+  static constexpr uint64_t kFirstOfText = UINT64_MAX;  // not a Kind
   static constexpr uint32_t kBytesOfToken = 16;  // more than most tokens have
 
   size_t bytes_held() const;
   size_t held_beside() const;
 
   MaskId make_mask(Config config, Stacks& stacks);
-  // Of what was learned; 0: it is not known.
+  // Looks a mask up in learned facts; 0: not known.
   MaskId recall(Config config, Stacks& stacks);
   bool recall_distance(State state);
-  // Whether a mask can be that of a configuration, as far as a look tells.
+  // Whether a mask can belong to a configuration, as far as a quick check shows.
   bool fits(Config config, MaskId id) const;
   template <class Walk>
-  void gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks);
-  // What was gathered, kept as the mask of a configuration, unless it has one by now.
-  MaskId keep_gathered(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked);
-  // Under `masks_mutex_`.
-  MaskId keep_mask(Config config, Stacks& stacks, MaskId id, const Asked& asked);
+  void gather(Walk& walk, Config config, MaskParts& gathered, Stacks& stacks);
+  // Stores the collected parts as the mask of a configuration, unless it has one by now.
+  MaskId keep_gathered(Config config, Stacks& stacks, MaskParts& gathered, const InspectedNodes& asked);
+  // To be called under `masks_mutex_`.
+  MaskId keep_mask(Config config, Stacks& stacks, MaskId id, const InspectedNodes& asked);
 
-  // Tokens after which acceptance is at most `farthest` tokens away (kAtAll: reachable), and the end tokens where
-  // `farthest` is a budget and the configuration accepts.
+  // Collects the tokens after which acceptance is at most `farthest` tokens away (kAtAll: reachable), and the end
+  // tokens if `farthest` is a budget and the configuration accepts.
   template <class Walk>
   std::vector<uint32_t> exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks);
 
-  // Whether tokens lead from here to acceptance. Where not every byte is a token, and so never with stacks.
+  // Whether tokens lead from here to acceptance. Only if not every byte is a token, and so never with stacks.
   template <class Walk>
   bool alive(Walk& walk, Config start);
-  // The same, as far as it is known.
+  // The same, if it is known.
   Life known_life(State q);
 
   MaskPool masks_;
   MaskMaker mask_maker_{masks_};
-  AskTree mask_tree_;
+  DecisionTree mask_tree_;
   size_t masks_made_ = 0, mask_leaves_ = 0, masks_composed_ = 0, masks_recalled_ = 0;
-  std::vector<std::shared_ptr<Learned>> learned_;  // changed under both locks
+  std::vector<std::shared_ptr<Learned>> learned_;  // changed only under both locks
   std::atomic<bool> has_learned_{false};
-  Mutex mutex_;        // of distances, and of what searches for acceptance
-  Mutex masks_mutex_;  // of the masks and all that is counted of them
+  Mutex mutex_;        // protects distances and searches for acceptance
+  Mutex masks_mutex_;  // protects the masks and everything that is counted about them
 };
 
 }  // namespace tokenfst

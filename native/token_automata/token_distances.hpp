@@ -1,14 +1,16 @@
-// Distances to acceptance in tokens, and bounds on them: for budgets, and for the order in which texts are completed.
+// Distances to acceptance in tokens, and bounds on them: for token budgets, and for the order of searches for a
+// completion.
 //
-// distance(c) is the least number of tokens, the end token not counted, that spell some completion. It is found on a
-// graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the
-// least of its members'. With stacks it is an upper bound: the distance of the top, and of each frame below on its own,
-// added up. It is sound, since a text may always be completed frame by frame with tokens that end where frames end.
-// Ambiguous grammars, large selections of words and far counts have very many states; a search for distances goes through some,
-// and takes lengths in bytes for those behind: bounds still, and as before a token leads on from each to a smaller one.
+// distance(c) is the least number of tokens, without the end token, that spell some completion. It is computed on a
+// graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the least
+// of its members'. With stacks it is an upper bound: the sum of the distances of the top and of each frame below, each
+// by itself. The bound is sound, since a text may always be completed frame by frame with tokens that end where frames
+// end. Ambiguous grammars, large selections of words and high counts have very many states; a search for distances
+// visits some of them and uses lengths in bytes for the states behind these. The results are still bounds, and a token
+// still leads from each one to a smaller one.
 #pragma once
 
-#include "walks/ask_tree.hpp"
+#include "walks/decision_tree.hpp"
 #include "masks/composition.hpp"
 #include "byte_automata/lengths.hpp"
 #include "threads/in_progress.hpp"
@@ -22,27 +24,27 @@ class TokenDistances {
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow),
         complete_(composition_.tokens_lead_on()), lengths_(*bytes_), reserves_(*bytes_, *vocabulary_, lengths_) {}
 
-  static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
-  // States of an automaton without stacks; where each takes a walk of the vocabulary, fewer. What has more has bounds from
-  // then on.
+  static constexpr size_t kMaxExplored = 64;  // how many states of a push-down automaton one search for distances visits
+  // The greatest number of states of an automaton without stacks; fewer if each of them takes a walk of the vocabulary.
+  // An automaton with more has bounds from then on.
   static constexpr size_t kManyStates = 100'000, kEffortOfWalk = 50;
 
-  // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
+  // What is known of a state; for its configurations with stacks: roots of decision trees.
   struct Info {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
-    std::atomic<uint32_t> reserve{kUnknown};  // of the state alone, see most_behind()
-    uint32_t worst = 0;  // without stacks: the bound; with stacks: the root of its tree
+    std::atomic<uint32_t> reserve{kUnknown};  // for the state alone, see most_behind()
+    uint32_t worst = 0;  // without stacks the bound; with stacks the root of a tree
     std::atomic<Life> life{Life::Unknown};
-    Making making;  // its first mask
+    InProgress making;  // the computation of its first mask
   };
 
   Config start() const { return {bytes_->start()}; }
   bool accepting(Config config) const { return bytes_->accepting(config.state); }
 
-  // Calls f with what runs configurations here. `asked`, if given, takes down which stacks are looked into.
+  // Calls f with an object that runs configurations. `asked`, if given, records the stack nodes that are inspected.
   template <class F>
-  auto with_walk(Stacks& stacks, Asked* asked, F&& f) const {
+  auto with_walk(Stacks& stacks, InspectedNodes* asked, F&& f) const {
     if (bytes_->is_pushdown()) {
       Walker walk(*bytes_, stacks, asked);
       return f(walk);
@@ -58,15 +60,16 @@ class TokenDistances {
     return infos_[state];
   }
 
-  // Where there are too many states to find all distances, some are bounds.
+  // Whether some distances are bounds, because there are too many states to compute all of them.
   bool bounds_distances() const { return bytes_->is_pushdown() || ((bytes_->expressions().is_vast() || too_many_) && complete_); }
 
-  // Whether lengths in bytes bound the distances behind tokens: of expressions, where every byte is a token; but not where a token
-  // may leave the text at its start, since tokens have other forms there, and not every byte has to be one of them.
+  // Whether lengths in bytes bound the distances after tokens: for expressions, if every byte is a token; but not if a
+  // token may leave the start of the text, since tokens have other forms there, and not every byte has to be one of
+  // those.
   bool counts_bytes(State state) const {
     return complete_ && bytes_->is_lazy() && !(vocabulary_->start_absorbs() && state == bytes_->start());
   }
-  // A bound for the distance behind any one token, as far as it is kept: kUnknown elsewhere. Takes no lock.
+  // The cached bound of the distance after any one token: kUnknown if there is none. Takes no lock.
   uint32_t known_most_behind(Config config, const Stacks& stacks) {
     const uint32_t top = info(config.state).reserve.load(std::memory_order_acquire);
     if (top >= kUnknown) return top;
@@ -80,7 +83,8 @@ class TokenDistances {
     }
     return std::max(plus(top, below), beneath);
   }
-  // The same, found out where it is not kept: the bound of what is read now on what lies below, or of what lies below.
+  // The same, computed if it is not cached: the bound of the current part plus what lies below, or the bound of what
+  // lies below.
   uint32_t most_behind(Config config, Stacks& stacks) {
     if (const uint32_t known = known_most_behind(config, stacks); known != kUnknown) return known;
     std::atomic<uint32_t>& kept = info(config.state).reserve;
@@ -102,7 +106,7 @@ class TokenDistances {
     return known_most_behind(config, stacks);
   }
 
-  // The distance of a state without stacks; what is below it and not known yet is found with it.
+  // The distance of a state without stacks; the distances of unknown states below it are computed with it.
   uint32_t solve(State state) {
     if (uint32_t known = info(state).distance.load(std::memory_order_acquire); known != kUnknown) return known;
     Distances::Entry entry;
@@ -131,7 +135,7 @@ class TokenDistances {
 
   Successors successors(State state) {
     Stacks stacks;
-    Onward onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}); });
+    TokenTargets onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}); });
     Successors out;
     if (onward.whole) out.effort = kEffortOfWalk;
     auto add = [&](Config config, std::vector<State>& alone, uint32_t cost) {
@@ -143,7 +147,7 @@ class TokenDistances {
     return out;
   }
 
-  // The bound of a configuration: of its members the least.
+  // The bound of a configuration: the least of its members'.
   uint32_t bound(Config config, Stacks& stacks) {
     if (bytes_->stacks().count(config.state) == 0) return solve(config.state);
     uint32_t least = kUnreachable;
@@ -158,7 +162,7 @@ class TokenDistances {
     }
     return least;
   }
-  // The distances of the members of a shape, by themselves.
+  // The distances of the members of a shape, each by itself.
   const std::vector<uint32_t>& tops(State state) {
     auto known = tops_.find(state);
     if (known == tops_.end()) {
@@ -176,13 +180,14 @@ class TokenDistances {
     }
     return frame_distances_[frame];
   }
-  // The distance of a member's top, or of a frame, with nothing below.
+  // The distance of a member's top, or of a frame, with nothing below it.
   uint32_t distance_alone(NodeId node) {
     check_stack();
     Stacks own;
     return bound(Walker(*bytes_, own).arrive(start(), bytes_->expressions().intern(bytes_->expressions().at_boundary(node))), own);
   }
-  // States that complete it one after the other: itself, where it needs no stack; else some way to.
+  // Appends states that complete a node one after the other: its own state if it needs no stack; else those of some
+  // completion.
   void append_alone(NodeId node, std::vector<State>& parts) {
     Pace pace(bytes_->budget().seconds, "the ways to complete a text");
     for (std::vector<NodeId> pending{node}; !pending.empty();) {
@@ -204,8 +209,8 @@ class TokenDistances {
       std::reverse(pending.begin() + static_cast<std::ptrdiff_t>(others), pending.end());
     }
   }
-  // Calls f with the states that complete a configuration one after the other, for each way down its stacks. Beyond
-  // kMaxWays others are left out, which only makes bounds larger.
+  // Calls f with the states that complete a configuration one after the other, for each path down its stacks. Paths
+  // beyond kMaxWays are left out, which only makes bounds larger.
   template <class F>
   void each_way(Config config, Stacks& stacks, F&& f) {
     constexpr int kMaxWays = 64;
@@ -230,7 +235,7 @@ class TokenDistances {
     }
   }
 
-  // The bytes of some completion of a configuration, of a frame, and of all frames from one on.
+  // The bytes of some completion: of a configuration, of a frame, of all frames from a node down.
   uint32_t bytes_of(Config config, Stacks& stacks) {
     if (bytes_->is_lazy()) return lengths_.of(config, stacks);
     if (bytes_->is_pushdown()) return in_bytes(bound(config, stacks));
@@ -247,8 +252,8 @@ class TokenDistances {
   uint32_t bytes_below(StackId node, Stacks& stacks) {
     return stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return bytes_of_frame(frame); });
   }
-  // Where allowed tokens lead, mostly each place once.
-  std::vector<Config> ends_of_tokens(Config config, Asked* asked, Stacks& stacks) {
+  // The configurations after allowed tokens, mostly each of them once.
+  std::vector<Config> ends_of_tokens(Config config, InspectedNodes* asked, Stacks& stacks) {
     std::vector<Config> pending{config}, next;
     std::set<Config> seen;
     Pace pace(bytes_->budget().seconds, "where tokens lead");
@@ -256,7 +261,7 @@ class TokenDistances {
       for (size_t i = 0; i < pending.size(); ++i) {
         pace.step(512);
         if (!seen.insert(pending[i]).second) continue;
-        Onward onward = composition_.onward(walk, pending[i]);
+        TokenTargets onward = composition_.onward(walk, pending[i]);
         pending.insert(pending.end(), onward.same.begin(), onward.same.end());
         next.insert(next.end(), onward.next.begin(), onward.next.end());
       }
@@ -264,21 +269,21 @@ class TokenDistances {
     return next;
   }
 
-  // Bounds after one token, in terms of the stacks that stay: kept by what was looked at of the stacks.
-  struct Rise {
-    uint32_t address;  // of the node that is below then; kNone: nothing is
-    uint32_t length;   // of what is above it
-    uint32_t bytes;    // the same
+  // A bound after one token, relative to the stacks that remain: cached by the symbols that were inspected.
+  struct BoundAbove {
+    uint32_t address;  // of the node that lies below then; kNone: none
+    uint32_t length;   // tokens of what is above that node
+    uint32_t bytes;    // bytes of what is above that node
   };
-  // Sets what is known of the stacks, too.
-  const std::vector<Rise>& rises(Config config, Stacks& stacks) {
+  // Also sets `stacks.known`.
+  const std::vector<BoundAbove>& bounds_above(Config config, Stacks& stacks) {
     const uint32_t count = bytes_->stacks().count(config.state);
     Info& entry = info(config.state);
     uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
     if (!leaf) {
-      Asked asked(config, count, stacks);
-      std::map<uint32_t, Rise> highest;
-      AskTree::Place place;
+      InspectedNodes asked(config, count, stacks);
+      std::map<uint32_t, BoundAbove> highest;
+      DecisionTree::Place place;
       {
         StacksTrial trial(stacks);
         const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
@@ -286,40 +291,40 @@ class TokenDistances {
         entry.worst = place.root;
         const std::vector<StackId> known = stacks.known;
         for (Config end : next) {
-          const Rise found = rise(end, stacks, known);
+          const BoundAbove found = bound_above(end, stacks, known);
           if (found.length == kUnreachable) continue;
           auto [at, fresh] = highest.try_emplace(found.address, found);
           at->second.length = std::max(at->second.length, found.length);
           at->second.bytes = std::max(at->second.bytes, found.bytes);
         }
       }
-      std::vector<Rise> found;
+      std::vector<BoundAbove> found;
       found.reserve(highest.size());
-      for (auto& [address, rise] : highest) found.push_back(rise);
-      // Only now, when it is whole: what lies before may raise.
+      for (auto& [address, bound] : highest) found.push_back(bound);
+      // Stored only now, because the code before may raise.
       worsts_.push_back(std::move(found));
       leaf = static_cast<uint32_t>(worsts_.size());
       entry.worst = worst_tree_.keep(place, leaf);
-      worst_tree_.find(entry.worst, config, count, stacks);  // what is known stays there now
+      worst_tree_.find(entry.worst, config, count, stacks);  // sets `stacks.known` again
     }
     return worsts_[leaf - 1];
   }
   uint32_t worst_with_stacks(Config config, Stacks& stacks) {
     uint32_t worst = 0;
-    const std::vector<Rise>& found = rises(config, stacks);
+    const std::vector<BoundAbove>& found = bounds_above(config, stacks);
     const std::vector<StackId> known = stacks.known;
-    for (const Rise& rise : found) {
-      uint32_t below = rise.address == kNone
+    for (const BoundAbove& bound : found) {
+      uint32_t below = bound.address == kNone
                            ? 0
-                           : stacks.least(known[rise.address], Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
-      worst = std::max(worst, plus(rise.length, below));
+                           : stacks.least(known[bound.address], Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
+      worst = std::max(worst, plus(bound.length, below));
     }
     return worst;
   }
-  // Of some way to complete a configuration: the first node on it that is known, and the bound of what is above it.
-  Rise rise(Config config, Stacks& stacks, const std::vector<StackId>& known) {
+  // For some completion of a configuration: the first known node on its path, and the bound of what is above it.
+  BoundAbove bound_above(Config config, Stacks& stacks, const std::vector<StackId>& known) {
     if (bytes_->stacks().count(config.state) == 0) return {kNone, solve(config.state), bytes_of(config, stacks)};
-    Rise best{kNone, kUnreachable, kUnreachable};
+    BoundAbove best{kNone, kUnreachable, kUnreachable};
     const std::vector<uint32_t> above = tops(config.state);
     const auto& members = bytes_->stacks().shape(config.state).members;
     for (size_t k = 0; k < members.size(); ++k) {
@@ -340,14 +345,14 @@ class TokenDistances {
   std::shared_ptr<ByteAutomaton> bytes_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   Composition composition_;
-  const bool complete_;  // tokens lead on from wherever bytes do
-  std::atomic<bool> too_many_ = false;  // states, for all distances to be found
+  const bool complete_;  // tokens lead on wherever bytes do
+  std::atomic<bool> too_many_ = false;  // too many states to compute all distances
   Lengths lengths_;
   Reserves reserves_;
   StableVector<Info> infos_;
-  AskTree worst_tree_;
-  std::vector<std::vector<Rise>> worsts_;
-  std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
+  DecisionTree worst_tree_;
+  std::vector<std::vector<BoundAbove>> worsts_;
+  std::unordered_map<State, std::vector<uint32_t>> tops_;  // for each shape
   std::unordered_map<State, uint32_t> worst_bytes_;
   std::vector<uint32_t> frame_distances_, byte_lengths_;
   Mutex grow_mutex_;

@@ -1,12 +1,14 @@
-// A vocabulary's trie in which bytes that expressions seldom tell apart are one: a quotient.
+// A quotient of a vocabulary's trie: bytes that expressions seldom distinguish count as the same byte.
 //
-// Bytes fall into groups: the letters of one case, digits, the lead bytes of characters, and so on. A node stands for all nodes of
-// the trie below (finer, or of the bytes themselves) whose strings are equal group by group. Where a state goes to one state by all
-// bytes of a group, all these nodes are there in that state, and one step serves them; where it does not, a walk goes on in the
-// finer trie, node by node. Tekken's trie has 266,312 nodes, with all letters of one case as a group 12,381.
+// Bytes are divided into groups: the letters of one case, the digits, the lead bytes of characters, and so on. A node
+// of the coarse trie stands for all nodes of the finer trie (which is over bytes, or over smaller groups) whose strings
+// are equal group by group. If a state goes to one state by all bytes of a group, all these nodes are reached in that
+// state, and one step serves them all; if not, the walk continues in the finer trie, node by node. Tekken's trie has
+// 266,312 nodes; with all letters of one case as a group it has 12,381.
 //
-// Cost: one pass over the finer trie, once for a vocabulary; 21 bytes a node, and 4 for each node and each string of the finer one.
-// Rejected: groups by what one expression tells apart, a pass over the whole trie for each; 256 groups for each node, as ever.
+// Cost: one pass over the finer trie, once for each vocabulary; 21 bytes for each node, and 4 bytes for each node and
+// each string of the finer trie. Rejected: groups of the bytes that one expression does not distinguish, since each
+// expression would need a pass over the whole trie; and 256 groups for each node.
 #pragma once
 
 #include <array>
@@ -17,16 +19,17 @@
 
 namespace tokenfst {
 
-// Groups of bytes, by a number each; ascending bytes begin groups with ascending numbers.
+// A partition of the bytes into numbered groups. The groups are numbered in the order of their least bytes.
 struct ByteGrouping {
   static constexpr size_t kMost = 32;
   std::array<uint8_t, 256> group{};
-  std::array<uint8_t, kMost> least{};  // byte of each
+  std::array<uint8_t, kMost> least{};  // the least byte of each group
   uint8_t count = 0;
 };
 
-// The letters of one case, or those of hexadecimal digits apart; other ASCII characters, and lead bytes, as groups of SelfLoops; and
-// of the bytes that continue characters the ranges that Unicode's table 3-7 tells apart.
+// The partition: the letters of each case (or the letters of hexadecimal digits and the others, if `hexadecimal`);
+// other ASCII characters and lead bytes as in SelfLoops; and the continuation bytes by the ranges of Unicode's table
+// 3-7.
 constexpr ByteGrouping byte_grouping(bool hexadecimal) {
   ByteGrouping found;
   std::array<uint32_t, ByteGrouping::kMost> keys{};
@@ -54,12 +57,12 @@ inline constexpr ByteGrouping kCoarse = byte_grouping(false), kHexadecimal = byt
 
 class CoarseTrie {
  public:
-  // `groups`: of each node of `finer` (find_groups).
+  // `groups`: the groups of each node of `finer` (find_groups).
   CoarseTrie(const Trie& finer, const std::vector<ByteGroups>& groups, const ByteGrouping& grouping) : grouping_(grouping) {
     struct Pending {
       uint16_t depth;
       uint8_t byte;
-      size_t first;  // of its members in `waiting`; they are the last there
+      size_t first;  // index of the first of its members in `waiting`; they are the last there
     };
     std::vector<Pending> pending{{0, 0, 0}};
     std::vector<uint32_t> waiting{0}, strings;
@@ -96,7 +99,7 @@ class CoarseTrie {
   const ByteGrouping& grouping() const { return grouping_; }
   const Trie& trie() const { return trie_; }
   const std::vector<ByteGroups>& groups() const { return groups_; }
-  // The nodes of the finer trie that a node stands for, in that one's order.
+  // The nodes of the finer trie that a node stands for, in the order of that trie.
   std::span<const uint32_t> members(uint32_t index) const {
     return {members_.data() + member_first_[index], members_.data() + member_first_[index + 1]};
   }
@@ -111,10 +114,10 @@ class CoarseTrie {
   std::vector<ByteGroups> groups_;
 };
 
-// Where states of a byte automaton go by groups of bytes: what Trie::walk asks an automaton for.
+// The transitions of a byte automaton by groups of bytes, in the form that Trie::walk requires of an automaton.
 class GroupRows {
  public:
-  static constexpr State kApart = UINT32_MAX;  // not all bytes of the group lead to one state
+  static constexpr State kApart = UINT32_MAX;  // the bytes of the group do not all lead to one state
 
   GroupRows(ByteAutomaton& bytes, const ByteGrouping& grouping) : bytes_(bytes), grouping_(grouping) {
     for (int byte = 0; byte < 256; ++byte) {
@@ -144,10 +147,10 @@ class GroupRows {
  private:
   ByteAutomaton& bytes_;
   const ByteGrouping& grouping_;
-  std::array<std::vector<uint8_t>, ByteGrouping::kMost> classes_;  // of the automaton's, in each group
+  std::array<std::vector<uint8_t>, ByteGrouping::kMost> classes_;  // the automaton's byte classes in each group
   HashIndex index_;
   std::vector<State> states_;
-  std::deque<std::array<State, ByteGrouping::kMost>> rows_;  // pointers into it stay
+  std::deque<std::array<State, ByteGrouping::kMost>> rows_;  // a deque, since pointers into it must stay valid
 };
 
 }  // namespace tokenfst

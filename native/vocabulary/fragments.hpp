@@ -1,17 +1,17 @@
 // Fragments: the part of an expression's masks that does not depend on what follows.
 //
-// A state's expression is often f·r with a wide loop in f: a string's interior, a number, white space. For every
-// token read from f, one of three things happens, and the first two are found once per vocabulary:
+// The expression of a state is often f·r with a wide loop in f: the inside of a string, a number, white space. For every
+// token that is read from f, one of three things happens, and the first two are found once for each vocabulary:
 //   * the token stays inside f: it is allowed whatever r is (r is not empty);
-//   * it leaves f, possibly at several places: for each exit, the residual suffix has to be read by r;
-//   * it can do neither: never allowed.
+//   * it leaves f, possibly at several places: for each exit, r has to read the residual (the rest of the token);
+//   * it can do neither: it is never allowed.
 // So the mask in any context is a fixed row plus a walk of the small trie of residuals from r. Exits before the first
-// byte are not recorded: there the whole mask of r joins in. Where very many tokens begin alike (with a space), there is
-// a fragment for what is left of those tokens, too: the text is often in a loop only behind that.
+// byte are not recorded: for them the whole mask of r is added. If very many tokens begin with the same byte (a space),
+// there is a further fragment for the rest of those tokens, because the text is often in a loop only after that byte.
 //
-// A counted fragment stands for x{m,n}·b·r with any m and n, where the byte set b cannot begin x and x can be read in
-// one way only. Tokens then carry the number of iterations they begin (inside) or complete (exits); masks for
-// different counts are nested, and no walk is needed per count.
+// A counted fragment stands for x{m,n}·b·r with any m and n, where the byte set b cannot begin x, and x can be read in
+// only one way. Tokens then carry the number of iterations that they begin (inside) or complete (exits). Masks for
+// different counts are nested, and no count needs a walk.
 #pragma once
 
 #include <list>
@@ -33,24 +33,24 @@ struct Fragment {
   static constexpr size_t kManyExits = 1'024;  // tokens
 
   bool usable = false;
-  bool wide = false;  // more tokens stay inside than a narrow walk of the vocabulary finds
-  bool crowded = false;  // more tokens leave it than that; of a split that is open, it is not built then
+  bool wide = false;  // more tokens stay inside than a narrow walk of the vocabulary visits
+  bool crowded = false;  // more tokens leave it than that; if its split is still open, it is not built
   bool ambiguous = false;  // a token that stays inside could also have left before its end
-  bool vast = false;  // left by so many tokens that it is not built with all its exits either
+  bool vast = false;  // so many tokens leave it that it is not built with all its exits either
   TokenRow row;                        // tokens that stay inside
   std::vector<TokenRow> nested;  // counted: the rows for at most 1, 2, ... iterations, while they differ much
-  std::vector<uint32_t> longest;       // counted: tokens of `row` with more iterations than that, most first
-  std::vector<uint16_t> iterations;    // counted: begun by each of `longest`
-  std::unique_ptr<Trie> residuals;     // over entries; an empty residual is at the root
-  std::vector<uint32_t> tokens;        // token of each entry
-  std::vector<uint16_t> completed;     // counted: iterations completed before the exit, per entry
-  std::vector<uint32_t> closing;  // of fragments that end in a byte: tokens of `row` behind which nothing of it is left
-  std::vector<uint32_t> representatives;  // tokens that stay inside, one per distinct place they lead to
+  std::vector<uint32_t> longest;       // counted: the tokens of `row` with more iterations than that, in descending order of iterations
+  std::vector<uint16_t> iterations;    // counted: how many iterations each of `longest` begins
+  std::unique_ptr<Trie> residuals;     // over the entries; an empty residual is at the root
+  std::vector<uint32_t> tokens;        // the token of each entry
+  std::vector<uint16_t> completed;     // counted: how many iterations are completed before the exit, for each entry
+  std::vector<uint32_t> closing;  // of fragments that end in a byte: the tokens of `row` that end with the fragment
+  std::vector<uint32_t> representatives;  // one token for each distinct place that tokens inside lead to
   std::vector<uint16_t> representative_iterations;
-  uint32_t completion = UINT32_MAX;  // widened: from each place that tokens inside lead to, at most so many bytes complete the fragment
+  uint32_t completion = UINT32_MAX;  // widened: at most so many bytes complete the fragment from any place that tokens inside lead to
 
-  // What the tokens that leave the fragment read of it: of each entry, and behind those of each closing token. Made when
-  // first asked for.
+  // The text inside the fragment of each token that leaves it: one for each entry, then one for each closing token.
+  // Computed on the first call.
   template <class Texts>
   const Trie& words_left(const Texts& texts, uint32_t top) const {
     std::lock_guard lock(mutex_);
@@ -72,7 +72,7 @@ struct Fragment {
     return *words_left_;
   }
 
-  // Whether it is all that is to be had of the expression, also where it is wanted with all its exits.
+  // Whether this is all that can be built for the expression, even if it is requested with all its exits.
   bool is_settled() const { return usable || vast || !crowded; }
   size_t memory() const {
     return row.words.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 +
@@ -84,11 +84,11 @@ struct Fragment {
   mutable std::unique_ptr<const Trie> words_left_;
 };
 
-// Whether two fragments that do not count allow the same tokens and are left by the same ones at the same places.
+// Whether two fragments without counts allow the same tokens, and the same tokens leave them at the same places.
 inline bool gives_the_same(const Fragment& a, const Fragment& b) {
   if (a.row.words != b.row.words || a.tokens.size() != b.tokens.size()) return false;
   auto exits = [](const Fragment& fragment) {
-    std::vector<std::pair<uint32_t, uint32_t>> found;  // token, and how much of it is left
+    std::vector<std::pair<uint32_t, uint32_t>> found;  // a token, and the length of its residual
     const Trie& trie = *fragment.residuals;
     for (uint32_t index = 0; index < trie.num_nodes(); ++index) {
       for (uint32_t k = trie.node(index).first; k < trie.node(index + 1).first; ++k)
@@ -100,8 +100,8 @@ inline bool gives_the_same(const Fragment& a, const Fragment& b) {
   return exits(a) == exits(b);
 }
 
-// The fragments of one vocabulary, shared by all automata over it. Bounded: past a limit, each that comes takes the place of
-// those that were not asked for longest, as many as it is large (automata keep the fragments they use).
+// The fragments of one vocabulary, shared by all automata over it. Its size is bounded: beyond the limit, each new
+// fragment replaces the least recently used ones, up to its own size. Automata keep the fragments that they use.
 class FragmentCache {
  public:
   std::shared_ptr<const Fragment> find(const std::string& key) {
@@ -112,7 +112,7 @@ class FragmentCache {
     return it->second.fragment;
   }
   void insert(const std::string& key, std::shared_ptr<const Fragment> fragment) {
-    std::vector<std::shared_ptr<const Fragment>> gone;  // freed behind the lock
+    std::vector<std::shared_ptr<const Fragment>> gone;  // freed after the lock is released
     std::lock_guard lock(mutex_);
     const size_t size = fragment->memory() + key.size() + sizeof(Entry);
     auto [it, fresh] = known_.try_emplace(key);
@@ -120,7 +120,7 @@ class FragmentCache {
     if (fresh) {
       entry = {std::move(fragment), order_.insert(order_.end(), &it->first), size};
       bytes_ += size;
-    } else if (fragment->is_settled() && !entry.fragment->is_settled()) {  // one that is no longer left out
+    } else if (fragment->is_settled() && !entry.fragment->is_settled()) {  // replaces one that was not built
       bytes_ += size - entry.size;
       gone.push_back(std::exchange(entry.fragment, std::move(fragment)));
       entry.size = size;
@@ -141,7 +141,7 @@ class FragmentCache {
     std::lock_guard lock(mutex_);
     return known_.size();
   }
-  // In bytes. What is there beyond a lower bound goes with those that come.
+  // Sets the limit in bytes. If it is lowered, fragments beyond it are removed as new ones are inserted.
   void set_limit(size_t bytes) {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
@@ -153,10 +153,10 @@ class FragmentCache {
     std::list<const std::string*>::iterator place;  // in order_
     size_t size;
   };
-  static constexpr size_t kMostAtOnce = 16;  // that go for one that comes
+  static constexpr size_t kMostAtOnce = 16;  // how many are removed for one new fragment
   mutable Mutex mutex_;
   std::unordered_map<std::string, Entry> known_;
-  std::list<const std::string*> order_;  // their keys, those that were asked for last at the end
+  std::list<const std::string*> order_;  // keys of the fragments, the most recently used last
   size_t bytes_ = 0, limit_ = 256 << 20;
 };
 

@@ -1,8 +1,9 @@
-// Interned token masks.
+// Token masks, each distinct set stored once (interned).
 //
-// A mask is a base row XOR a short sorted list of token ids. The base is either empty or a dense row of
-// ceil(V/32) words that many masks share: small masks are lists on the empty base, and the masks of one fragment in
-// many contexts are lists on the fragment's row. Filling is one memcpy (or memset) and the flips.
+// A mask is a base row XOR a short sorted list of token ids (`flips`). The base is either empty or a dense row of
+// ceil(V/32) words that many masks share. Small masks are lists on the empty base; the masks of one fragment in many
+// contexts are lists on the fragment's row. Cost of writing a mask: one memcpy (or memset), and one operation for each
+// flip.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +24,15 @@ namespace tokenfst {
 using MaskId = uint32_t;
 
 struct Mask {
-  const uint32_t* base = nullptr;  // words, or null for the empty row
+  const uint32_t* base = nullptr;  // the words of the row, or null for the empty row
   uint32_t base_index = 0;         // 1-based; 0 for the empty row
   const uint32_t* flips = nullptr;
   uint32_t num_flips = 0;
   uint32_t count = 0;  // allowed tokens
 };
 
-// Of a set of tokens, a bit each: its hash. Four words at a time, which do not wait for each other.
+// The hash of a set of tokens, given as one bit for each token. Four words at a time, so that the operations do not
+// wait for each other.
 inline uint64_t hash_of_row(std::span<const uint32_t> row) {
   std::array<uint64_t, 4> lanes{};
   size_t i = 0;
@@ -40,7 +42,8 @@ inline uint64_t hash_of_row(std::span<const uint32_t> row) {
   for (; i < row.size(); ++i) lanes[0] = mix(lanes[0], row[i]);
   return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
-// And its size. In steps that any x86-64 has as vector instructions: std::popcount would be a library call for each word.
+// The number of tokens in the set, in operations that every x86-64 has as vector instructions; std::popcount would be a
+// library call for each word.
 inline uint32_t count_of_row(std::span<const uint32_t> row) {
   uint32_t count = 0;
   for (uint32_t x : row) {
@@ -53,7 +56,7 @@ inline uint32_t count_of_row(std::span<const uint32_t> row) {
   return count;
 }
 
-// Such a set, with both: those of fragments serve many pools.
+// A set of tokens with its hash and size. The rows of fragments are shared by many pools.
 struct TokenRow {
   std::vector<uint32_t> words;
   uint64_t hash = 0;
@@ -89,7 +92,7 @@ class MaskPool {
     return bit != std::binary_search(mask.flips, mask.flips + mask.num_flips, token);
   }
 
-  // The mask that is `base_index`'s row XOR `flips` (sorted, distinct).
+  // Returns the mask that is the row `base_index` XOR `flips` (sorted, distinct).
   MaskId add(uint32_t base_index, std::span<const uint32_t> flips) {
     uint64_t hash = mix(17, base_index);
     for (uint32_t token : flips) hash = mix(hash, token);
@@ -103,7 +106,7 @@ class MaskPool {
     return id;
   }
 
-  // The mask whose dense row is `row`, as a difference to a known row where that is short.
+  // Returns the mask with the dense row `row`; it is stored as a difference to a known row if that is short.
   MaskId add_dense(const uint32_t* row) {
     std::vector<uint32_t> flips;
     for (uint32_t k = 0; k <= rows_.size() && k <= kBasesTried; ++k) {
@@ -115,20 +118,21 @@ class MaskPool {
     return add(adopt_row(keep({row, words_}), hash, count_of_row({row, words_})), {});
   }
 
-  // Registers a dense row, which stays owned by the caller, as a base. Of equal rows the first serves.
+  // Registers a dense row, which stays owned by the caller, as a base. If an equal row is registered already, returns
+  // that one.
   uint32_t add_row(const TokenRow& row) {
     const uint32_t known = known_row(row.words.data(), row.hash);
     return known ? known : adopt_row(row.words.data(), row.hash, row.count);
   }
 
-  // The same with a copy of a row.
+  // The same with a copy of the row.
   uint32_t copy_row(std::span<const uint32_t> row) {
     const uint64_t hash = hash_of_row(row);
     const uint32_t known = known_row(row.data(), hash);
     return known ? known : adopt_row(keep(row), hash, count_of_row(row));
   }
 
-  // For finished artifacts: rows and flips stay owned by the caller.
+  // For artifacts: rows and flips stay owned by the caller.
   uint32_t adopt_row(const uint32_t* row) { return adopt_row(row, 0, count_of_row({row, words_})); }
   MaskId adopt(uint32_t base_index, const uint32_t* flips, uint32_t num_flips) {
     MaskId id = static_cast<MaskId>(masks_.grow());
@@ -147,7 +151,7 @@ class MaskPool {
 
  private:
   static constexpr size_t kBasesTried = 8;
-  static constexpr size_t kLeastBlock = 512, kBlock = 16384;  // words; as many as there are, so that few masks take little
+  static constexpr size_t kLeastBlock = 512, kBlock = 16384;  // words; a block is as large as all before it
 
   uint32_t adopt_row(const uint32_t* row, uint64_t hash, uint32_t count) {
     rows_.push_back(row);
@@ -155,7 +159,7 @@ class MaskPool {
     row_index_.emplace(hash, static_cast<uint32_t>(rows_.size()));
     return static_cast<uint32_t>(rows_.size());
   }
-  // 0: none.
+  // Returns the number of an equal row; 0: there is none.
   uint32_t known_row(const uint32_t* row, uint64_t hash) const {
     auto [first, last] = row_index_.equal_range(hash);
     while (first != last && std::memcmp(rows_[first->second - 1], row, words_ * 4) != 0) ++first;
@@ -173,7 +177,7 @@ class MaskPool {
     return true;
   }
 
-  // A copy that stays where it is.
+  // Copies words to an address that stays valid.
   const uint32_t* keep(std::span<const uint32_t> words) {
     if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < words.size()) {
       blocks_.emplace_back().reserve(std::max(words.size(), std::clamp<size_t>(owned_bytes_ / 4, kLeastBlock, kBlock)));
@@ -190,7 +194,7 @@ class MaskPool {
   std::vector<uint32_t> row_counts_;
   HashIndex index_;
   std::unordered_multimap<uint64_t, uint32_t> row_index_;
-  std::deque<ReusedVector<uint32_t>> blocks_;  // which do not grow
+  std::deque<ReusedVector<uint32_t>> blocks_;  // which never grow, so that addresses stay valid
   size_t owned_bytes_ = 0;
 };
 

@@ -1,7 +1,8 @@
-// Bytes of which no token of a vocabulary has more than a few: quotation marks, opening brackets, separators.
+// Bytes that occur at most a few times in each token of a vocabulary: quotation marks, opening brackets, separators.
 //
-// One token can only lead as far into a structure as such bytes are read on the way. They are chosen once for a vocabulary: of the
-// candidates, in order, those with which no token has more than kMost of them all together. O(bytes of the tokens).
+// One token can enter a structure only as deep as it contains such bytes. They are chosen once for each vocabulary: the
+// candidates are tried in order, and one is taken if no token then contains more than kMost of the chosen bytes in all.
+// O(bytes of the tokens).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct RareBytes {
   static constexpr uint32_t kMost = 7;
 
   ByteSet set;
-  uint32_t most = 0;  // of these in one token
+  uint32_t most = 0;  // the greatest number of these bytes in one token
 
   bool has(uint8_t byte) const { return set.has(byte); }
 
@@ -24,7 +25,7 @@ struct RareBytes {
   template <class Each>
   static RareBytes of(Each&& each) {
     constexpr std::string_view kCandidates = "\"{[(:,<;=";
-    std::vector<std::string_view> tokens;  // that have some of the candidates
+    std::vector<std::string_view> tokens;  // the tokens that contain some candidate
     each([&](std::string_view token) {
       if (token.find_first_of(kCandidates) != token.npos) tokens.push_back(token);
     });

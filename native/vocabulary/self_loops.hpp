@@ -1,12 +1,14 @@
-// Whole sub-tries that a state stays in: behind the first letters of a word, most tokens change nothing.
+// Finds whole subtries that a state reads without leaving itself: after the first letters of a word, most tokens change
+// nothing.
 //
-// Bytes fall into 24 groups: kinds of ASCII characters that patterns tell apart, whole multi-byte characters by their lead
-// bytes (those with white space among them apart), and other bytes. Of each node of a vocabulary's trie it is known which groups there are below it (find_groups), of a state
-// which of them lead back to it, character by character (SelfLoops). Where the first are among the second, all tokens
-// below the node are read in that state, and none is looked at.
+// Bytes are divided into 24 groups: the kinds of ASCII characters that patterns distinguish, whole multi-byte
+// characters by their lead bytes (those with white space among them separately), and other bytes. For each node of a
+// vocabulary's trie it is known which groups occur below it (find_groups), and for each state which groups lead back to
+// it, character by character (SelfLoops). If all groups below a node lead back to the state, all tokens below the node
+// are read in that state, and none of them is visited.
 //
-// Cost: a bit set of 4 bytes for each node, found once; 128 steps and the multi-byte characters' for a state. Rejected: sets
-// of all 256 bytes for each node, 8 MB for a vocabulary of 131,072 tokens.
+// Cost: a bit set of 4 bytes for each node, computed once; for each state 128 steps, and those of the multi-byte
+// characters. Rejected: a set of 256 bits for each node, which takes 8 MB for a vocabulary of 131,072 tokens.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
@@ -51,8 +53,8 @@ constexpr ByteGroups group_of_lead(uint8_t lead) {
   }
 }
 
-// The continuation bytes that a multi-byte character may go on with behind a lead byte (Unicode, table 3-7): how many, and
-// the range of the first; none for other bytes.
+// The continuation bytes that may follow a lead byte (Unicode, table 3-7): how many, and the range of the first; none
+// for other bytes.
 struct Continuation {
   uint8_t count = 0, low = 0x80, high = 0xbf;
 };
@@ -65,7 +67,7 @@ constexpr Continuation continuation(uint8_t lead) {
   return {};
 }
 
-// Of each node of a trie the groups below it, where a character begins behind the node.
+// For each node of a trie, the groups that occur below it, if a character begins after the node.
 inline std::vector<ByteGroups> find_groups(const Trie& trie) {
   std::vector<ByteGroups> groups(trie.num_nodes(), 0);
   auto within = [&](auto&& self, uint32_t index, Continuation rest, ByteGroups group) -> ByteGroups {
@@ -97,18 +99,18 @@ class SelfLoops {
   explicit SelfLoops(ByteAutomaton& bytes) : bytes_(bytes) {}
   size_t memory() const { return known_.memory(); }
 
-  // The groups that lead from a state back to it, its stacks as they are, with no other acceptance on the way.
+  // The groups that lead from a state back to it, with unchanged stacks, and with no different acceptance on the way.
   ByteGroups of(State state) {
     if (state >= known_.size()) {
       const std::lock_guard lock(mutex_);
       while (state >= known_.size()) known_.grow();
     }
     ByteGroups found = known_[state].load(std::memory_order_relaxed);
-    if (found == 0) known_[state].store(found = find(state) | kKnown, std::memory_order_relaxed);  // whoever finds it finds the same
+    if (found == 0) known_[state].store(found = find(state) | kKnown, std::memory_order_relaxed);  // the same in every thread
     return found & ~kKnown;
   }
 
-  // Of those the ones that come back to it with a character's last byte only.
+  // Those of these groups that return to the state only with the last byte of a character.
   ByteGroups once(State state) {
     ByteGroups found = of(state);
     Checked checked;
@@ -122,7 +124,7 @@ class SelfLoops {
 
  private:
   static constexpr ByteGroups kKnown = 1u << 31;
-  using Checked = std::vector<std::array<uint32_t, 3>>;  // of one state, places in characters from where all lead back
+  using Checked = std::vector<std::array<uint32_t, 3>>;  // for one state: places inside characters from which all bytes lead back
 
   ByteGroups find(State state) {
     ByteGroups leaving = kOtherBytes;
@@ -139,7 +141,8 @@ class SelfLoops {
   }
   bool steps(State from, uint8_t byte, State to) { return bytes_.step(from, byte) == to && bytes_.stacks().keeps(from, to); }
 
-  // Whether all characters that are in `middle`, which is reached from `before`, lead back to `state`.
+  // Whether all characters lead back to `state` from `middle`, a place inside a character that is reached from
+  // `before`.
   bool goes_through(State before, State middle, State state, Continuation rest, Checked& checked) {
     if (middle == kDead || bytes_.accepting(middle) > bytes_.accepting(state) || !bytes_.stacks().keeps(before, middle)) return false;
     const std::array<uint32_t, 3> key{middle, rest.count, uint32_t{rest.low} << 8 | rest.high};
@@ -156,7 +159,7 @@ class SelfLoops {
     return true;
   }
 
-  // Whether a state is met in the middle of a character, with so many bytes missing.
+  // Whether `state` itself is reached in the middle of a character, `missing` bytes before its end.
   bool comes_back(State middle, State state, int missing, Checked& checked) {
     if (middle == state && missing > 0) return true;
     const std::array<uint32_t, 3> key{middle, static_cast<uint32_t>(missing), 0};
@@ -169,7 +172,7 @@ class SelfLoops {
   }
 
   ByteAutomaton& bytes_;
-  StableVector<std::atomic<ByteGroups>> known_;  // with kKnown; else 0
+  StableVector<std::atomic<ByteGroups>> known_;  // with the bit kKnown; else 0
   Mutex mutex_;
 };
 

@@ -1,10 +1,11 @@
-// A prefix trie of byte strings in preorder, and the one walk that everything runs over it.
+// A prefix trie of byte strings in preorder, and the walk of an automaton over it that all other code uses.
 //
 // Strings are sorted bytewise, so a subtree is a contiguous range of nodes and of strings. A node holds its byte, its
-// depth, the index behind its subtree (to skip it) and the first of its strings; the strings that end in node i are
-// order[nodes[i].first .. nodes[i + 1].first). Duplicate strings share a node. 16 bytes a node, and 17 where it stands among its
-// parent's children, which lie side by side: most steps of a walk lead nowhere, and look at a child's byte only; and one that
-// leads on finds there what the walk needs of the node, which else would be three places in memory.
+// depth, the index after its subtree (to skip it) and the first of its strings; the strings that end in node i are
+// order[nodes[i].first .. nodes[i + 1].first). Equal strings share a node. Memory: 16 bytes for each node, and 17 for
+// its entry among its parent's children, which lie next to each other. Most steps of a walk are dead and read only a
+// child's byte; a live step finds in the child's entry everything that the walk needs of the node, which otherwise
+// would be three places in memory.
 #pragma once
 
 #include <algorithm>
@@ -23,29 +24,29 @@
 namespace tokenfst {
 
 struct TrieNode {
-  uint32_t end;    // index behind this node's subtree
+  uint32_t end;    // index after this node's subtree
   uint32_t first;  // first string that ends here or below
-  uint32_t child;  // first of its children among those of all nodes
+  uint32_t child;  // index of its first child among the children of all nodes
   uint16_t depth;
   uint8_t byte;
 };
 
-// A node as one of its parent's children.
+// A node as an entry among its parent's children.
 struct TrieChild {
   uint32_t node;
-  uint32_t child;         // first of its own children among those of all nodes
-  uint32_t string;        // that ends here, where it is one
-  uint16_t children = 0;  // its own
-  uint8_t strings = 0;    // that end here; at most 255 is said
-  uint8_t by_letters = 0;  // how many nodes a to z alone lead to from here; at most 255 is said
+  uint32_t child;         // index of its own first child among the children of all nodes
+  uint32_t string;        // a string that ends here, if there is one
+  uint16_t children = 0;  // the number of its own children
+  uint8_t strings = 0;    // how many strings end here; at most 255
+  uint8_t by_letters = 0;  // how many nodes can be reached from here by the letters a to z alone; at most 255
 };
 
 class Trie {
  public:
-  // What a trie is made of. The last node is behind all others, and no part of it.
+  // The tables of a trie. The last node is a sentinel behind all others.
   struct Tables {
     std::span<const TrieNode> nodes;
-    std::span<const TrieChild> children;  // of each node, ascending
+    std::span<const TrieChild> children;  // the children of each node, ascending by byte
     std::span<const uint32_t> order;      // the strings, sorted
     std::span<const uint8_t> child_bytes;
   };
@@ -53,7 +54,7 @@ class Trie {
   Trie() = default;
   Trie(Trie&&) = default;
   Trie& operator=(Trie&&) = default;
-  // Builds the trie of strings[k] for the k in `order`, which is sorted here. O(total length).
+  // Builds the trie of strings[k] for each k in `order`, which is sorted in place. O(total length).
   template <class Strings>
   Trie(const Strings& strings, std::vector<uint32_t> order) {
     std::stable_sort(order.begin(), order.end(),
@@ -77,7 +78,7 @@ class Trie {
     for (uint32_t index : path) nodes[index].end = static_cast<uint32_t>(nodes.size());
     finish(std::move(nodes), std::move(order));
   }
-  // Of nodes in preorder, whose ends are found here, and the strings that end in them.
+  // Builds a trie of nodes in preorder and the strings that end in them; computes the end of each node.
   Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order) {
     std::vector<uint32_t> path;
     for (uint32_t index = 0; index <= nodes.size(); ++index) {
@@ -88,9 +89,9 @@ class Trie {
     }
     finish(std::move(nodes), std::move(order));
   }
-  // Of tables that stand elsewhere, as tables() gave them, and that stay there for as long as this does: a file that processes map.
-  // None where they are not those of a trie of all `strings` that are not empty: all is compared. O(total length), and nothing is
-  // copied.
+  // A trie over tables that lie elsewhere, as tables() returned them, and that outlive it: for example in a mapped
+  // file. None if they are not the tables of a trie of all `strings` that are not empty; everything is compared.
+  // O(total length); nothing is copied.
   template <class Strings>
   static std::optional<Trie> over(const Tables& tables, const Strings& strings) {
     Trie made;
@@ -103,13 +104,13 @@ class Trie {
 
   size_t num_nodes() const { return tables_.nodes.size() - 1; }
   size_t max_depth() const { return max_depth_; }
-  // Of its own: tables that stand elsewhere are not counted.
+  // Counts only memory of its own, not tables that lie elsewhere.
   size_t memory() const {
     return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4 + children_.capacity() * sizeof(TrieChild) +
            child_bytes_.capacity();
   }
   const TrieNode& node(uint32_t index) const { return tables_.nodes[index]; }
-  // How many nodes there are below one.
+  // The number of nodes below a node.
   uint32_t below(uint32_t index) const { return tables_.nodes[index].end - index - 1; }
   uint32_t string_at(uint32_t position) const { return tables_.order[position]; }
   const uint32_t* strings() const { return tables_.order.data(); }
@@ -128,22 +129,22 @@ class Trie {
   std::span<const TrieChild> children(uint32_t index) const {
     return {tables_.children.data() + tables_.nodes[index].child, tables_.children.data() + tables_.nodes[index + 1].child};
   }
-  // Their bytes, ascending.
+  // The bytes of a node's children, ascending.
   std::span<const uint8_t> child_bytes(uint32_t index) const {
     return {tables_.child_bytes.data() + tables_.nodes[index].child, tables_.child_bytes.data() + tables_.nodes[index + 1].child};
   }
 
-  // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
-  // state, parents first (the root is not entered), and leave(node) for each node whose step is dead; `stack[d]` is
-  // the state at depth d on the current path. With `top`, only over the strings below that node, from behind it.
-  // O(nodes reached). Where most are reached this is the faster walk: they lie in order.
+  // Runs `automaton` from `start` over all strings at once. Calls enter(node, state) for each node that is reached in a
+  // live state, parents first (not for the root), and leave(node) for each node whose step is dead. `stack[d]` is the
+  // state at depth d on the current path. With `top`, the walk begins at that node and visits only the strings below
+  // it. O(nodes reached). It is the faster walk if most nodes are reached, because they lie in order.
   template <class Automaton, class Position, class Enter, class Leave>
   void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top = 0) const {
     walk(automaton, start, stack, enter, leave, top, [](uint32_t, const Position&) { return false; }, [](uint32_t, const Position&) {});
   }
 
-  // The same, but for what `stays(node, state)` says: then all strings below the node are read in that state, and
-  // whole(node, state) is called for them.
+  // The same, except where `stays(node, state)` is true: then all strings below the node are read in that state, and
+  // whole(node, state) is called instead of visiting them.
   template <class Automaton, class Position, class Enter, class Leave, class Stays, class Whole>
   void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top, Stays&& stays,
             Whole&& whole) const {
@@ -173,8 +174,9 @@ class Trie {
     }
   }
 
-  // The same where few nodes are reached, which enter() is given as TrieChild: dead steps look at lists of children only. Stops early, returning false, after
-  // `limit` nodes, or where letters alone are seen to lead to more: in the middle of a text.
+  // A walk for the case that few nodes are reached; enter() gets them as TrieChild. Dead steps read only lists of
+  // children. It stops early and returns false after `limit` nodes, or if letters alone are known to lead to more: that
+  // is the middle of a text.
   template <class Automaton, class Position, class Enter>
   bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX,
                 uint32_t top = 0) const {
@@ -187,7 +189,7 @@ class Trie {
       uint32_t at, end;
       Steps<Automaton, Position> steps;
     };
-    std::array<Open, 256> few;  // children still to come of the nodes above, by depth
+    std::array<Open, 256> few;  // for each depth, the children that are still to be visited
     std::vector<Open> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
     Open* const open = many.empty() ? few.data() : many.data();
     Steps<Automaton, Position> steps{};
@@ -228,7 +230,7 @@ class Trie {
  private:
   static constexpr uint32_t kWorthAsking = 1;  // nodes
 
-  // Whether every letter from a to z leads back to a position.
+  // Whether every letter from a to z leads back to the position.
   template <class Automaton, class Position>
   static bool stays_on_letters(Automaton& automaton, const Position& at) {
     if constexpr (requires { automaton.entries(at); }) {
@@ -242,8 +244,8 @@ class Trie {
     }
   }
 
-  // The steps from one position. Where the automaton has rows, the row is looked up once, and dead steps are seen in it;
-  // `last`: the string goes no further, which some automata make use of.
+  // The steps from one position. If the automaton has rows, the row is looked up once, and dead steps are recognized in
+  // it. `last`: no string continues after this byte, which some automata make use of.
   template <class Automaton, class Position>
   struct Steps {
     const uint32_t* row;
@@ -296,7 +298,7 @@ class Trie {
     }
     letters_of_root_ = by_letters(0);
   }
-  // How many nodes a to z alone lead to from one, once it is said of those below.
+  // The number of nodes that a to z alone lead to from a node, given the numbers of its children.
   uint8_t by_letters(uint32_t index) const {
     uint32_t found = 0;
     for (uint32_t k = tables_.nodes[index].child; k < tables_.nodes[index + 1].child; ++k) {
@@ -305,7 +307,7 @@ class Trie {
     return static_cast<uint8_t>(std::min(found, 255u));
   }
 
-  // Whether the tables are those of a trie of all strings that are not empty. Finds out how deep it is.
+  // Whether the tables are those of a trie of all strings that are not empty. Sets the greatest depth.
   template <class Strings>
   bool holds(const Strings& strings) {
     const auto [nodes, children, order, child_bytes] = tables_;
@@ -320,7 +322,7 @@ class Trie {
       const TrieNode &node = nodes[index], &next = nodes[index + 1];
       if (node.end <= index || node.end > count || next.first < node.first || next.child < node.child) return false;
     }
-    std::string path;  // to the node
+    std::string path;  // the string of the current node
     for (uint32_t index = 0; index < count; ++index) {
       const TrieNode &node = nodes[index], &next = nodes[index + 1];
       path.resize(index == 0 ? 0 : node.depth - 1);
@@ -330,7 +332,7 @@ class Trie {
         if (order[k] >= strings.size() || std::string_view(strings[order[k]]) != path || path.empty()) return false;
         if (k > node.first && order[k] <= order[k - 1]) return false;
       }
-      uint32_t child = index + 1;  // they follow each other, up to the node's end
+      uint32_t child = index + 1;  // children follow each other up to the end of the node
       for (uint32_t k = node.child; k < next.child; ++k) {
         const TrieChild& at = children[k];
         if (at.node != child || child >= node.end || nodes[child].depth != node.depth + 1 || nodes[child].byte != child_bytes[k] ||
@@ -351,7 +353,7 @@ class Trie {
     return spelled == order.size();
   }
 
-  // Its own, unless the tables stand elsewhere.
+  // The trie's own tables, unless the tables lie elsewhere.
   std::vector<uint32_t> order_;
   std::vector<TrieNode> nodes_;
   std::vector<TrieChild> children_;

@@ -1,8 +1,10 @@
-// A trie's tables as bytes and back, so that a file can hold them and processes can share the file's pages.
+// Writes a trie's tables as bytes and reads them back, so that a file can hold them and processes can share the file's
+// pages.
 //
-// Two numbers of 8 bytes: how many nodes there are, and how many strings. Then the nodes, the children, the strings and the children's
-// bytes, as they lie in memory, in the machine's own order of bytes. Tables from a machine of another order are refused like any other
-// false tables: Trie::over compares everything with the strings. Cost: one copy to write, nothing to read.
+// Format: two numbers of 8 bytes (how many nodes and how many strings there are), then the nodes, the children, the
+// strings and the children's bytes, as they lie in memory, in the machine's own byte order. Tables of a machine with
+// another byte order are refused like all wrong tables, because Trie::over compares everything with the strings. Cost:
+// one copy for writing, none for reading.
 #pragma once
 
 #include <bit>
@@ -24,13 +26,14 @@ inline std::string trie_bytes(const Trie& trie) {
   const size_t first = made.size();
   const auto append = [&](const auto& table) { made.append(reinterpret_cast<const char*>(table.data()), table.size_bytes()); };
   append(tables.nodes);
-  // The byte of padding is zero, so that equal tries have equal bytes.
+  // The padding byte is set to zero, so that equal tries have equal bytes.
   for (size_t k = 0; k < tables.nodes.size(); ++k) made[first + 16 * k + 15] = 0;
   append(tables.children), append(tables.order), append(tables.child_bytes);
   return made;
 }
 
-// The tables that lie in so many bytes; none where those are not as many as they say, or do not begin where numbers can be read.
+// Finds the tables in `bytes`. None if the size does not match the numbers, or if the numbers are not aligned in
+// memory.
 inline std::optional<Trie::Tables> tables_in(std::span<const uint8_t> bytes) {
   constexpr size_t kHead = 16;
   uint64_t sizes[2];

@@ -1,7 +1,8 @@
-// A vocabulary as the core sees it: the bytes of every token, in up to two contexts, and the tries over them.
+// A vocabulary in the core: the bytes of every token, in up to two contexts, and the tries over them.
 //
-// Special tokens have no bytes and are in no trie (convention 4). Where the first text token of a text is spelled
-// differently (a stripped space, a missing separator), `initial` holds those forms. Tries are built on first use.
+// Special tokens have no bytes and are in no trie (convention 4). If the first token of a text is spelled differently
+// (without a leading space, without a separator), `initial` holds those forms. Invariant: immutable, except that tries
+// and lists are computed on first use, once, and then published.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +56,7 @@ class Vocabulary {
   Vocabulary(TokenBytes tokens, std::unique_ptr<TokenBytes> initial, std::vector<uint32_t> eos, bool start_absorbs)
       : tokens_(std::move(tokens)), initial_(std::move(initial)), eos_(std::move(eos)), start_absorbs_(start_absorbs) {
     if (size() == 0) throw Error(Fault::Vocabulary, "a vocabulary has at least one token");
-    if (initial_ && initial_->size() != tokens_.size()) throw Error(Fault::Vocabulary, "initial forms and tokens differ in number");
+    if (initial_ && initial_->size() != tokens_.size()) throw Error(Fault::Vocabulary, "there are not as many initial forms as tokens");
     for (uint32_t token : eos_) {
       if (token >= size()) throw Error(Fault::Vocabulary, "end token " + std::to_string(token) + " lies outside the vocabulary");
     }
@@ -70,9 +71,9 @@ class Vocabulary {
   const std::vector<uint32_t>& eos() const { return eos_; }
   bool is_eos(uint32_t token) const { return std::find(eos_.begin(), eos_.end(), token) != eos_.end(); }
   bool has_initial() const { return initial_ != nullptr; }
-  // Whether the text is still at its start after a token whose initial form is empty.
+  // Whether the next token is still the first one of a text after a token whose initial form is empty.
   bool start_absorbs() const { return start_absorbs_; }
-  // Every byte is a token, so every byte string can be spelled.
+  // Whether every byte is a token, so that every byte string can be spelled.
   bool complete() const { return complete_; }
   const TokenBytes& tokens() const { return tokens_; }
   const TokenBytes& initial() const { return initial_ ? *initial_ : tokens_; }
@@ -83,8 +84,9 @@ class Vocabulary {
     });
     return *trie_;
   }
-  // Takes a trie whose tables stand elsewhere for as long as this lives, as in a file that processes share; `initial`: that of the
-  // initial forms. False: they are not those of these tokens, or there is a trie already.
+  // Uses a trie whose tables lie elsewhere and outlive this object, for example in a file that processes share;
+  // `initial`: the trie of the initial forms. Returns false if the tables are not those of these tokens, or if there is
+  // a trie already.
   bool adopt_trie(const Trie::Tables& tables, bool initial) const {
     if (initial && !initial_) return false;
     std::optional<Trie> found = Trie::over(tables, initial ? *initial_ : tokens_);
@@ -101,10 +103,10 @@ class Vocabulary {
     }
     return taken;
   }
-  // Of each node of trie().
+  // The groups of bytes below each node of trie().
   const std::vector<ByteGroups>& groups() const { return trie(), groups_; }
-  // trie() by groups of bytes, the coarsest first: each stands for nodes of the next, the last for trie()'s. O(its nodes) the
-  // first time.
+  // Quotients of trie() by groups of bytes, the coarsest first: each stands for nodes of the next one, and the last for
+  // those of trie(). O(nodes) on the first call.
   static constexpr size_t kCoarseTries = 2;
   std::span<const CoarseTrie> coarse_tries() const {
     coarse_made_([this] {
@@ -121,18 +123,18 @@ class Vocabulary {
     });
     return coarse_;
   }
-  // The tokens that have bytes, as bits.
+  // The tokens that have bytes, one bit each.
   const std::vector<uint32_t>& text_row() const { return coarse_tries(), text_row_; }
   const Trie& initial_trie() const {
     if (!initial_) return trie();
     initial_built_([this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
     return *initial_trie_;
   }
-  // The tokens with at least so many quotation marks, 1 to 3.
+  // The tokens with at least `least` (1 to 3) quotation marks.
   std::span<const uint32_t> quoting(size_t least) const { return quoting_up_to(least == 3 ? 0 : 4 - least); }
-  // Those with at least two, and a byte behind which a name or an item begins.
+  // The tokens with at least two quotation marks, and a byte after which a name or an item begins.
   std::span<const uint32_t> quoting_items() const { return quoting_up_to(1); }
-  // The tokens with a comma; those with a quotation mark, too, if `quoting`.
+  // The tokens with a comma; if `quoting`, also those with a quotation mark.
   std::span<const uint32_t> separating(bool quoting) const {
     separating_found_([this] {
       separating_.clear();
@@ -147,7 +149,7 @@ class Vocabulary {
     });
     return std::span(separating_).first(quoting ? separating_quoting_ : separating_.size());
   }
-  // Bytes of which no token has more than a few, in either form. O(bytes of the tokens) the first time.
+  // Bytes that occur at most a few times in each token, in either form. O(bytes of the tokens) on the first call.
   const RareBytes& rare() const {
     rare_found_([this] {
       rare_ = RareBytes::of([this](auto&& f) {
@@ -159,9 +161,9 @@ class Vocabulary {
     });
     return rare_;
   }
-  // The most quotation marks in a token, in either form.
+  // The greatest number of quotation marks in one token, in either form.
   size_t most_quotes() const { return quoting(1), most_quotes_; }
-  // The tokens with more bytes than so many, which are at least kLong. O(tokens) the first time.
+  // The tokens with more than `bytes` bytes, which must be at least kLong. O(tokens) on the first call.
   static constexpr size_t kLong = 32;
   std::span<const uint32_t> longer_than(size_t bytes) const {
     long_found_([this] {
@@ -176,15 +178,15 @@ class Vocabulary {
   }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
-    size_t tries = 0;  // other threads may be making them
+    size_t tries = 0;  // other threads may be building them meanwhile
     if (built_.is_done()) tries += trie_->memory() + groups_.capacity() * sizeof(ByteGroups);
     if (initial_built_.is_done()) tries += initial_trie_->memory();
     return coarse_bytes_ + tokens_.memory() + (initial_ ? initial_->memory() : 0) + tries + fragments_.memory();
   }
 
  private:
-  // The tokens with quotation marks in four groups, the first so many and one: with three or more; with two, and a comma or an
-  // opening bracket; with two; with one.
+  // The tokens with quotation marks, sorted into four groups; returns the first `group` + 1 groups: with three or more;
+  // with two, and a comma or an opening bracket; with two; with one.
   std::span<const uint32_t> quoting_up_to(size_t group) const {
     quoting_found_([this] {
       quoting_.clear();

@@ -1,10 +1,10 @@
-// Configurations of a byte automaton by number, and where bytes lead: for searches over texts that go beyond one of them.
+// Numbers the configurations of a byte automaton, with their byte arcs: for searches over many texts.
 //
-// All stacks are nodes of one graph (stacks.hpp), so equal configurations get one number, in the order in which they are met.
-// A text leads to one configuration, however many ways there are to read it: so paths here are texts, and counting paths
-// counts texts, not derivations. Every configuration but the dead one, which has no number, leads to acceptance.
-// Strings that must differ (exclusion.hpp) are read as if they might be the same. Numbers and stacks are never taken back;
-// the budget's states bound how many there are. Not for several threads at once.
+// All stacks are nodes of one graph (stacks.hpp), so equal configurations get one number, in the order in which they
+// are reached. A text leads to one configuration, however many ways there are to read it, so paths here are texts, and
+// counting paths counts texts, not derivations. Every configuration except the dead one, which has no number, can reach
+// acceptance. Strings that must differ (exclusion.hpp) are read as if they might be equal. Numbers and stacks are never
+// removed; the budget's states bound their number. Not for several threads at once.
 #pragma once
 
 #include <unordered_map>
@@ -17,7 +17,8 @@ namespace tokenfst {
 
 class ByteWalk {
  public:
-  // Arcs by target: bytes[offsets[i]] to bytes[offsets[i + 1]] lead to targets[i]. Targets in the order of their first bytes.
+  // Arcs grouped by target: bytes[offsets[i]] to bytes[offsets[i + 1]] lead to targets[i]. Targets are in the order of
+  // their first bytes.
   struct Arcs {
     std::vector<uint32_t> targets, offsets;
     std::string bytes;
@@ -34,30 +35,30 @@ class ByteWalk {
   bool accepting(uint32_t number) const { return bytes_.accepting(configs_[number].state); }
   size_t memory() const { return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32; }
 
-  // No text shorter than that leads to acceptance. 0 where that is not known by the form of what is read.
+  // A lower bound of the length of a text that leads to acceptance. 0 if the form of the expression does not give one.
   uint32_t least(uint32_t number) {
     if (!tells_lengths_) return 0;
     const uint32_t found = lengths_.of(configs_[number], stacks_);
     return found == kUnreachable ? 0 : found;
   }
 
-  // Where a byte leads; -1: nowhere.
+  // The target of a byte; -1: none.
   int64_t advance(uint32_t number, uint8_t byte) {
     const Config end = walker_.step(configs_[number], byte);
     return is_dead(end) ? -1 : int64_t{number_of(end)};
   }
 
-  // Where the end of a token leads, which matters where something is bounded to few tokens; -1: nowhere.
+  // The target of a token boundary, which matters if something is limited to few tokens; -1: none.
   int64_t boundary(uint32_t number) {
     const Config end = walker_.boundary(configs_[number]);
     return is_dead(end) ? -1 : int64_t{number_of(end)};
   }
 
-  // Each class of bytes is stepped once.
+  // All arcs. Each class of bytes is stepped once.
   Arcs arcs(uint32_t number) {
     const Config from = configs_[number];
     const uint8_t* classes = bytes_.classes();
-    std::vector<int64_t> place(bytes_.num_classes(), kUnasked);  // of each class, in `targets`
+    std::vector<int64_t> place(bytes_.num_classes(), kUnasked);  // for each class, its index in `targets`
     Arcs out;
     std::vector<uint32_t> count;
     std::unordered_map<uint32_t, uint32_t> known;

@@ -1,15 +1,18 @@
-// Which configurations of a push-down automaton can be reached at all: by levels, since there are infinitely many.
+// Computes which configurations of a push-down automaton can be reached. There are infinitely many, so they are
+// summarized by levels.
 //
-// A level begins where a step pushes frames. Below that it is blind: its stack ends in one OPAQUE node. What is tabulated
-// are places, a state inside a level, reached without looking below. Where a step must look below, every caller of the
-// level goes on from there. This is reachability by summaries (Reps, Horwitz, Sagiv, "Precise interprocedural dataflow
-// analysis via graph reachability", 1995): exact, and finite because shapes and frames are.
+// A level begins when a step pushes frames, and is considered without the frames below: its stack ends in one OPAQUE
+// node. The tabulated places are pairs of a level and a state that can be reached without inspecting anything below the
+// level. If a step must inspect what lies below, every caller of the level continues there. This is reachability by
+// summaries (Reps, Horwitz, Sagiv, "Precise interprocedural dataflow analysis via graph reachability", 1995): exact,
+// and finite because there are finitely many shapes and frames.
 //
-// Places are gone through in the order of the shortest text since their level was entered (a generalized Dijkstra), so
-// that a shortest text to every place is known. Where a level ends, each caller goes on in its turn of the same queue: nothing
-// here recurses. A *conflict* is a step after which one stack is not enough; with one, only texts that are shorter are gone
-// through. O(levels x states x byte classes), times callers where levels end. Levels may end in infinitely many ways where
-// frames that may be left out are put on each other without end: the automaton's budget counts them with the places.
+// Places are visited in the order of the shortest text since their level was entered (a generalized Dijkstra), so a
+// shortest text to every place is known. If a level ends, each caller continues as an event of the same queue, so
+// nothing recurses. A *conflict* is a step after which one stack is not enough; after one was found, only shorter texts
+// are explored. O(levels x states x byte classes), times the number of callers where levels end. A level may end in
+// infinitely many ways if frames that may be left out are put on each other without end: the automaton's budget counts
+// them together with the places.
 #pragma once
 
 #include <queue>
@@ -21,7 +24,7 @@ namespace tokenfst {
 
 class Levels {
  public:
-  // Who entered a level: the text since its own level was entered, and the frame that is left there.
+  // A caller of a level: the text since the caller's own level was entered, and the frame that it pushed.
   struct Caller {
     uint32_t level;
     std::string text;
@@ -41,7 +44,7 @@ class Levels {
     opaque_ = stacks_.push(kOpaque, kBottom);
     walker_.stop_at(opaque_);
     walker_.keep_log(log_);
-    // Readable bytes stand for their classes.
+    // Printable bytes represent their classes.
     for (auto [first, last] : {std::pair{0, 255}, {33, 126}, {'A', 'Z'}, {'a', 'z'}}) {
       for (int byte = last; byte >= first; --byte) byte_of_[bytes.classes()[byte]] = static_cast<uint8_t>(byte);
     }
@@ -53,7 +56,7 @@ class Levels {
     for (size_t reached = 0; !queue_.empty();) {
       const Event event = queue_.top();
       queue_.pop();
-      // What follows is at least as long as this text: with a conflict that is shorter, the rest does not matter.
+      // All later texts are at least as long as this one: if there is a shorter conflict, they do not matter.
       if (!conflicts_.empty() && std::exchange(reached, event.length) < event.length && conflict()->size() <= event.length) break;
       if (event.caller != kNone) go_on(levels_[event.place].callers[event.caller], ends_[event.place].found[event.end]);
       else if (!std::exchange(places_[event.place].done, true)) visit(event.place);
@@ -63,25 +66,25 @@ class Levels {
 
   const std::vector<Level>& levels() const { return levels_; }
   const std::vector<Place>& places() const { return places_; }
-  // The stacks that levels are blind below: nothing, for the first.
+  // The stack below a level: empty for the first, OPAQUE for others.
   StackId below(uint32_t level) const { return level == 0 ? kBottom : opaque_; }
   StackId opaque() const { return opaque_; }
-  // What a step comes to: frames put on the old stack, or on nothing.
+  // The outcome of a step: frames that are pushed onto the old stack, or onto nothing.
   struct Chain {
     State state;
     bool keeps;
-    std::vector<uint32_t> frames;  // lowest first
+    std::vector<uint32_t> frames;  // the lowest first
     auto operator<=>(const Chain&) const = default;
   };
-  // What each step to a target comes to, or a state that waits for what lies below, by what the stack showed on top
-  // (PushDown::single_signature); kNone: there was no need to look.
+  // The outcome of each step to a target, or to a state that waits for what lies below, by what the stack showed on top
+  // (PushDown::single_signature); kNone: the top was not inspected.
   const std::map<std::pair<State, uint32_t>, Chain>& outcomes() const { return outcomes_; }
-  // The same pairs where more than the top had to be known: these have no outcome.
+  // The same pairs for steps that inspected more than the top; these have no outcome.
   const std::set<std::pair<State, uint32_t>>& deeper() const { return deeper_; }
   const StepLog& log() const { return log_; }
   Stacks& stacks() { return stacks_; }
 
-  // A shortest text that leads into a conflict; none where one stack is always enough.
+  // A shortest text that leads into a conflict; none if one stack is always enough.
   std::optional<std::string> conflict() const {
     if (conflicts_.empty()) return std::nullopt;
     const std::vector<std::string> entered = texts_to_levels();
@@ -94,24 +97,24 @@ class Levels {
   }
 
  private:
-  static constexpr uint32_t kOpaque = (1u << 30) - 1;  // no frame has this number
+  static constexpr uint32_t kOpaque = (1u << 30) - 1;  // a number that no frame has
 
-  // A step that ends a level: it rests in `state` only when the stack below is looked into; or, with a target, it is
-  // to be taken again from `state` with what lies below. `frames` are known to lie between, top first.
+  // A step that ends a level: it rests in `state` only after the stack below has been inspected; or, with a target, the
+  // step has to be repeated from `state` with what lies below. `frames` are the known frames in between, top first.
   struct Return {
     std::string text;
     State state;
     State again = kDead;
     std::vector<uint32_t> frames{};
   };
-  // The ways in which one level ends, and where each is among them; and where its callers are.
+  // The ways in which one level ends, with the index of each; and its callers.
   struct Ends {
     std::vector<Return> found;
     std::map<std::tuple<State, State, std::vector<uint32_t>>, uint32_t> known;
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> callers;
   };
-  // What is done next: a place is visited; or a caller of the level `place` goes on behind one of its ends. Texts that are as
-  // long as each other: ends first, since a visit reads a byte more.
+  // An event: a place is visited, or a caller of the level `place` continues after one of its ends. Among texts of
+  // equal length, ends come first, because a visit reads one more byte.
   struct Event {
     size_t length;
     uint32_t place, caller = kNone, end = kNone;
@@ -137,7 +140,7 @@ class Levels {
     }
   }
 
-  // What `text`, since `level` was entered, leads to.
+  // Processes a step that `text`, since `level` was entered, leads to.
   void arrive(uint32_t level, const std::string& text, Config to) {
     check();
     if (is_dead(to)) return;
@@ -159,8 +162,8 @@ class Levels {
     }
   }
 
-  // A step into `entry` with frames pushed, top first. Each frame lies between two levels: so what a level looks at of its
-  // caller is one frame, and what lies further below stays the same however often it does.
+  // A step into `entry` that pushes frames, top first. Each frame is between two levels: so a level inspects one frame
+  // of its caller, and what lies further below stays the same however often it does.
   void enter(State entry, uint32_t level, std::string text, const std::vector<uint32_t>& frames) {
     std::vector<uint32_t> above{entry};
     above.insert(above.end(), frames.begin(), frames.end());
@@ -203,7 +206,7 @@ class Levels {
     check();
     queue_.push({levels_[level].callers[caller].text.size() + ends_[level].found[end].text.size(), level, caller, end});
   }
-  // Goes on in the level of a caller. Copies: what they are from may grow meanwhile.
+  // Continues in the level of a caller. The arguments are copies, since their containers may grow meanwhile.
   void go_on(Caller caller, Return found) {  // NOLINT(performance-unnecessary-value-param)
     found.frames.push_back(caller.frame);
     StackId node = below(caller.level);
@@ -244,7 +247,7 @@ class Levels {
     queue_.push({text.size(), it->second});
   }
 
-  // The shortest text to each level's entry.
+  // The shortest text to the entry of each level.
   std::vector<std::string> texts_to_levels() const {
     std::vector<std::optional<std::string>> least(levels_.size());
     least[0] = "";
@@ -264,7 +267,7 @@ class Levels {
     return found;
   }
 
-  // Of a caller or an end, kept twice.
+  // Counts the memory of a caller or an end, which is stored twice.
   void count(const std::string& text, size_t frames) {
     ++kept_;
     held_ += text.size() + 8 * frames + sizeof(Return) + sizeof(Caller);
@@ -285,18 +288,18 @@ class Levels {
   StepLog log_;
   Deadline deadline_;
   StackId opaque_;
-  std::map<uint32_t, uint8_t> byte_of_;  // of each byte class
+  std::map<uint32_t, uint8_t> byte_of_;  // one byte of each class
   std::vector<Level> levels_;
   std::vector<Place> places_;
   std::map<std::pair<State, uint32_t>, Chain> outcomes_;
   std::set<std::pair<State, uint32_t>> deeper_;
-  std::vector<Ends> ends_;  // of each level
-  std::map<std::vector<uint32_t>, uint32_t> level_of_;  // by the state at its first entry, and the frames above it then
+  std::vector<Ends> ends_;  // for each level
+  std::map<std::vector<uint32_t>, uint32_t> level_of_;  // by the state at its first entry, and the frames above it there
   std::map<std::pair<uint32_t, State>, uint32_t> place_of_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::vector<std::pair<uint32_t, std::string>> conflicts_;
   size_t steps_ = 0;
-  size_t kept_ = 0, held_ = 0;  // callers and ends, and their bytes
+  size_t kept_ = 0, held_ = 0;  // the number of callers and ends, and their bytes
 };
 
 }  // namespace tokenfst

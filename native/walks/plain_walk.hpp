@@ -1,4 +1,4 @@
-// The ways in which tokens are walked (trie.hpp), besides a Walker with its stacks (walker.hpp).
+// The automata that the vocabulary's trie is walked with (vocabulary/trie.hpp), beside Walker for stacks (walker.hpp).
 #pragma once
 
 #include "walks/walker.hpp"
@@ -14,7 +14,7 @@ class PlainWalk {
   State entry(Config at, const State* entries, uint32_t byte_class) { return bytes_.entry(at.state, entries, byte_class); }
   Config next(Config from, uint32_t byte_class) { return {bytes_.next(from.state, byte_class)}; }
   Config arrive(Config, State raw) { return {raw}; }
-  // Where a token ends.
+  // The configuration after a token boundary.
   Config boundary(Config at) { return bytes_.boundary() == kNone ? at : next(at, bytes_.boundary()); }
   Config run(Config from, std::string_view text) { return {bytes_.run(from.state, text)}; }
 
@@ -46,14 +46,14 @@ class Leading {
   const bool bytes_ends_;  // a token ends with its bytes
 };
 
-// The whole of a fragment and a part of it, side by side over the vocabulary: below a node where both are in one
-// state, and could be left in the same places so far, the tokens of the whole are those of the part.
+// Runs a fragment and a part of its language together over the vocabulary: below a node at which both are in one state,
+// and could have been left at the same places, the tokens of the whole are those of the part.
 template <class Walk>
 struct Difference {
   struct Position {
     Config config;  // of the part and what follows it
     State part = kDead, whole = kDead;
-    bool left = false;  // one could be left where the other could not
+    bool left = false;  // whether one could be left where the other could not
     friend bool is_dead(const Position& at) { return at.part == at.whole && !at.left; }
   };
   Walk& walk;

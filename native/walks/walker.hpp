@@ -1,7 +1,8 @@
-// Runs configurations: the one step function of push-down automata. Without stacks a step is a look-up in a row.
+// Runs configurations: the step function of push-down automata. Without stacks a step is a look-up in a row.
 //
-// A step reads a byte by the row of the state, does to the stacks what the target's effect says, and looks into
-// stacks until it may rest. Amortized O(1) where the grammar is deterministic; else proportional to the stacks at once.
+// A step reads a byte by the row of the state, applies the effect of the target to the stacks, and inspects stacks
+// until it may rest. Amortized O(1) if the grammar is deterministic; else proportional to the number of stacks at that
+// time.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +14,15 @@
 
 namespace tokenfst {
 
-// Which nodes of a given configuration's stacks are looked into, in order; not those that are pushed meanwhile.
-struct Asked {
-  std::vector<StackId> known, nodes;  // what there was to look into, and what was
+// Records which nodes of a configuration's stacks are inspected, in order; not those that are pushed meanwhile.
+struct InspectedNodes {
+  std::vector<StackId> known, nodes;  // nodes that can be inspected, and nodes that were
 
-  Asked(Config config, uint32_t count, const Stacks& stacks) {
+  InspectedNodes(Config config, uint32_t count, const Stacks& stacks) {
     for (uint32_t k = 0; k < count; ++k) known.push_back(stacks.member(config.stack, k));
   }
-  // Whether the node is one of the configuration's own: then it is looked at with one edge for each frame, so that what
-  // was seen is told by frames, of which there are finitely many.
+  // Records a node if it is one of the configuration's own; returns whether it is. Such a node is inspected with one
+  // edge for each frame, so that the answer depends only on frames, of which there are finitely many.
   bool note(StackId node, Stacks& stacks) {
     if (std::ranges::find(known, node) == known.end()) return false;
     if (std::ranges::find(nodes, node) != nodes.end()) return true;
@@ -34,7 +35,7 @@ struct Asked {
   }
 };
 
-// Which effects the steps of a walker come to, in which order; kept where all steps are gone through (levels.hpp).
+// Records the effects of a walker's steps, in order; used when all steps are explored (levels.hpp).
 class StepLog {
  public:
   void begin() { last_ = nullptr; }
@@ -47,8 +48,8 @@ class StepLog {
   }
   size_t memory() const { return noted_.size() * (sizeof(Noted) + 32) + pairs_ * 48; }
 
-  // An effect is apart where it makes several stacks or tops of one, or where another one that is apart follows in a step: what the
-  // step comes to is told by no effect of its own then.
+  // Marks an effect as apart if it makes several stacks, or a stack with several tops, or if an effect that is apart
+  // follows it in a step: then no single effect describes the outcome of the step.
   void close() {
     std::vector<const Effect*> pending;
     for (auto& [effect, noted] : noted_) {
@@ -66,7 +67,7 @@ class StepLog {
     auto it = noted_.find(&effect);
     return it != noted_.end() && it->second.apart;
   }
-  // Whether some step begins with the effect, or comes through it and is told by its effects one by one.
+  // Whether some step begins with the effect, or passes through it and is described by its single effects.
   bool is_needed(const Effect& effect) const {
     auto it = noted_.find(&effect);
     return it != noted_.end() && (it->second.first || !it->second.apart);
@@ -78,28 +79,28 @@ class StepLog {
     std::set<const Effect*> before{};
   };
   std::unordered_map<const Effect*, Noted> noted_;
-  const Effect* last_ = nullptr;  // of the step that is taken
+  const Effect* last_ = nullptr;  // of the current step
   size_t pairs_ = 0;
 };
 
 class Walker {
  public:
-  // `asked`, if given, takes down the nodes that are looked into.
-  Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) {
+  // `asked`, if given, records the nodes that are inspected.
+  Walker(ByteAutomaton& bytes, Stacks& stacks, InspectedNodes* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) {
     stacks.limit(bytes.budget());
   }
 
-  // Never looks below this node: a step that would have to rests in a shape that waits for it, or is blocked; with `dead`
-  // it leads nowhere, and stuck() tells that there was one.
+  // Never inspects anything below this node: a step that would have to rests in a shape that waits for it, or is
+  // blocked. With `dead` it leads nowhere, and stuck() says that this happened.
   void stop_at(StackId node, bool dead = false) {
     stop_ = node;
     waiting_is_dead_ = dead;
   }
   bool stuck() const { return stuck_; }
-  // Whether the last step had to put a frame that may be left out on that node, and led nowhere.
+  // Whether the last step led nowhere because it had to put a frame that may be left out on that node.
   bool blocked() const { return blocked_; }
   void keep_log(StepLog& log) { log_ = &log; }
-  // Goes on from a shape that waits, its one stack given.
+  // Continues from a shape that waits, given its one stack.
   Config resume(Config waiting) {
     blocked_ = false;
     stacks_before_ = {waiting.stack};
@@ -120,7 +121,7 @@ class Walker {
     return config;
   }
 
-  // Where a token ends: what lies below may begin anew too, once it is looked at.
+  // The configuration after a token boundary. What lies below may pass a boundary too, once it is inspected.
   Config boundary(Config at) {
     const uint32_t column = bytes_.boundary();
     if (column == kNone) return at;
@@ -130,16 +131,16 @@ class Walker {
       if (!looked_ || begun == at) return begun;
       at = begun;
     }
-    throw Error(Fault::Corrupt, "a step looks into stacks without end");
+    throw Error(Fault::Corrupt, "a step inspects stacks without end");
   }
 
-  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it. Marks of what is
-  // excluded (exclusion.hpp) are passed as if nothing were.
+  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it. Marks of
+  // exclusion (exclusion.hpp) are passed as if nothing were excluded.
   Config arrive(Config from, State raw) {
     blocked_ = false;
     if (raw == kDead) return {};
     if (bytes_.stacks().rests(from.state, raw)) return {raw, from.stack};
-    if (bytes_.marks().lie_ahead(raw) && (raw = bytes_.marks().passed(raw, true)) == kDead) return {};
+    if (bytes_.marks().is_marked(raw) && (raw = bytes_.marks().passed(raw, true)) == kDead) return {};
     return bytes_.stacks().keeps(from.state, raw) ? Config{raw, from.stack} : settle(from, raw);
   }
 
@@ -151,7 +152,7 @@ class Walker {
     return rest(raw, bytes_.stacks().effect(raw));
   }
 
-  // Does what `effect` says, and looks into stacks until a shape can rest.
+  // Applies `effect`, and inspects stacks until a shape can rest.
   Config rest(State state, const Effect* effect) {
     if (log_) log_->begin();
     for (uint32_t looks = 0;; ++looks) {
@@ -170,7 +171,7 @@ class Walker {
         if (waiting_is_dead_) return {};
         break;
       }
-      if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step looks into stacks without end");
+      if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step inspects stacks without end");
       looked_ = true;
       const StackId node = shown(stacks_before_[hole]);
       stuck_ |= blocked_;
@@ -183,7 +184,7 @@ class Walker {
     return {state, stacks_.tuple(stacks_before_)};
   }
 
-  // Turns registers into the stacks of the next shape.
+  // Computes the stacks of the next shape from registers.
   void apply(const Effect& effect) {
     made_.clear();
     auto value = [&](uint32_t reg) { return reg == kNothing ? kBottom : reg >= kFirstOp ? made_[reg - kFirstOp] : before(reg); };
@@ -204,22 +205,22 @@ class Walker {
     std::swap(stacks_before_, next_);
   }
 
-  // Whether the effect that was applied last made several stacks, or one that shows several frames.
+  // Whether the last effect made several stacks, or one that shows several frames.
   bool comes_apart() const {
     return stacks_before_.size() > 1 || std::ranges::any_of(made_, [&](StackId node) { return stacks_.edges(node).size() > 1; });
   }
 
-  // Only an artifact that somebody altered names a stack that is not there.
+  // Only a modified artifact can name a stack that does not exist.
   StackId before(uint32_t reg) const {
-    if (reg >= stacks_before_.size()) throw Error(Fault::Corrupt, "a step needs a stack that is not there");
+    if (reg >= stacks_before_.size()) throw Error(Fault::Corrupt, "a step needs a stack that does not exist");
     return stacks_before_[reg];
   }
-  // The edges of a node that is looked at.
+  // The edges of a node, whose inspection is recorded.
   std::span<const Edge> look(StackId node) {
     if (asked_ && asked_->note(node, stacks_)) node = stacks_.grouped(node);
     return stacks_.edges(node);
   }
-  // The same stacks with one edge for each frame (see Stacks::grouped), what is looked at for that noted.
+  // The same stacks with one edge for each frame (see Stacks::grouped); inspected nodes are recorded.
   StackId shown(StackId node) {
     const bool own = asked_ ? asked_->note(node, stacks_) : stop_ == kNowhere;
     if (own || PushDown::is_single(stacks_.edges(node))) return stacks_.grouped(node);
@@ -252,7 +253,7 @@ class Walker {
       edges_.push_back({id, below});
       return united();
     }
-    // frame·(frame·x | y) = frame·x | frame·y, and the first is there.
+    // frame·(frame·x | y) = frame·x | frame·y, and the first member exists already.
     std::erase_if(edges_, [&](const Edge& edge) { return edge.frame == id; });
     const bool others = !edges_.empty();
     const StackId rest = others ? united() : kBottom;
@@ -261,8 +262,8 @@ class Walker {
     if (others) edges_.push_back({id, rest});
     return united();
   }
-  // The node with the edges in edges_. Frames become one where that leaves a single edge, and not elsewhere: their
-  // unions would be as many as their subsets.
+  // The node with the edges in edges_. Frames are united only if a single edge is left, since there may be as many
+  // unions as subsets of frames.
   StackId united() {
     if (std::ranges::all_of(edges_, [&](const Edge& edge) { return edge.below == edges_[0].below; })) {
       std::ranges::sort(edges_);
@@ -274,7 +275,7 @@ class Walker {
 
   ByteAutomaton& bytes_;
   Stacks& stacks_;
-  Asked* asked_;
+  InspectedNodes* asked_;
   StepLog* log_ = nullptr;
   static constexpr StackId kNowhere = UINT32_MAX;
   StackId stop_ = kNowhere;
@@ -284,12 +285,12 @@ class Walker {
   std::vector<Edge> edges_;
 };
 
-// The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
+// The labels in a list, in order: one result for each way through its unions, at most `limit`.
 inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit) {
   std::vector<std::vector<uint32_t>> found;
   using Way = std::pair<std::vector<NodeId>, std::vector<uint32_t>>;
   std::vector<Way> ways{{{list}, {}}};
-  std::set<std::pair<NodeId, Way>> branches;  // where ways with the same labels go on alike, one goes on
+  std::set<std::pair<NodeId, Way>> branches;  // only one of several branches with equal labels and equal rests is followed
   while (!ways.empty() && found.size() < limit) {
     auto [pending, labels] = std::move(ways.back());
     ways.pop_back();
@@ -313,8 +314,9 @@ inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId l
   return found;
 }
 
-// The rules that a text is inside of where it leaves the language, innermost first; of a labelled program. One list for
-// each way to read the text that differs at its end, up to 64; of the ways down a stack one.
+// The labels of the rules that contain the place where a text leaves the language, innermost first; for labelled
+// programs. One list for each reading of the text that differs at its end, up to 64; of the paths down a stack only
+// one.
 inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::string_view text) {
   Stacks stacks;
   Walker walker(bytes, stacks);
@@ -335,7 +337,7 @@ inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std
   for (size_t k = members.size(); k-- > 0 && ways.size() < kMaxWays;) {
     std::vector<uint32_t> below;
     for (StackId node = members[k].hole == kNone ? kBottom : stacks.member(at.stack, members[k].hole); node != kBottom;) {
-      // Frames that may be left out make shorter ways beside the whole one, which was made last.
+      // Frames that may be left out make shorter paths beside the complete one, which was created last.
       const Edge whole = *std::ranges::max_element(stacks.edges(node), {}, &Edge::below);
       for (auto& way : labels(bytes.stacks().frame(whole.frame).body, 1)) below.insert(below.end(), way.begin(), way.end());
       node = whole.below;

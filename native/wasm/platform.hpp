@@ -1,11 +1,11 @@
-// What the core takes from its platform, and WebAssembly's has not: threads, forks, signals. Included before everything else where
-// the core is compiled for a page (`-include`, tools/explorer_page/core.py), and nowhere else.
+// Replacements for what the core uses of its platform and WebAssembly lacks: threads, forks, signals. Included before
+// everything else when the core is compiled for a page (`-include`, tools/explorer_page/core.py), and nowhere else.
 //
-// The standard library of the target is built without threads: it has the classes that hold locks, and neither mutexes nor threads
-// to wait for. Here a mutex is always free, a thread is never to be had (so that `in_parallel` does all parts in its own), a pause
-// is none, and nobody forks. The core itself needs no case for it.
+// The target's standard library is built without threads: it has the classes that hold locks, but neither mutexes nor
+// threads. Here a mutex is always free, creating a thread always fails (so `in_parallel` does all parts on the calling
+// thread), a pause returns at once, and there are no forks. The core needs no special case.
 //
-// Rejected: a switch in each of the core's files that names a thread; it would be a second path through all of them.
+// Rejected: a switch in each file of the core that uses threads; it would be a second code path through all of them.
 #pragma once
 #ifdef __cplusplus
 
@@ -46,7 +46,7 @@ class jthread : public thread {
   using thread::thread;
 };
 
-// Nobody else could make true what is waited for: it is true.
+// No other thread could make the condition true, so it is true already.
 class condition_variable {
  public:
   void wait(unique_lock<mutex>&) noexcept {}
@@ -76,7 +76,7 @@ int pthread_sigmask(int, const Signals*, void*) {
 }
 inline int pthread_atfork(void (*)(), void (*)(), void (*)()) { return 0; }
 
-// The bounds of the stack that Pyodide gave itself: what recurses looks at them (calls/budget.hpp).
+// The bounds of Pyodide's own stack, which recursive functions check (calls/budget.hpp).
 extern "C" size_t emscripten_stack_get_base();
 extern "C" size_t emscripten_stack_get_end();
 struct pthread_attr_t {};
@@ -89,7 +89,7 @@ inline int pthread_attr_getstack(const pthread_attr_t*, void** lowest, size_t* s
 }
 inline int pthread_attr_destroy(pthread_attr_t*) { return 0; }
 
-// A program's Ctrl-C is the page's Stop button: the worker is ended.
+// Instead of Ctrl-C, the page has a Stop button, which ends the worker.
 #define SA_SIGINFO 4
 struct sigaction {
   void (*sa_handler)(int);

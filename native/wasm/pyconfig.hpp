@@ -1,5 +1,5 @@
-// Python's pyconfig.h for Pyodide, as far as its stable interface looks at it: the sizes of numbers on wasm32. Python's headers are
-// those of another machine's Python, whose own pyconfig.h is kept out by its guard.
+// The part of Python's pyconfig.h that the stable ABI needs, for Pyodide: the sizes of numbers on wasm32. The Python
+// headers come from the build machine, whose own pyconfig.h is kept out by its include guard.
 #pragma once
 #define Py_PYCONFIG_H
 

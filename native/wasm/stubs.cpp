@@ -1,5 +1,5 @@
-// The page has no transducers: no question of it leads to them. Their classes are there by name, since the package
-// looks for them when it is imported; whoever makes one is told.
+// The page has no transducers, because none of its features use them. Their classes exist by name, since the package
+// looks them up when it is imported; creating an instance raises an error.
 #include <nanobind/nanobind.h>
 
 #include <initializer_list>

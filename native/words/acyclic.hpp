@@ -1,12 +1,13 @@
 // Finite sets of words as minimal acyclic automata.
 //
 // A Lexicon is built from sorted words in one pass (Daciuk, Mihov, B. Watson, R. Watson, "Incremental construction of
-// minimal acyclic finite-state automata", Computational Linguistics 2000): what a new word does not share with the one
-// before can never change again, so its states are looked up in a register of those that there are, and only those that
-// differ from all are kept. Beside its arcs a state holds how many words end in it or below, and an arc how many come
-// before it in its state: summed along a path these are the word's place in byte order, with no table of words
-// (Lucchesi, Kowaltowski, "Applications of finite automata representing large vocabularies", 1993). Sparse: 9 bytes an
-// arc, 13 a state. Rejected: dense tables, with an entry for each byte class of each state, most of which has one arc.
+// minimal acyclic finite-state automata", Computational Linguistics 2000). The part of the last word that a new word
+// does not share can never change again, so its states are looked up in a register of all finished states, and only
+// states that differ from all of them are kept. In addition a state holds the number of words that end in it or below,
+// and an arc the number of words that come before it in its state. Summed along a path, these numbers give a word's
+// position in byte order, without a table of words (Lucchesi, Kowaltowski, "Applications of finite automata
+// representing large vocabularies", 1993). Memory: 9 bytes for each arc, 13 for each state. Rejected: dense tables,
+// with an entry for each byte class of each state, since most states have one arc.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,8 @@ namespace tokenfst {
 
 class Lexicon {
  public:
-  // Of words in any order, none of them empty; duplicates count once. O(total length) after sorting. Throws BudgetExceeded.
+  // Builds the automaton of words in any order, none of them empty; duplicates count once. O(total length) after
+  // sorting. Throws BudgetExceeded.
   Lexicon(std::vector<std::string_view> words, uint64_t bytes, double seconds) : bytes_limit_(bytes) {
     if (!std::ranges::is_sorted(words)) std::ranges::sort(words);
     words.erase(std::unique(words.begin(), words.end()), words.end());
@@ -58,17 +60,17 @@ class Lexicon {
   struct Arc {
     uint8_t byte;
     uint32_t target;
-    uint32_t skip;  // words of the source that come before those of this arc
+    uint32_t skip;  // how many words of the source state come before those of this arc
   };
   uint32_t root() const { return root_; }
   size_t num_states() const { return accepting_.size(); }
   size_t num_arcs() const { return labels_.size(); }
   uint32_t size() const { return counts_[root_]; }
   bool accepting(uint32_t state) const { return accepting_[state]; }
-  uint32_t count(uint32_t state) const { return counts_[state]; }      // words that end here or below
-  uint32_t nearest(uint32_t state) const { return nearest_[state]; }   // bytes to the end of the nearest
+  uint32_t count(uint32_t state) const { return counts_[state]; }      // how many words end here or below
+  uint32_t nearest(uint32_t state) const { return nearest_[state]; }   // bytes to the end of the shortest continuation
   bool has_arcs(uint32_t state) const { return first_[state] != end_of(state); }
-  // In ascending order of bytes.
+  // Calls f for each arc, in ascending order of bytes.
   template <class F>
   void each_arc(uint32_t state, F&& f) const {
     for (uint32_t k = first_[state], end = end_of(state); k < end; ++k) f(Arc{labels_[k], targets_[k], skips_[k]});
@@ -106,8 +108,9 @@ class Lexicon {
     return found;
   }
 
-  // The shortest of the words that the path to `state`, with `offset` words before it, can still become and that are not
-  // used: its place in byte order, and how many bytes are missing. There must be one. Best first, by `nearest`.
+  // The shortest unused word that begins with the path to `state`; `offset` words come before the state's words.
+  // Returns its position in byte order and the number of missing bytes. There must be one. Best-first search by
+  // `nearest`.
   struct Word {
     uint32_t place, length;
   };
@@ -130,9 +133,9 @@ class Lexicon {
         }
       });
     }
-    throw Error(Fault::Constraint, "no word is left");
+    throw Error(Fault::Constraint, "no unused word is left");
   }
-  // How many of the words that a state can still become are not used.
+  // How many of the words that begin with the path to `state` are not used.
   uint32_t left(uint32_t state, uint32_t offset, std::span<const uint32_t> used) const {
     auto begin = std::ranges::lower_bound(used, offset);
     auto end = std::lower_bound(begin, used.end(), offset + counts_[state]);
@@ -141,14 +144,14 @@ class Lexicon {
 
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
-  struct Open {  // a state of the last word's path, which may still grow
+  struct Open {  // a state on the path of the last word, which may still grow
     bool accepting = false;
     std::vector<std::pair<uint8_t, uint32_t>> arcs;
   };
 
   uint32_t end_of(uint32_t state) const { return state + 1 < first_.size() ? first_[state + 1] : static_cast<uint32_t>(labels_.size()); }
 
-  // Closes the states of the path below `kept`, deepest first.
+  // Finishes the states of the path below `kept`, deepest first.
   void freeze(std::vector<Open>& path, size_t length, size_t kept) {
     for (size_t depth = length; depth > kept; --depth) path[depth - 1].arcs.back().second = intern(path[depth]);
   }

@@ -1,9 +1,10 @@
-// Automata that step by characters as automata that step by bytes, and back (automata/characters/codes.py, automata/characters/utf8.py).
+// Converts automata over characters to automata over bytes, and back (automata/characters/codes.py,
+// automata/characters/utf8.py).
 //
-// A form writes a code point, less a base, as digits of mixed radix. Between two bytes the state is what each form can
-// still write; contents are memorized, and states with equal rows are one, bottom up, so what lies between two character
-// states is minimal and acyclic. Back: from each state where a character may begin, what each lead byte and its
-// continuations lead to, as ranges of code points.
+// A form writes a code point, minus a base, as digits of a mixed radix. Between two bytes, the state is what each form
+// can still write. These intermediate states are memoized, and states with equal rows are merged bottom-up, so the part
+// between two character states is minimal and acyclic. The reverse: from each state in which a character may begin, the
+// transitions by each lead byte and its continuation bytes are collected as ranges of code points.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@
 namespace tokenfst {
 
 struct CharacterStep {
-  int32_t low, high;  // of code points, both included
+  int32_t low, high;  // of code points, inclusive
   uint32_t target;
 };
 using CharacterSteps = std::vector<CharacterStep>;  // disjoint, ascending
@@ -31,7 +32,7 @@ using CharacterSteps = std::vector<CharacterStep>;  // disjoint, ascending
 struct SpellingForm {
   int32_t least, greatest, base;
   std::vector<std::vector<std::string>> digits;  // for each place and digit, the bytes that may stand for it
-  std::vector<int32_t> sizes;                    // for each place, the code points that share its digit and all before
+  std::vector<int32_t> sizes;                    // for each place, how many code points share its digit and all digits before it
 };
 
 struct ByteTables {
@@ -44,7 +45,8 @@ class Speller {
  public:
   explicit Speller(std::vector<SpellingForm> forms) : forms_(std::move(forms)) {}
 
-  // State k >= 1 does steps[k - 1]; those between two bytes follow. None if there are more than `limit` of them all.
+  // State k >= 1 does steps[k - 1]; the states between two bytes follow. None if there are more than `limit` states in
+  // all.
   std::optional<ByteTables> spell(const std::vector<CharacterSteps>& steps, uint64_t limit, double seconds) const {
     const Deadline deadline(seconds);
     Work work{*this, limit};
@@ -136,7 +138,8 @@ class Speller {
     return inside;
   }
 
-  // The blocks of `size` code points that steps touch: number, and content relative to its beginning.
+  // Splits steps into blocks of `size` code points: returns the number of each block that is touched, and its steps
+  // relative to its beginning.
   static std::vector<std::pair<int32_t, CharacterSteps>> cut(const CharacterSteps& steps, int32_t size) {
     std::vector<std::pair<int32_t, CharacterSteps>> parts;
     for (const auto& [low, high, target] : steps) {
@@ -153,7 +156,7 @@ class Speller {
     ByteTables made;
     made.states = rows.size();
     std::map<std::vector<uint32_t>, uint8_t> numbers;
-    std::vector<uint8_t> shown;  // of each class, a byte in it
+    std::vector<uint8_t> shown;  // one byte of each class
     for (size_t byte = 0; byte < 256; ++byte) {
       std::vector<uint32_t> column(rows.size());
       for (size_t state = 0; state < rows.size(); ++state) column[state] = rows[state][byte];
@@ -171,7 +174,7 @@ class Speller {
   std::vector<SpellingForm> forms_;
 };
 
-// What a trim automaton over bytes does with whole characters of UTF-8.
+// The transitions by whole UTF-8 characters of a trim automaton over bytes.
 class CharacterReader {
  public:
   struct Automaton {
@@ -186,7 +189,7 @@ class CharacterReader {
   bool whole = true;  // whether every word is valid UTF-8
   bool full = false;  // whether there were more than `limit` ranges, so that the rest is missing
 
-  // What one character does from a state of the automaton; the targets are states of it.
+  // The transitions by one character from a state; the targets are states of the automaton.
   CharacterSteps steps(uint32_t state) {
     const Following following = follow(state);
     whole &= none(following, 0x80, 0xC0) && none(following, 0xF5, 0x100);
@@ -230,7 +233,7 @@ class CharacterReader {
     return std::all_of(following.begin() + begin, following.begin() + end, [](uint32_t state) { return state == 0; });
   }
 
-  // What `places` bytes spell, the first of them out of `count` from `first` on.
+  // The steps of sequences of `places` bytes whose first byte is one of the `count` bytes from `first` on.
   CharacterSteps joined(const Following& following, int first, int count, int places) {
     const int32_t size = 1 << (6 * (places - 1));
     CharacterSteps steps;
@@ -256,7 +259,7 @@ class CharacterReader {
     return steps;
   }
 
-  // What `places` continuation bytes spell from a state on.
+  // The steps of sequences of `places` continuation bytes from a state.
   const CharacterSteps& block(uint32_t state, int places) {
     const uint64_t key = uint64_t{state} << 2 | static_cast<uint64_t>(places);
     if (auto found = known_.find(key); found != known_.end()) return found->second;
@@ -268,7 +271,7 @@ class CharacterReader {
 
   Automaton automaton_;
   uint64_t limit_, found_ = 0;
-  std::map<uint64_t, CharacterSteps> known_;  // its references last
+  std::map<uint64_t, CharacterSteps> known_;  // references into it stay valid
 };
 
 }  // namespace tokenfst

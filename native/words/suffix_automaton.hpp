@@ -1,16 +1,16 @@
 // The minimal-form automaton of the substrings of a text: all of them, or those that begin and end at marked places.
 //
-// Blumer et al., "The smallest automaton recognizing the subwords of a text" (TCS 1985): a state is a set of places where
-// its words end. Two such sets are disjoint or one holds the other, so there are at most 2n - 1 states for n bytes, and
-// 3n - 4 edges; adding one byte at the end changes little, so construction takes linear time in all.
+// Blumer et al., "The smallest automaton recognizing the subwords of a text" (TCS 1985): a state is a set of places at
+// which its words end. Two such sets are disjoint, or one contains the other, so there are at most 2n - 1 states for n
+// bytes, and 3n - 4 edges. Appending one byte changes few states, so construction takes linear time in all.
 //
-// Marked beginnings: every byte carries a mark in its symbol (bit 8) if words may begin there. The automaton of that
-// text is built, words begin with a marked symbol, and marks are dropped: where a byte is found with and without one,
-// both targets are followed, a set. What decides a mark is local (this character and the one before), so two targets
-// differ within one character at most, and the bound of 2n - 1 holds for marked places too (Inenaga and Takeda, "On-line
-// linear-time construction of word suffix trees", CPM 2006, for the tree).
+// Marked beginnings: every byte has a mark in its symbol (bit 8) if words may begin there. The automaton of the marked
+// text is built, words begin with a marked symbol, and then the marks are removed: if a byte has an edge with and an
+// edge without a mark, both targets are followed, as a set. A mark depends only on this character and the one before,
+// so two targets differ within one character at most, and the bound of 2n - 1 holds for marked places too (Inenaga and
+// Takeda, "On-line linear-time construction of word suffix trees", CPM 2006, for the tree).
 //
-// Cost: linear in the text; an edge takes 12 bytes while it is built, and 8 in the result.
+// Cost: linear in the text; an edge takes 12 bytes during construction, and 8 in the result.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@
 
 namespace tokenfst {
 
-// A deterministic automaton by its edges. State 0 is dead and 1 the start; every other state reaches acceptance.
+// A deterministic automaton as lists of edges. State 0 is dead and 1 the start; every other state reaches acceptance.
 struct SparseTables {
   std::array<uint8_t, 256> classes{};
-  std::vector<uint32_t> offsets;  // of each state's edges; one more than there are states
+  std::vector<uint32_t> offsets;  // the index of each state's first edge; one more than there are states
   std::vector<uint32_t> edges;    // pairs (class, next state), ascending classes within a state
   std::vector<uint8_t> accepting;
 };
@@ -45,7 +45,7 @@ class SuffixAutomaton {
     for (size_t i = 0; i <= text.size(); ++i) states_[0].accepting |= begins[i] && ends[i];
     uint32_t last = 0;
     for (size_t i = 0; i < text.size(); ++i) last = extend(last, static_cast<uint8_t>(text[i]) | (begins[i] ? kMark : 0), ends[i + 1]);
-    // What ends at a place of a state ends there for every shorter word too.
+    // If a word ends at a place, every shorter word of its chain of suffix links ends there too.
     std::vector<uint32_t> shorter(text.size() + 2), order(states_.size());
     for (const State& state : states_) ++shorter[state.length + 1];
     for (size_t length = 1; length < shorter.size(); ++length) shorter[length] += shorter[length - 1];
@@ -55,13 +55,13 @@ class SuffixAutomaton {
     }
   }
 
-  // The reachable part, marks dropped. Throws BudgetExceeded beyond `limit` states.
+  // The part that can be reached, with marks removed. Throws BudgetExceeded beyond `limit` states.
   SparseTables tables(uint64_t limit) const {
     SparseTables out;
     number_bytes(out);
     std::vector<uint32_t> single(states_.size(), 0);
     std::map<std::vector<uint32_t>, uint32_t> several;
-    std::vector<uint32_t> members{0, 0}, first{0, 1, 2};  // of each state, from first[state] on
+    std::vector<uint32_t> members{0, 0}, first{0, 1, 2};  // the members of each state, from first[state] on
     members.reserve(states_.size() + 2);
     first.reserve(states_.size() + 2);
     out.accepting = {0, states_[0].accepting};
@@ -105,7 +105,8 @@ class SuffixAutomaton {
  private:
   static constexpr uint32_t kNone = UINT32_MAX, kMark = 256;
   struct State {
-    uint32_t length = 0, link = 0, head = kNone;  // longest word; longest proper suffix in another state; list of edges
+    // The length of the longest word; the state of its longest proper suffix in another state; the first edge of its list.
+    uint32_t length = 0, link = 0, head = kNone;
     uint8_t accepting = 0;
   };
   struct Edge {
@@ -132,7 +133,7 @@ class SuffixAutomaton {
     return static_cast<uint32_t>(states_.size() - 1);
   }
 
-  // The text grows by one symbol; `last` is the state of all of it.
+  // Appends one symbol to the text; `last` is the state of the whole text. Returns the new state of the whole text.
   uint32_t extend(uint32_t last, uint32_t symbol, uint8_t accepting) {
     const uint32_t now = add_state(states_[last].length + 1, accepting);
     uint32_t q = last;
@@ -146,7 +147,7 @@ class SuffixAutomaton {
     }
   }
 
-  // The state of the longest word of `q`, then `symbol`: `target`, or a part split off from it.
+  // Returns the state of the longest word of `q` followed by `symbol`: `target`, or a copy that is split off from it.
   uint32_t cloned(uint32_t q, uint32_t symbol, uint32_t target) {
     if (states_[target].length == states_[q].length + 1) return target;
     const uint32_t clone = add_state(states_[q].length + 1, 0);
@@ -165,7 +166,7 @@ class SuffixAutomaton {
     return clone;
   }
 
-  // Each byte of the text is a class, and all others together are one.
+  // Makes each byte of the text a class, and all other bytes together one class.
   void number_bytes(SparseTables& out) const {
     std::array<bool, 256> used{};
     each_edge(0, [&](uint32_t symbol, uint32_t) { used[symbol & 0xff] = true; });

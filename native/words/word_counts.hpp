@@ -1,5 +1,5 @@
-// How many words a deterministic automaton has, and how long they are; and the door to it, `_native.word_counts`, called by
-// automata/json_schema/writing/distinct.py.
+// Counts the words of a deterministic automaton and their lengths, and binds this as `_native.word_counts`, which
+// automata/json_schema/writing/distinct.py calls.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,15 +15,15 @@
 
 namespace tokenfst {
 
-// A trim automaton; `table` is (states, groups), state 0 dead.
+// A trim automaton; `table` is (states, groups), and state 0 is dead.
 struct CountedAutomaton {
   const uint8_t* classes;
   const uint32_t* table;
   const bool* accepting;
   size_t states, groups;
 
-  // Of each state, the number of words that lead to acceptance, at most `most`, which stands for infinitely many too. By
-  // taking away states all of whose successors are counted: cycles stay.
+  // For each state, the number of words that lead from it to acceptance, at most `most`, which also stands for
+  // infinitely many. A state is counted after all its successors, so states on cycles are never counted.
   std::vector<int64_t> counts(int64_t most) const {
     std::vector<int64_t> sizes(groups), found(states, most);
     for (size_t byte = 0; byte < 256; ++byte) ++sizes[classes[byte]];
@@ -55,9 +55,9 @@ struct CountedAutomaton {
     return found;
   }
 
-  // For each of `numbers`, ascending: the least length within which, behind each of the given states, more than so many
-  // words end that JSON spells as they are, or all that there are (`totals`); 0 if that is more than `longest`. `ascii`: only
-  // bytes of ASCII are spelled so.
+  // For each of the ascending `numbers`: the least length within which, from each state of `from`, more than that many
+  // words end that JSON spells without an escape, or all the words that there are (`totals`); 0 if that length exceeds
+  // `longest`. `ascii`: only words of ASCII bytes count.
   std::vector<uint32_t> lengths(const std::vector<uint32_t>& from, const std::vector<int64_t>& totals, const std::vector<int64_t>& numbers,
                                 uint32_t longest, bool ascii) const {
     constexpr double kEnough = 1e15;

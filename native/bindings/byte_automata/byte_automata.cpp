@@ -1,4 +1,4 @@
-// The Python face of ByteAutomaton.
+// Binds ByteAutomaton.
 #include "bindings/bindings.hpp"
 #include "bindings/byte_automata/byte_walk.hpp"
 #include "bindings/byte_automata/signed_text.hpp"

@@ -1,4 +1,4 @@
-// The Python face of SignedText.
+// Binds SignedText.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,9 +11,9 @@ namespace tokenfst {
 inline void bind_signed_text(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
-  nb::class_<SignedText>(m, "SignedText", R"(A text of a language with signs in it, read piece by piece: where it has led so far.
+  nb::class_<SignedText>(m, "SignedText", R"(A text of a language with signs, read piece by piece, and the configuration that it has led to.
 
-Not for use by several threads at once; the automaton below is.)")
+Not for several threads at once; the automaton is.)")
       .def(
           "__init__",
           [](SignedText* self, ByteAutomaton& automaton) {
@@ -27,7 +27,7 @@ Not for use by several threads at once; the automaton below is.)")
           "read",
           [](SignedText& self, nb::bytes data, uint64_t begin) {
             std::string_view text(data.c_str(), data.size());
-            if (begin > text.size()) throw nb::index_error("the text has no such place");
+            if (begin > text.size()) throw nb::index_error("begin lies outside the text");
             const QuickCall call;
             return begin + self.read(text.substr(begin));
           },
@@ -52,7 +52,7 @@ Not for use by several threads at once; the automaton below is.)")
             std::string found;
             {
               const QuickCall call;
-              found = self.sign_behind({way.c_str(), way.size()});
+              found = self.sign_after({way.c_str(), way.size()});
             }
             return nb::bytes(found.data(), found.size());
           },
@@ -60,7 +60,7 @@ Not for use by several threads at once; the automaton below is.)")
       .def(
           "ahead",
           [](SignedText& self, size_t most) {
-            SignedText::Ahead found;
+            SignedText::NextSigns found;
             {
               const QuickCall call;
               found = self.ahead(most);

@@ -1,5 +1,5 @@
-// The Python face of the masking loop in host memory. Addresses and sizes are taken on trust: decoding/device/automaton.py
-// checks tensors, decoding/device/tables/tables.py makes tables.
+// Binds the masking loop in host memory. Addresses and sizes are not checked here: decoding/device/automaton.py checks
+// tensors, and decoding/device/tables/tables.py creates tables.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -58,7 +58,7 @@ inline void bind_device(nanobind::module_& m) {
         return layer_arrays(automaton, std::move(out));
       },
       "automaton"_a, "states"_a, "masks"_a, "offsets"_a, "answers"_a, "bytes"_a, "seconds"_a,
-      "The same of a finished push-down automaton, for leaves: a state, its mask, and the answers that it looks at.");
+      "The same for a finished push-down automaton, for each leaf: a state, its mask, and the answers that it depends on.");
 
   m.def(
       "byte_tables",
@@ -80,13 +80,13 @@ inline void bind_device(nanobind::module_& m) {
         result["inner_start"] = inner_start;
         return result;
       },
-      "automaton"_a, "The byte automaton of a token automaton without a stack, every state made but no mask.");
+      "automaton"_a, "The byte automaton of a token automaton without a stack, with every state but without masks.");
 
   auto table = []<class T>(uintptr_t address) { return reinterpret_cast<T*>(address); };
   auto logits_view = [](uintptr_t address, int type, size_t rows, size_t width, std::ptrdiff_t stride) {
     return LogitsView{reinterpret_cast<std::byte*>(address), static_cast<LogitsType>(type), rows, width, stride};
   };
-  nb::class_<DeviceTables>(m, "DeviceTables", "Packed tables at addresses in host memory; whoever makes this keeps them alive.")
+  nb::class_<DeviceTables>(m, "DeviceTables", "Packed tables at addresses in host memory; the creator keeps them alive.")
       .def(
           "__init__",
           [table](DeviceTables* self, const std::array<uintptr_t, 9>& at, int32_t num_states, int32_t vocab_size, int32_t words) {
@@ -108,7 +108,7 @@ inline void bind_device(nanobind::module_& m) {
       .def(
           "advance",
           [table](const DeviceTables& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {
-            // Few rows take less time than to hand the GIL over and back.
+            // A few rows take less time than releasing and re-acquiring the GIL.
             std::optional<nb::gil_scoped_release> nogil;
             if (rows > 1024) nogil.emplace();
             const auto* from = table.template operator()<const int32_t>(states);
@@ -147,7 +147,7 @@ inline void bind_device(nanobind::module_& m) {
           },
           "states"_a, "each_left"_a, "left"_a, "bitmask"_a, "rows"_a);
 
-  nb::class_<DeviceStacks>(m, "DeviceStacks", "The tables of stacks beside those of states; whoever makes this keeps both alive.")
+  nb::class_<DeviceStacks>(m, "DeviceStacks", "The tables of stacks beside those of states; the creator keeps both alive.")
       .def(
           "__init__",
           [table](DeviceStacks* self, const DeviceTables& tables, const std::array<uintptr_t, 5>& at, int32_t num_states, int32_t num_slots,
@@ -189,7 +189,7 @@ inline void bind_device(nanobind::module_& m) {
             }
           },
           "states"_a, "out"_a, "lengths"_a, "rows"_a,
-          "The state whose mask each row has; and, unless 0, how many tokens complete what lies below.");
+          "For each row, the state whose mask it has and, if the address is not 0, how many tokens complete what lies below.");
 }
 
 }  // namespace tokenfst

@@ -1,4 +1,4 @@
-// The Python face of logits and of the masking loop in host memory.
+// Binds the masking of logits and the masking loop in host memory.
 #include "bindings/bindings.hpp"
 #include "bindings/device/device.hpp"
 #include "bindings/device/logits.hpp"

@@ -1,4 +1,4 @@
-// Python door to logits.hpp: `_native.apply_bitmask`, called by decoding/masks/bitmask.py, which checks the buffers.
+// Binds logits.hpp as `_native.apply_bitmask`, which decoding/masks/bitmask.py calls after checking the buffers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -52,7 +52,7 @@ inline void bind_logits(nanobind::module_& m) {
       nb::arg("words"), nb::arg("mask_stride"), nb::arg("vocab_size"), nb::arg("indices").none(), nb::arg("check_nan"), nb::arg("threads"),
       nb::arg("level"),
       "Masks rows of logits in place and returns the (row, column) of the first NaN at an allowed column, or None.\n\n"
-      "Addresses and strides (bytes) are taken on trust: tokenfst.decoding.masks.bitmask checks them. type: 0 float32,\n"
+      "Addresses and strides (bytes) are not checked here: tokenfst.decoding.masks.bitmask checks them. type: 0 float32,\n"
       "1 float16, 2 bfloat16. level: auto, avx512, avx2 or scalar.");
   m.def(
       "row_without_choice",
@@ -64,7 +64,7 @@ inline void bind_logits(nanobind::module_& m) {
       },
       nb::arg("logits"), nb::arg("type"), nb::arg("rows"), nb::arg("width"), nb::arg("stride"), nb::arg("mask"), nb::arg("mask_rows"),
       nb::arg("words"), nb::arg("mask_stride"), nb::arg("vocab_size"), nb::arg("indices").none(),
-      "The first row in which every allowed logit is -inf, or None. Takes what apply_bitmask takes, on trust.");
+      "The first row in which every allowed logit is -inf, or None. Takes the arguments of apply_bitmask, which are not checked here.");
   m.def(
       "buffer_address",
       [](nb::handle array) {

@@ -1,7 +1,7 @@
-// Python door to the room fst: a class for each semiring, `_native.Fst_standard` and its kin, called by automata/transducers.
+// Binds the room fst: a class for each semiring, `_native.Fst_standard` and so on, which automata/transducers uses.
 //
-// A Python object shares its machine with the calls that read it, and with its copies; whatever changes it changes one of its own
-// where it is shared. So a call that has given up Python's lock reads a machine that nobody changes.
+// A Python object shares its machine with the calls that read it, and with its copies; before a change, a shared
+// machine is copied. So a call that has released Python's lock reads a machine that nobody changes.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ class FstHandle {
     if (machine_.use_count() > 1) machine_ = std::make_shared<M>(*machine_);
     return *machine_;
   }
-  // A state that there is.
+  // Checks that a state exists.
   fst::Id state(int64_t s) const {
     if (s < 0 || s >= machine_->num_states()) {
       throw Error(Fault::FstIndex,
@@ -163,7 +163,7 @@ void bind_fst_basics(nanobind::class_<FstHandle<S>>& c) {
                   throw Error(Fault::FstWeight, "the final weight of state " + std::to_string(s) + " is no weight of this semiring");
                 m.add_state(end[s]);
                 if (narcs[s] < 0 || static_cast<uint64_t>(narcs[s]) > in.size() - at)
-                  fst::refuse("the numbers of arcs do not add up to the arcs");
+                  fst::refuse("the numbers of arcs of the states do not add up to the number of arcs");
                 for (const size_t last = at + static_cast<size_t>(narcs[s]); at < last; ++at) {
                   if (next[at] < 0 || static_cast<size_t>(next[at]) >= end.size())
                     throw Error(Fault::FstIndex, "an arc of state " + std::to_string(s) + " leads to state " + std::to_string(next[at]) +
@@ -176,8 +176,8 @@ void bind_fst_basics(nanobind::class_<FstHandle<S>>& c) {
                 }
                 meter.step();
               }
-              if (at != in.size()) fst::refuse("the numbers of arcs do not add up to the arcs");
-              if (start < -1 || start >= m.num_states()) throw Error(Fault::FstIndex, "the start is no state: " + std::to_string(start));
+              if (at != in.size()) fst::refuse("the numbers of arcs of the states do not add up to the number of arcs");
+              if (start < -1 || start >= m.num_states()) throw Error(Fault::FstIndex, "the start is not a state: " + std::to_string(start));
               m.set_start(static_cast<fst::Id>(start));
               return H(std::move(m));
             });

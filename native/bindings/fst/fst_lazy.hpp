@@ -1,5 +1,5 @@
-// Python door to the rooms fst_selection and fst_lazy: disambiguation, and a class of lazy machines for each semiring,
-// `_native.Lazy_standard` and its kin, called by automata/transducers.
+// Binds the rooms fst_selection and fst_lazy: disambiguation, and a class of lazy machines for each semiring,
+// `_native.Lazy_standard` and so on, which automata/transducers uses.
 #pragma once
 
 #include "bindings/fst/fst.hpp"
@@ -12,7 +12,7 @@
 
 namespace tokenfst {
 
-// Python's object of a lazy machine. Those that were made of it share it.
+// The Python object of a lazy machine. Lazy machines that are built on it share it.
 template <class S>
 struct LazyHandle {
   fst::LazyPtr<S> lazy;
@@ -33,7 +33,7 @@ void bind_lazy(nanobind::module_& m, const char* name) {
     for (const L* each : given) out.push_back(each->lazy);
     return out;
   };
-  // A number that `at` accepts: of a state that has been named.
+  // A valid state number for `at`: one of a state that has been named.
   static const auto state = [](fst::Lazy<S>& lazy, int64_t s) {
     if (s < 0 || static_cast<uint64_t>(s) >= lazy.named()) {
       throw Error(Fault::FstIndex,

@@ -1,4 +1,4 @@
-// Lazy machines over the semirings that choose (fst_lazy.hpp).
+// Lazy machines over semirings whose sum chooses one operand (fst_lazy.hpp).
 
 #include "bindings/fst/fst_lazy.hpp"
 

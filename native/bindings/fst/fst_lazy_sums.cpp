@@ -1,4 +1,4 @@
-// Lazy machines over the semirings that sum (fst_lazy.hpp).
+// Lazy machines over the other semirings (fst_lazy.hpp).
 
 #include "bindings/fst/fst_lazy.hpp"
 

@@ -1,4 +1,4 @@
-// The Python face of Matcher, and of masks for many of them.
+// Binds Matcher, and masks for batches of matchers.
 
 #include <atomic>
 #include <thread>
@@ -48,7 +48,7 @@ class Rows {
 
   explicit Rows(std::vector<Row> rows) : rows_(std::move(rows)), unknown_(rows_.size()) {}
 
-  // Those whose masks are known are copied, `kAtOnce` by each thread at a time, by so many threads.
+  // Copies the rows whose masks are known, on `threads` threads, each of which takes `kAtOnce` rows at a time.
   void fill_known(size_t threads) {
     share(threads, rows_.size(), kAtOnce, [&](size_t i) { unknown_[i] = !rows_[i].first->fill_known(rows_[i].second); });
     size_t left = 0;
@@ -95,7 +95,7 @@ class Rows {
       }
     };
     threads = std::min(threads, (count + at_once - 1) / at_once);
-    if (threads > 1) threads = std::min<size_t>(threads, std::thread::hardware_concurrency());  // which asks the system: 5 microseconds
+    if (threads > 1) threads = std::min<size_t>(threads, std::thread::hardware_concurrency());  // this is a system call: 5 microseconds
     if (threads <= 1) {
       some();
     } else {
@@ -109,16 +109,17 @@ class Rows {
   }
 
   std::vector<Row> rows_;
-  std::vector<uint8_t> unknown_;  // a byte each, which threads may write side by side
+  std::vector<uint8_t> unknown_;  // a byte each, so that threads can write adjacent entries
 };
 
-// Rows whose masks are known are copied first: few of them here and now, since waking a thread costs more; many by several threads.
+// First copies the rows whose masks are known: a few of them on this thread, because waking a thread costs more; many
+// on several threads.
 void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
-  constexpr size_t kManyRows = 16;  // whose copies take longer than giving up Python's lock: some 20 microseconds
-  constexpr size_t kPart = 1 << 23;  // bytes of a thread: less is copied sooner than a second thread wakes up and shares the caches
+  constexpr size_t kManyRows = 16;  // if there are more, copying takes longer than releasing Python's lock: some 20 microseconds
+  constexpr size_t kPart = 1 << 23;  // bytes for one thread: less is copied before a second thread wakes up and shares the caches
   std::vector<Rows::Row> found;
   std::optional<BitmaskBuffer> buffer;
-  size_t words = 0;  // that it was looked at for
+  size_t words = 0;  // the words for which the buffer was checked
   size_t bytes = 0;
   for (size_t i = 0; i < matchers.size(); ++i) {
     if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
@@ -183,22 +184,22 @@ std::vector<uint32_t> token_ids(const std::vector<int64_t>& tokens) {
 }  // namespace
 
 void bind_matchers(nb::module_& m) {
-  nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: where the tokens accepted so far have led.
+  nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: the configuration that the accepted tokens have led to.
 
 Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. Masking, advancing and rolling back cost the same however long the
-text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
+text is; advancing takes time proportional to the token's bytes. Not for several threads at once; the automaton is.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
            nb::call_guard<LongCall>())
       .def(
           "accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
           nb::call_guard<QuickCall>(),
-          R"(Advance by one token. False, and nothing changes, where the token is not allowed.
+          R"(Advance by one token. Returns False, and changes nothing, if the token is not allowed.
 
-Raises TokenIdError outside the vocabulary and TerminatedError after the end token.)")
+Raises TokenIdError for a token outside the vocabulary, and TerminatedError after the end token.)")
       .def(
           "accept_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(token_ids(tokens)); },
           "token_ids"_a, nb::call_guard<LongCall>(),
-          "Advance by several tokens, or by none: False, and nothing changes, where one of them is not allowed.")
+          "Advance by several tokens. Returns False, and changes nothing, if one of them is not allowed.")
       .def(
           "accept_until_over", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_until_over(token_ids(tokens)); },
           "token_ids"_a, nb::call_guard<QuickCall>(),
@@ -212,32 +213,32 @@ False where one is not allowed; the tokens before it stay accepted.)")
       .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,
            R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
 
-Returns False where every token is allowed, so that there is nothing to mask. Raises MaskBufferError where the
-buffer does not fit. A mask that was made before costs one copy of the row.)")
+Returns False if every token is allowed, so that there is nothing to mask. Raises MaskBufferError if the
+buffer does not fit. A mask that was computed before costs one copy of the row.)")
       .def("traverse_draft_tree", &traverse_draft_tree, "next_token"_a, "next_sibling"_a, "draft_tokens"_a, "bitmask"_a,
            R"(Masks for a tree of draft tokens (speculative decoding): row i is the mask after the path to node i.
 
-int64 arrays with one entry a node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
-is the last one accepted. Rows behind a token that is not allowed are all zero. The matcher does not change.)")
+int64 arrays with one entry for each node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
+is the last one accepted. Rows after a token that is not allowed are all zero. The matcher does not change.)")
       .def("forced_tokens", &Matcher::forced_tokens, nb::call_guard<LongCall>(),
            "The token ids that have no alternative, up to the next choice or the end of the text.")
       .def(
           "forced_bytes", [](Matcher& self) { return to_bytes(forced_bytes(self)); },
-          "The bytes that every accepted text goes on with (jump-forward decoding), however they are cut into tokens.")
+          "The bytes that every accepted text continues with (jump-forward decoding), however they are divided into tokens.")
       .def(
           "find_jump_forward_string",
           [](Matcher& self) {
             std::string text = forced_bytes(self);
             return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "ignore"));
           },
-          "forced_bytes() as text, without a character that is not whole.")
+          "forced_bytes() as text, without an incomplete last character.")
       .def(
           "rollback",
           [](Matcher& self, int64_t count) {
             if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
             self.rollback(static_cast<size_t>(count));
           },
-          "num_tokens"_a = 1, nb::call_guard<QuickCall>(), "Undo the last tokens. Raises RollbackError where fewer were accepted.")
+          "num_tokens"_a = 1, nb::call_guard<QuickCall>(), "Undo the last tokens. Raises RollbackError if fewer were accepted.")
       .def(
           "fork",
           [](Matcher& self) {
@@ -245,7 +246,7 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
             if (self.memory() > kMuch) call.emplace();
             return self.fork();
           },
-          "An independent copy. Copies the history (12 bytes a token) and the stacks.")
+          "An independent copy. Copies the history (12 bytes for each token) and the stacks.")
       .def_prop_ro("automaton", &Matcher::automaton, "What is walked, as the core holds it.")
       .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
@@ -261,11 +262,11 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
           "state.")
       .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &Matcher::set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
                    nb::for_setter(nb::call_guard<QuickCall>()),
-                   R"(How many tokens may still come, the end token counted; None: any number. With n left the mask admits a token only if
-the text can be completed by n - 1 more. Setting it raises TokenBudgetError where no accepted text fits.)")
-      .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, the end token counted.")
+                   R"(How many tokens may still come, including the end token; None: no limit. With n left the mask admits a token only if
+n - 1 more can complete the text. Setting it raises TokenBudgetError if no accepted text fits.)")
+      .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, including the end token.")
       .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
-      .def_prop_ro("memory", &Matcher::memory, "Bytes that this sequence holds, the shared automaton apart.")
+      .def_prop_ro("memory", &Matcher::memory, "The bytes of this sequence, without the shared automaton.")
       .def_prop_ro(
           "state",
           [](const Matcher& self) {
@@ -273,7 +274,7 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
             if (self.memory() > kMuch) call.emplace();
             return self.state();
           },
-          "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
+          "The position of the matcher as a number: equal numbers of a matcher and its forks have equal futures.");
   m.def("watch_interrupts", &Interrupts::watch);
   m.def("lock_waits", [] {
     const LockWaits::Counts counts = LockWaits::take();

@@ -1,5 +1,5 @@
-// Random sequences of matcher calls in several threads over one automaton, for `make sanitize`. Built only with
-// -DTOKENFST_STRESS: Python's lock would keep the threads apart, and with it whatever they race for.
+// Random sequences of matcher calls in several threads over one automaton, for `make sanitize`. Compiled only with
+// -DTOKENFST_STRESS; called from Python threads, Python's lock would serialize the calls and hide races.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,8 +14,8 @@
 
 namespace tokenfst {
 
-// One thread's calls: which ones follows from the seed and from the masks. What they answered, as one number: it does not
-// depend on what other threads did. 0: the automaton's budget ran out.
+// The calls of one thread, which depend on the seed and on the masks. The result is one number for all answers; it must
+// not depend on other threads. 0: the automaton's budget was exhausted.
 class StressThread {
  public:
   StressThread(std::shared_ptr<TokenAutomaton> automaton, uint64_t seed) : automaton_(std::move(automaton)), random_(seed) {}

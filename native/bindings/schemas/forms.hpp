@@ -1,4 +1,4 @@
-// Looks at JSON schemas as Python values that a front end would look at node by node.
+// Measures and checks JSON schemas as Python values, which a front end would otherwise traverse node by node in Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,18 +17,18 @@ namespace nb = nanobind;
 inline constexpr int kDeepestPlain = 200;
 inline constexpr uint64_t kMostParts = uint64_t{1} << 62;
 
-// How many values the text of a JSON value has: one that stands in several places counts in each of them, and what is shared in
-// many levels counts exponentially often. 0 where something is not of the types that `json.loads` makes, or nested deeper than that.
-// Linear in the objects, whatever is shared.
+// Counts the values of a JSON document: a value that occurs at several places counts at each of them, so values that
+// are shared on many levels count exponentially often. 0 if something is not of a type that `json.loads` returns, or is
+// nested deeper than it allows. Linear in the number of objects, however much they are shared.
 class PlainParts {
  public:
   uint64_t of(PyObject* value, int depth = 0) {
     PyTypeObject* const type = Py_TYPE(value);
     if (type == &PyUnicode_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyFloat_Type || value == Py_None) return 1;
     if ((type != &PyDict_Type && type != &PyList_Type) || depth == kDeepestPlain) return 0;
-    const bool shared = Py_REFCNT(value) > 1;  // one holder leads to it once
+    const bool shared = Py_REFCNT(value) > 1;  // unshared: only its one holder leads to it
     if (shared) {
-      const auto [found, is_new] = known_.try_emplace(value, 0);  // 0 as well where it holds itself
+      const auto [found, is_new] = known_.try_emplace(value, 0);  // also 0 if it contains itself
       if (!is_new) return found->second;
     }
     const uint64_t parts = type == &PyDict_Type ? of_members(value, depth + 1) : of_items(value, depth + 1);
@@ -61,7 +61,7 @@ class PlainParts {
   std::unordered_map<PyObject*, uint64_t> known_;
 };
 
-// Whether these are a dict from strings to schemas, and a list of strings; all as `json.loads` makes them.
+// Whether these are a dict from strings to schemas, and a list of strings, as `json.loads` returns them.
 inline bool are_members(nb::handle properties, nb::handle required) {
   if (Py_TYPE(properties.ptr()) != &PyDict_Type || Py_TYPE(required.ptr()) != &PyList_Type) return false;
   Py_ssize_t at = 0;
@@ -75,15 +75,15 @@ inline bool are_members(nb::handle properties, nb::handle required) {
   return true;
 }
 
-// Whether keywords have values of their forms, where all is as `json.loads` makes it: what almost every schema is. Where this is
-// not certain, the front end looks again, and says what is wrong. Each object is looked at once, whatever document leads to it.
-// Linear.
+// Whether keywords have values of their forms, if everything is as `json.loads` returns it, which holds for almost
+// every schema. If it is not certain, the front end checks again and reports the error. Each object is visited once,
+// whatever documents lead to it. Linear.
 class PlainForms {
  public:
   // The forms, in the order of their numbers in reading/forms.py.
   enum class Form : long { Anything, String, Boolean, Schema, Table, Schemas, Items, Types, Count, Names, List, Number, Positive };
 
-  // `forms`: of each keyword the number of its form; those of others are not certain if it is none of these.
+  // `forms`: for each keyword the number of its form; a form that is none of these makes the answer uncertain.
   bool hold(nb::handle document, const nb::dict& forms) {
     open_.assign(1, document.ptr());
     while (!open_.empty()) {
@@ -99,7 +99,7 @@ class PlainForms {
         PyObject* const form = PyDict_GetItemWithError(forms.ptr(), name);
         if (!form && PyErr_Occurred()) throw nb::python_error();
         if (form && !has(static_cast<Form>(PyLong_AsLong(form)), value)) return false;
-        if (schema != document.ptr() && PyUnicode_CompareWithASCIIString(name, "$schema") == 0) return false;  // of another draft
+        if (schema != document.ptr() && PyUnicode_CompareWithASCIIString(name, "$schema") == 0) return false;  // a different draft
       }
     }
     return true;
@@ -198,7 +198,7 @@ class PlainForms {
 
 inline void bind_forms(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<PlainForms>(m, "PlainForms", "Documents whose keywords have the forms that almost all have.")
+  nb::class_<PlainForms>(m, "PlainForms", "Checks whether the keywords of a document have the usual forms.")
       .def(nb::init<>())
       .def("hold", &PlainForms::hold, "document"_a.none(), "forms"_a);
   m.def("plain_parts", [](nb::handle value) { return PlainParts().of(value.ptr()); }, "value"_a.none());

@@ -1,11 +1,11 @@
 // The parts of plain JSON schemas: from the keywords of sub-schemas to formulas.
 //
-// Most of the time from a schema to its first mask goes to a few steps for each property: which keywords there are, whether an
-// equal sub-schema is known, its formula and place, its name as a node. They are done here for all properties of an object in
-// one call. What is not of the usual form is handed back: references that are not known, sub-schemas with an identifier, long
-// addresses, values that `marshal` does not know.
+// Most of the time from a schema to its first mask is spent in a few steps for each property: which keywords it has,
+// whether an equal subschema is known, its formula and place, its name as a node. Here these steps are done for all
+// properties of an object in one call. Unusual forms are handed back to Python: unknown references, subschemas with an
+// identifier, long addresses, values that `marshal` cannot encode.
 //
-// Invariant: formulas are those of `Meaning.entered`, under the same keys, and nodes those of `writer`
+// Invariant: the formulas are those of `Meaning.entered`, under the same keys, and the nodes those of `writer`
 // (tests/automata/json_schema/writing/test_plain_reader.py compares both). Cost: linear in the keywords.
 #pragma once
 
@@ -24,10 +24,11 @@ namespace nb = nanobind;
 
 class PlainReader {
  public:
-  static constexpr uint64_t kPlaced = uint64_t{1} << 63;  // a word that makes a sub-schema a resource of its own
+  static constexpr uint64_t kPlaced = uint64_t{1} << 63;  // a keyword that makes a subschema a resource of its own
 
-  // `bits`: of each keyword a bit of its own, below 63. `scalars`: the types without parts. `type_key`: what stands before the
-  // name of such a type in keys of formulas. `far_down`: beyond so many characters of an address, equal sub-schemas are not looked for.
+  // `bits`: for each keyword a bit below 63. `scalars`: the types without parts. `type_key`: what precedes the name of
+  // such a type in the keys of formulas. `far_down`: no equal subschemas are looked up if the address has more
+  // characters than this.
   PlainReader(nb::dict bits, nb::object scalars, nb::object type_key, nb::object place, nb::object formula, nb::object atom, nb::object any,
               nb::object none, nb::object dumps, Py_ssize_t far_down)
       : bits_(bits), scalars_(scalars), type_key_(type_key), place_(place), formula_(formula), atom_(atom), any_(any), none_(none),
@@ -59,12 +60,12 @@ class PlainReader {
     return found & ~kPlaced;
   }
 
-  // The formula of what stands under `keyword` of a schema; None where it is left open. `atoms`: the formulas that are known, by
-  // their keys; `targets`: what references lead to; `closed`: as of the place that it gets.
+  // The formula of the subschema under `keyword`; None if it must be built in Python. `atoms`: known formulas, by key;
+  // `targets`: the targets of references; `closed`: the value for its place.
   nb::object formula(nb::handle schema, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str pointer,
                      nb::str keyword) const {
-    const Around around(*this, atoms, targets, resource, closed, pointer);
-    nb::object found = around.formula(schema, keyword);
+    const SchemaContext context(*this, atoms, targets, resource, closed, pointer);
+    nb::object found = context.formula(schema, keyword);
     return found.is_valid() ? found : nb::none();
   }
 
@@ -72,14 +73,15 @@ class PlainReader {
   template <class Otherwise>
   nb::dict formulas(nb::dict properties, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str pointer,
                     Otherwise&& otherwise) const {
-    const Around around(*this, atoms, targets, resource, closed, nb::steal<nb::str>(PyUnicode_Concat(pointer.ptr(), properties_.ptr())));
+    const SchemaContext context(*this, atoms, targets, resource, closed,
+                                nb::steal<nb::str>(PyUnicode_Concat(pointer.ptr(), properties_.ptr())));
     nb::dict made;
     Py_ssize_t at = 0;
     PyObject *name, *schema;
     while (PyDict_Next(properties.ptr(), &at, &name, &schema)) {
-      // Python runs below, where another thread may change the dict.
+      // Python code runs below, and another thread may change the dict.
       const nb::object held_name = nb::borrow(name), held_schema = nb::borrow(schema);
-      nb::object found = around.formula(held_schema, held_name);
+      nb::object found = context.formula(held_schema, held_name);
       if (!found.is_valid()) found = otherwise(held_schema, held_name);
       if (PyDict_SetItem(made.ptr(), held_name.ptr(), found.ptr()) < 0) throw nb::python_error();
     }
@@ -107,13 +109,13 @@ class PlainReader {
 
  private:
   // What all parts of one schema have in common.
-  struct Around {
-    Around(const PlainReader& reader, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str head)
+  struct SchemaContext {
+    SchemaContext(const PlainReader& reader, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str head)
         : own_(reader), atoms_(atoms), targets_(targets), resource_(nb::borrow(resource)), closed_(nb::borrow(closed)),
           document_(resource.attr("document")), uri_(resource.attr("uri")), draft_(resource.attr("draft")), head_(head),
           room_(reader.far_down_ - 1 - PyUnicode_GetLength(head.ptr())) {}
 
-    // The formula of a sub-schema; not valid where it is left open. `token`: the last part of its address.
+    // The formula of a subschema; invalid if it must be built in Python. `token`: the last part of its address.
     nb::object formula(nb::handle schema, nb::handle token) const {
       if (schema.ptr() == Py_True) return own_.any_;
       if (schema.ptr() == Py_False) return own_.none_;
@@ -164,7 +166,7 @@ class PlainReader {
     nb::dict atoms_, targets_;
     nb::object resource_, closed_, document_, uri_, draft_;
     nb::str head_;
-    Py_ssize_t room_;  // characters that are left for the last part of an address
+    Py_ssize_t room_;  // how many characters the last part of an address may have
   };
 
   // As `keywords.scalar_types`.

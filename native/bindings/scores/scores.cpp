@@ -1,6 +1,6 @@
-// The Python face of weighted automata over bytes and of lattices: `_native.WeightedBytes`, called by decoding/scores, and
-// `_native.WeightedRules` of weighted grammars, and `_native.lattice_forward` and `lattice_backward`, called by decoding/lattices, which
-// checks the numbers of its graphs.
+// Binds weighted automata over bytes and lattices: `_native.WeightedBytes`, which decoding/scores uses,
+// `_native.WeightedRules` for weighted grammars, and `_native.lattice_forward` and `lattice_backward`, which
+// decoding/lattices calls after checking the numbers of its graphs.
 #include "scores/lattice.hpp"
 #include "bindings/bindings.hpp"
 #include "python/calls.hpp"
@@ -15,17 +15,17 @@ namespace tokenfst {
 namespace {
 
 std::vector<Weighted> position_of(const WeightedBytes& machine, const Array<uint32_t>& states, const Array<double>& weights) {
-  if (states.size() != weights.size()) throw Error(Fault::Constraint, "a position has a weight for each of its states");
+  if (states.size() != weights.size()) throw Error(Fault::Constraint, "a position must have one weight for each of its states");
   std::vector<Weighted> made;
   for (size_t k = 0; k < states.size(); ++k) {
-    if (states.data()[k] >= machine.num_states()) throw Error(Fault::Constraint, "a position in no state");
+    if (states.data()[k] >= machine.num_states()) throw Error(Fault::Constraint, "a position has a state that the automaton does not have");
     made.push_back({states.data()[k], weights.data()[k]});
   }
   return made;
 }
 
-// Work after which others may go on, in words that are cleared for a text, and what a step from one state takes of it: some 20
-// microseconds. A token's few bytes are read sooner than Python's lock is given up and taken back.
+// From how much work on Python's lock is released, in words that are cleared for a text, and the share of a step from
+// one state: some 20 microseconds. The few bytes of a token are read faster than the lock is released and re-acquired.
 constexpr size_t kMuch = 1 << 16, kStep = 64;
 
 template <class T>
@@ -36,7 +36,7 @@ struct LatticeArrays {
       : lattice{view(graph.at(0)), view(graph.at(1)), view(graph.at(2)), view(graph.at(3)), view(graph.at(4)), view(graph.at(5)), start},
         rows(finals.size() / lattice.states()) {
     if (finals.size() != rows * lattice.states() || weights.size() != rows * lattice.arcs()) {
-      throw Error(Fault::Constraint, "weights that do not fit the lattice");
+      throw Error(Fault::Constraint, "the weights do not match the lattice in size");
     }
   }
 };
@@ -66,7 +66,7 @@ void bind_lattice(nb::module_& m) {
         const LatticeArrays<T> given(graph, 0, weights, finals);
         const size_t states = given.lattice.states(), arcs = given.lattice.arcs();
         if (alpha.size() != finals.size() || totals.size() != given.rows || scales.size() != given.rows) {
-          throw Error(Fault::Constraint, "sums that do not fit the lattice");
+          throw Error(Fault::Constraint, "the sums do not match the lattice in size");
         }
         std::vector<T> of_weights(given.rows * arcs), of_finals(given.rows * states);
         {
@@ -82,7 +82,7 @@ void bind_lattice(nb::module_& m) {
       nb::arg("graph"), nb::arg("weights"), nb::arg("finals"), nb::arg("alpha"), nb::arg("totals"), nb::arg("scales"));
 }
 
-// The arrays of a table: where each number's entries begin, rules, targets, weights.
+// The arrays of a table: the first entry of each number, rules, targets, weights.
 using TableArrays = std::tuple<Array<uint32_t>, Array<uint32_t>, Array<uint32_t>, Array<double>>;
 
 RuleTable table_of(const TableArrays& arrays, size_t count, size_t rules, size_t states) {
@@ -91,7 +91,7 @@ RuleTable table_of(const TableArrays& arrays, size_t count, size_t rules, size_t
 }
 
 void bind_rules(nb::module_& m) {
-  nb::class_<RuleChart>(m, "RuleChart", "Where a text stands in a weighted grammar.")
+  nb::class_<RuleChart>(m, "RuleChart", "The position of a text in a weighted grammar.")
       .def("key",
            [](const RuleChart& self) {
              const std::string key = self.key();
@@ -106,7 +106,8 @@ void bind_rules(nb::module_& m) {
              const Array<uint8_t>& reads, const TableArrays& calls, const TableArrays& predicts, const TableArrays& corners,
              const TableArrays& units, const TableArrays& first, uint32_t root, double empty) {
             const size_t states = bytes.num_states(), rules = starts.size();
-            if (reads.size() != states) throw Error(Fault::Constraint, "a weighted grammar has a mark for each state");
+            if (reads.size() != states)
+              throw Error(Fault::Constraint, "a weighted grammar must say for each state whether it has byte arcs");
             WeightedRules made{
                 bytes,
                 {rule_of.data(), rule_of.data() + rule_of.size()},

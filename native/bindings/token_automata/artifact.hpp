@@ -1,4 +1,4 @@
-// The Python face of artifact.hpp: arrays of a file as an automaton, and back.
+// Binds artifact.hpp: an automaton from the arrays of a file, and back.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,7 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
-// An array of a file, borrowed: never a converted copy, which would not outlive the call.
+// An array of a file, borrowed. A converted copy is refused, because it would not outlive the call.
 template <class T>
 Array<T> borrow(const nb::dict& arrays, const char* name) {
   Array<T> array;
@@ -25,7 +25,7 @@ Array<T> borrow(const nb::dict& arrays, const char* name) {
   return array;
 }
 
-// What keeps the arrays of a file alive.
+// Keeps the arrays of a file alive.
 inline std::shared_ptr<void> keep(const nb::dict& arrays) {
   return {new nb::list(arrays.values()), [](void* p) {
             nb::gil_scoped_acquire gil;

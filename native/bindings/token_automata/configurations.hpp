@@ -1,4 +1,4 @@
-// The Python face of Configurations.
+// Binds Configurations.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,7 +21,7 @@ inline void bind_configurations(nanobind::module_& m) {
   nb::class_<Configurations>(m, "Configurations",
                              R"(The configurations of a token automaton that a search visits, by number; 0 is the start.
 
-Equal ones have one number, whatever way led there. Not for use by several threads at once; the automaton below is.)")
+Equal ones have one number, whatever path led there. Not for several threads at once; the automaton is.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>>(), "automaton"_a, nb::call_guard<LongCall>())
       .def("__len__", &Configurations::size)
       .def(

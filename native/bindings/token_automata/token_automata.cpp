@@ -1,4 +1,4 @@
-// The Python face of Vocabulary and TokenAutomaton.
+// Binds Vocabulary and TokenAutomaton.
 #include "bindings/token_automata/artifact.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/token_automata/configurations.hpp"

@@ -1,4 +1,4 @@
-// The Python face of Lexicon.
+// Binds Lexicon.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,7 +12,7 @@ namespace tokenfst {
 inline void bind_lexicon(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
-  nb::class_<Lexicon>(m, "Lexicon", "A finite set of words as a minimal acyclic automaton. Never changes.")
+  nb::class_<Lexicon>(m, "Lexicon", "A finite set of words as a minimal acyclic automaton. Immutable.")
       .def(
           "__init__",
           [](Lexicon* self, nb::list words, uint64_t bytes, double seconds) {

@@ -1,4 +1,4 @@
-// The Python face of Machine.
+// Binds Machine.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,9 +17,10 @@ inline void bind_machine(nanobind::module_& m) {
   using Classes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   using Table = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   using Accepting = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-  // None for a dense table; else the table holds edges (class, next), and these are each state's first.
+  // None for a dense table; otherwise the table holds edges (class, next state), and these are the indices of each
+  // state's first edge.
   using Offsets = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-  nb::class_<SharedMachine>(m, "Machine", "A deterministic automaton, checked and read once for all programs that hold it. Never changes.")
+  nb::class_<SharedMachine>(m, "Machine", "A deterministic automaton, checked and read once for all programs that contain it. Immutable.")
       .def(
           "__init__",
           [](SharedMachine* self, Classes classes, Table table, Accepting accepting, uint32_t start, Offsets offsets) {

@@ -1,4 +1,4 @@
-// The Python face of Program.
+// Binds Program.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ inline void bind_program(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
   using Numbers = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-  nb::class_<Program>(m, "Program", "A program that is decoded and checked, for any number of automata. Never changes.")
+  nb::class_<Program>(m, "Program", "A program, decoded and checked, for any number of automata. Immutable.")
       .def(
           "__init__",
           [](Program* self, Numbers code, Array<uint8_t> sets, nb::bytes blob, const std::vector<std::shared_ptr<SharedMachine>>& machines,

@@ -33,9 +33,9 @@ class ProgramCode {
   static constexpr int32_t kNoWord = -1;
 
   nb::list labels;   // pairs (instruction, text)
-  nb::list assured;  // instructions of nodes that were found to have a word
-  nb::dict sets;     // bits to number
-  nb::dict token_names;  // to number
+  nb::list assured;  // instructions of nodes that are known to have a word
+  nb::dict sets;     // from bits to number
+  nb::dict token_names;  // from names to number
   nb::list machines, lexicons;
   nb::dict calls, finished;  // of each rule that is called, its CALL; of each that is written, its instruction
   nb::set begun;
@@ -84,7 +84,8 @@ class ProgramCode {
   auto code() const { return to_numpy(std::vector<int32_t>(code_), {code_.size()}); }
   int64_t size_of(size_t number) const { return sizes_.at(number); }
 
-  // The number of a new instruction. `operands`: those that are nodes or rules; what else the node has follows them.
+  // Adds an instruction and returns its number. `operands`: the operands that are nodes or rules; the node's other
+  // fields follow them.
   int32_t add(nb::handle node, std::vector<int32_t> operands, int64_t size) {
     const int32_t number = static_cast<int32_t>(length());
     const Op op = op_of(node);
@@ -104,10 +105,10 @@ class ProgramCode {
     if (value == 0) return std::nullopt;
     return static_cast<int32_t>(value) - 2;
   }
-  // Says which instruction a node is that has none yet; kNoWord: it has no word.
+  // Sets the instruction of a node that has none yet; kNoWord: the node has no word.
   void give(nb::handle node, int32_t number) { numbers_.insert(key(node), static_cast<uint32_t>(number + 2)); }
 
-  // Whether it is uncertain that an instruction has a word.
+  // Sets whether it is uncertain that an instruction has a word.
   void doubt(size_t number, bool doubted) {
     if (number >= doubted_.size()) doubted_.resize(number + 1);
     doubted_[number] = doubted;
@@ -147,7 +148,7 @@ class ProgramCode {
     }
     return nb::none();
   }
-  // The instructions of a node's operands; none if some are not written yet: these are pushed.
+  // The instructions of a node's operands; none if some are not written yet, which are then pushed.
   std::optional<std::vector<int32_t>> operands(nb::handle node) {
     if (!gather(node)) return std::nullopt;
     return operands_;
@@ -221,7 +222,7 @@ class ProgramCode {
   }
   static Op op_of(nb::handle node) { return static_cast<Op>(node_of(node).code); }
 
-  // Takes down the instructions of a node's operands; false if some are not written yet, and were pushed.
+  // Collects the instructions of a node's operands; returns false if some are not written yet, which are then pushed.
   bool gather(nb::handle node) {
     PyObject* const args = node_of(node).args;
     operands_.clear();
@@ -240,7 +241,7 @@ class ProgramCode {
     return !missing;
   }
 
-  // Writes a plain node without operands; 0 if it is none.
+  // Writes a plain node without operands; 0 if it is not such a node.
   uint32_t written_leaf(nb::handle node) {
     if (PyTuple_Size(node_of(node).args) != 0) return 0;
     const int64_t size = node_of(node).size;
@@ -308,12 +309,12 @@ class ProgramCode {
   }
 
   std::vector<int32_t> code_, operands_;
-  std::vector<int64_t> sizes_;  // of each instruction, its positions with counted repetitions written out
+  std::vector<int64_t> sizes_;  // for each instruction, its positions with counted repetitions expanded
   std::string blob_, rows_;  // words; sets, 32 bytes each
   std::vector<bool> doubted_;
   bool is_token_level_ = false;
   std::unordered_map<PyObject*, int32_t> tables_;
-  StableMap numbers_;  // of each node its instruction and two more
+  StableMap numbers_;  // for each node, its instruction plus two
   std::vector<nb::handle> stack_;
   nb::dict bodies_ = nb::steal<nb::dict>(nullptr);  // not valid: calls are not followed
   nb::object states_;

@@ -1,4 +1,5 @@
-// Python door to spelling.hpp: `_native.Speller` and `_native.characters`, called by automata/characters/codes.py and utf8.py.
+// Binds spelling.hpp as `_native.Speller` and `_native.characters`, which automata/characters/codes.py and utf8.py
+// call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +19,7 @@ inline void bind_spelling(nanobind::module_& m) {
   namespace nb = nanobind;
   using PySteps = std::vector<std::tuple<int32_t, int32_t, uint32_t>>;
   using PyForm = std::tuple<int32_t, int32_t, int32_t, std::vector<std::vector<nb::bytes>>, std::vector<int32_t>>;
-  nb::class_<Speller>(m, "Speller", "The byte automata of automata over characters, in one code.")
+  nb::class_<Speller>(m, "Speller", "Converts automata over characters to automata over bytes, in one encoding.")
       .def("__init__",
            [](Speller* self, const std::vector<PyForm>& given) {
              std::vector<SpellingForm> forms;

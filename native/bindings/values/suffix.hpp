@@ -1,4 +1,4 @@
-// Python door to suffix_automaton.hpp: `_native.suffix_automaton`, called by automata/pieces/substrings.py.
+// Binds suffix_automaton.hpp as `_native.suffix_automaton`, which automata/pieces/substrings.py calls.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,7 +19,7 @@ inline void bind_suffix_automaton(nanobind::module_& m) {
       "suffix_automaton",
       [](nb::bytes text, Places begins, Places ends, uint64_t states) {
         if (begins.size() != text.size() + 1 || ends.size() != begins.size() || !ends.data()[text.size()]) {
-          throw std::invalid_argument("there is one mark for each place of the text, and words may end at its end");
+          throw std::invalid_argument("begins and ends must have one entry for each place of the text, and words may end at its end");
         }
         SparseTables out;
         {

@@ -1,9 +1,9 @@
-// A finite set of words as an expression: the prefix tree that enumerations of a schema become, so that a step looks at the
+// A finite set of words as an expression: the prefix tree of a schema's enumeration, in which a step visits the
 // branches of one place only.
 //
-// The words are gone through in order, with one open branch for each length at which words went apart so far; what lies behind
-// the next place where two words differ is finished. Cuts lie between characters of UTF-8. Linear in the words, once they are
-// sorted; without recursion, however many words begin with each other.
+// The sorted words are processed in order, with one open branch for each length at which words have diverged so far;
+// everything behind the point where the next two words diverge is finished. Branches are only made between characters
+// of UTF-8. Linear in the sorted words; without recursion, however many words begin with each other.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,7 +19,7 @@ namespace tokenfst {
 
 class WordTree {
  public:
-  // `words`: sorted, each once.
+  // `words`: sorted and distinct.
   static nb::object of(const std::vector<std::string_view>& words) {
     WordTree tree;
     for (size_t k = 0; k < words.size(); ++k) tree.add(words[k], k + 1 < words.size() ? words[k + 1] : std::string_view());
@@ -32,7 +32,7 @@ class WordTree {
     std::vector<nb::object> branches;
   };
 
-  // A word, and the one that comes next.
+  // Adds a word; `next` is the word that follows it.
   void add(std::string_view word, std::string_view next) {
     const size_t shared = shared_by(word, next);
     nb::object branch = nb::borrow(expression_nodes::epsilon);
@@ -55,7 +55,7 @@ class WordTree {
     return shared;
   }
 
-  // `letters`, and then `branch`.
+  // `letters`, followed by `branch`.
   static nb::object behind(std::string_view letters, const nb::object& branch) {
     const nb::bytes text(letters.data(), letters.size());
     const nb::object word = checked(expression_nodes::literal(nullptr, text.ptr()));
@@ -83,8 +83,8 @@ inline void bind_word_tree(nb::module_& m) {
       [](nb::list given) {
         std::vector<std::string_view> words;
         for (nb::handle each : given) {
-          if (!PyBytes_Check(each.ptr())) throw nb::type_error("words are bytes");
-          const auto word = nb::borrow<nb::bytes>(each);  // which the list holds
+          if (!PyBytes_Check(each.ptr())) throw nb::type_error("words must be bytes");
+          const auto word = nb::borrow<nb::bytes>(each);  // the list holds the object
           words.emplace_back(word.c_str(), word.size());
         }
         std::ranges::sort(words);

@@ -1,34 +1,34 @@
-// What a walk saw of stacks, told so that every process that read the same program tells it alike.
+// Identifies what a walk inspected of stacks in the same way in every process that read the same program.
 //
-// An ask tree goes by numbers of frames, which are given in the order of the walk. Here a frame goes by the digest of its body, and
-// edges stand in the order of these digests, so nodes become known in an order that no walk decides. A node is the same for both
-// if it shows the same frames on the same known nodes.
+// A decision tree (decision_tree.hpp) uses numbers of frames, which depend on the order of the walk. Here a frame is
+// identified by the digest of its body, and edges are sorted by these digests, so the order in which nodes become known
+// does not depend on a walk. Two nodes are the same if they show the same frames on the same known nodes.
 #pragma once
 
 #include <optional>
 
 #include "expression_forms/digests.hpp"
-#include "walks/ask_tree.hpp"
+#include "walks/decision_tree.hpp"
 
 namespace tokenfst {
 
-// Nodes by canonical address. As numbers of whatever graph is told; 0 is the bottom.
-class CanonicalAsks {
+// Stack nodes by canonical address. The nodes are numbers of any graph; 0 is the bottom.
+class CanonicalAddresses {
  public:
-  explicit CanonicalAsks(std::vector<uint32_t> known) : known_(std::move(known)) {}
+  explicit CanonicalAddresses(std::vector<uint32_t> known) : known_(std::move(known)) {}
 
   size_t size() const { return known_.size(); }
   uint32_t node(uint32_t address) const { return known_[address]; }
   uint32_t address(uint32_t node) const { return static_cast<uint32_t>(std::ranges::find(known_, node) - known_.begin()); }
 
-  // Which stacks are the same.
+  // A digest of which stacks are equal.
   Digest pattern() const {
     Digest out;
     out.add(known_.size());
     for (uint32_t node : known_) out.add(described(node));
     return out;
   }
-  // What a node shows; what lies below becomes known. None where two edges cannot be told apart.
+  // A digest of what a node shows; the nodes below become known. None if two edges cannot be distinguished.
   std::optional<Digest> shown(std::vector<std::pair<Digest, uint32_t>> edges) {
     auto rank = [](const auto& edge) { return std::pair(edge.first, edge.second != kBottom); };
     std::ranges::sort(edges, {}, rank);
@@ -49,20 +49,21 @@ class CanonicalAsks {
   std::vector<uint32_t> known_;
 };
 
-using CanonicalPath = std::vector<std::pair<uint32_t, Digest>>;  // addresses, and what the nodes showed
+using CanonicalPath = std::vector<std::pair<uint32_t, Digest>>;  // addresses, and digests of what the nodes showed
 
-// The way to a leaf of an ask tree, of a state with `count` stacks; none where it cannot be told. `digest_of` tells frames.
+// The canonical path to a leaf of a decision tree, for a state with `count` stacks; none if it cannot be determined.
+// `digest_of` returns the digest of a frame.
 template <class DigestOf>
-std::optional<CanonicalPath> canonical_path(std::span<const AskTree::Step> steps, uint32_t count, DigestOf&& digest_of) {
-  // Nodes are named by their address in the tree, plus one. Those of stacks that are the same have the first one's name.
+std::optional<CanonicalPath> canonical_path(std::span<const DecisionTree::Step> steps, uint32_t count, DigestOf&& digest_of) {
+  // A node is named by its address in the tree, plus one. Equal stacks have the name of the first of them.
   std::vector<uint32_t> first(count);
   for (uint32_t k = 0; k < count; ++k) first[k] = k + 1;
-  if (!steps.empty() && steps[0].address == AskTree::kPattern) first = steps[0].shown;
-  CanonicalAsks asks(first);
+  if (!steps.empty() && steps[0].address == DecisionTree::kPattern) first = steps[0].shown;
+  CanonicalAddresses asks(first);
   CanonicalPath path;
-  for (const AskTree::Step& step : steps) {
-    if (step.address == AskTree::kPattern) {
-      path.emplace_back(AskTree::kPattern, asks.pattern());
+  for (const DecisionTree::Step& step : steps) {
+    if (step.address == DecisionTree::kPattern) {
+      path.emplace_back(DecisionTree::kPattern, asks.pattern());
       continue;
     }
     const uint32_t node = step.address < count ? first[step.address] : step.address + 1;

@@ -1,10 +1,11 @@
-// Leaps: where a text leads at once, without a state and a row for each of its bytes.
+// Steps over whole texts: where a text leads, without a state and a row for each of its bytes.
 //
-// Stepping makes a state for each byte, for those who come again. Inside of a name or another listed string nobody does: tokens
-// lead over it. So what is left of an expression behind a whole text is found part by part: letters by their machines, the
-// members of a choice apart, other parts by their derivatives. It is the expression that steps lead to. A text is left to
-// steps where a part may end before the text does, where rules are called, and where stacks and marks would come into it.
-// What was found is kept by state and number of the text; readers take no lock.
+// A step creates a state for each byte, which pays off if others come there too. Inside a name or another listed string
+// nobody does: tokens read all of it. So the derivative by a whole text is computed part by part: letters by their
+// machines, the members of a choice separately, other parts by their derivatives. The result is the expression that
+// single steps lead to. It is not computed (and single steps are used) if a part may end before the text does, if rules
+// are called, and if stacks or marks are involved. Results are cached by state and number of the text; readers take no
+// lock.
 #pragma once
 
 #include <string_view>
@@ -16,25 +17,25 @@
 
 namespace tokenfst {
 
-struct Leap {
-  State target;  // before its marks and stacks are looked at
-  uint32_t bytes;  // of the text, that lead there
+struct TextStep {
+  State target;  // before its marks and stacks are processed
+  uint32_t bytes;  // how many bytes of the text lead there
 };
 
-class Leaps {
+class TextSteps {
  public:
-  Leaps(Arena& arena, ByteDerivatives& derivatives) : arena_(arena), derivatives_(derivatives) { known_.grow(); }
+  TextSteps(Arena& arena, ByteDerivatives& derivatives) : arena_(arena), derivatives_(derivatives) { known_.grow(); }
 
-  // Null: not known.
-  const Leap* find(State from, uint32_t number) const {
+  // The cached step; null: not known.
+  const TextStep* find(State from, uint32_t number) const {
     const uint32_t index = index_.find(uint64_t{from} << 32 | number);
     return index ? &known_[index] : nullptr;
   }
-  // The leap over a text, or over the part of it before a quotation mark, from an expression; null: to be left to steps.
-  // `live` gives the state of what is left.
+  // Computes the step from an expression over a text, or over the part of it before a quotation mark; null: use single
+  // steps. `live` returns the state of an expression.
   template <class Live>
-  const Leap* make(State from, NodeId node, uint32_t number, std::string_view text, Live&& live) {
-    if (const Leap* known = find(from, number)) return known;
+  const TextStep* make(State from, NodeId node, uint32_t number, std::string_view text, Live&& live) {
+    if (const TextStep* known = find(from, number)) return known;
     NodeId left = text.size() < kShortest ? kNone : behind(node, text);
     if (const size_t before = text.find('"'); left == kNone && before != text.npos && before >= kShortest) {
       left = behind(node, text = text.substr(0, before));
@@ -45,13 +46,13 @@ class Leaps {
     index_.insert(uint64_t{from} << 32 | number, static_cast<uint32_t>(index));
     return &known_[index];
   }
-  size_t memory() const { return index_.memory() + known_.size() * sizeof(Leap); }
+  size_t memory() const { return index_.memory() + known_.size() * sizeof(TextStep); }
 
  private:
   static constexpr size_t kShortest = 2;  // bytes
   static constexpr uint16_t kApart = kHasCall | kHasMark | kHasBehind | kHasVar | kHasToken | kHasFresh;
 
-  // What is left of an expression behind a text; kNone: to be found by steps.
+  // The derivative of an expression by a text; kNone: use single steps.
   NodeId behind(NodeId id, std::string_view text) {
     for (;;) {
       if (text.empty() || id == kEmpty) return id;
@@ -66,7 +67,8 @@ class Leaps {
     }
   }
 
-  // Behind as much of the text as a part reads, taken off it: what is left of that part, kEpsilon where it has ended.
+  // Removes from the text what one part of the expression reads; returns what is left of the part, kEpsilon if it has
+  // ended.
   NodeId behind_part(NodeId id, std::string_view& text) {
     const Node& part = arena_[id];
     if (part.nullable || part.has(kApart)) return kNone;
@@ -88,8 +90,8 @@ class Leaps {
     }
     return id;
   }
-  // Of members in any order: behind the text within one of them. Of wide choices among them the derivative is known from before,
-  // since all sets of used ones share it.
+  // The derivative of members in any order by a text within one of them. The derivative of a wide choice of members is
+  // cached, because all sets of used members share it.
   NodeId behind_members(const Node members, NodeId rest, std::string_view text) {
     NodeId left = members.a;
     for (; !text.empty() && arena_[left].kind == Kind::Or && !arena_[left].nullable && !arena_[left].has(kApart & ~kHasCall);
@@ -100,7 +102,8 @@ class Leaps {
     if (arena_[left].has(kHasMark)) return kNone;
     return arena_.concat(derivatives_.unordered().resolved(left, members.b, members.low, members.high), rest);
   }
-  // What follows the choice stays behind it as a whole, as it does where one steps, unless a member ends within the text.
+  // The expression after the choice is kept behind it as a whole, as with single steps, unless a member ends within the
+  // text.
   NodeId behind_choice(NodeId choice, NodeId rest, std::string_view text) {
     check_stack();
     const std::vector<NodeId> members(arena_.list(choice).begin(), arena_.list(choice).end());
@@ -118,8 +121,8 @@ class Leaps {
 
   Arena& arena_;
   ByteDerivatives& derivatives_;
-  StableVector<Leap> known_;  // 0: none
-  StableMap index_;           // by state and number
+  StableVector<TextStep> known_;  // 0: none
+  StableMap index_;           // by state and number of the text
 };
 
 }  // namespace tokenfst

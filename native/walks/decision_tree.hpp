@@ -1,10 +1,12 @@
-// Decision trees over stacks: what is known of a configuration, keyed by no more of its stacks than was looked at.
+// Decision trees over stacks: a cache of facts about configurations, whose keys contain only the inspected part of the
+// stacks.
 //
-// A value belongs to a state and, where the walk that found it looked into stacks, to the answers that it got: an inner
-// node asks for the edges of one node of the stacks, by its address (the order in which nodes become known), and its
-// children are told apart by the answer. A walk from another configuration with the same state and the same answers
-// would go the same way, so the value holds for all of those, however much lies below. The bound: as many leaves as there
-// are pairs of a state and a top of the stacks that some token looks at. A look-up costs one probe for each node asked.
+// A value belongs to a state and, if the walk that computed it inspected the stacks, to the answers that it received:
+// an inner node asks for the edges of one stack node, given by its address (the order in which nodes become known), and
+// has a child for each answer. A walk from another configuration with the same state and the same answers would proceed
+// in the same way, so the value holds for all such configurations, however much lies below. There are at most as many
+// leaves as pairs of a state and a top of the stacks that some token inspects. A look-up costs one probe for each
+// inspected node.
 #pragma once
 
 #include "support/stable_lists.hpp"
@@ -12,28 +14,29 @@
 
 namespace tokenfst {
 
-class AskTree {
+class DecisionTree {
  public:
-  AskTree() { asks_.grow(); }
+  DecisionTree() { asks_.grow(); }
 
   uint32_t deepest() const { return deepest_; }
   size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.memory(); }
 
-  static constexpr uint32_t kAsk = 1u << 31;  // in a value: the number of an inner node follows, no leaf
+  static constexpr uint32_t kInner = 1u << 31;  // in a value: this is not a leaf; the other bits are the number of an inner node
 
   // Calls f(inner node, answer, value) for each child.
   template <class F>
   void for_each(F&& f) const {
     children_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), value); });
   }
-  // What was asked on the way to a leaf: the address of a node, and what it showed: pairs of a frame and what lies below (0:
-  // nothing; else the address plus one of a node, new ones being those that follow). Of kPattern the first address, plus one, of
-  // each stack's node, or 0.
+  // One question on the path to a leaf: the address of a node, and what the node showed: pairs of a frame and what lies
+  // below it (0: nothing; else the address plus one of a node; new nodes have the next addresses). For kPattern: for
+  // each stack, the address plus one of the first equal node, or 0.
   struct Step {
     uint32_t address;
     std::vector<uint32_t> shown;
   };
-  // Calls f(steps, leaf) for each leaf below `root`, of a state with `count` stacks. `reader` is kept from one root to the next.
+  // Calls f(steps, leaf) for each leaf below `root`, for a state with `count` stacks. `reader` can be used for several
+  // roots.
   struct Reader {
     std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> children;
     std::vector<const std::vector<uint32_t>*> answers;
@@ -48,17 +51,17 @@ class AskTree {
   template <class F>
   void each_leaf(const Reader& reader, uint32_t root, uint32_t count, F&& f) const {
     struct Branch {
-      uint32_t value, known;  // what is there, and how many addresses there are
+      uint32_t value, known;  // the value here, and the number of addresses
       std::vector<Step> steps;
     };
     for (std::vector<Branch> pending{{root, count, {}}}; !pending.empty();) {
       Branch at = std::move(pending.back());
       pending.pop_back();
-      if (!(at.value & kAsk)) {
+      if (!(at.value & kInner)) {
         if (at.value) f(at.steps, at.value);
         continue;
       }
-      const uint32_t ask = at.value & ~kAsk, address = asks_[ask];
+      const uint32_t ask = at.value & ~kInner, address = asks_[ask];
       const auto children = reader.children.find(ask);
       if (children == reader.children.end()) continue;
       for (auto [answer, value] : children->second) {
@@ -71,49 +74,49 @@ class AskTree {
       }
     }
   }
-  static constexpr uint32_t kPattern = UINT32_MAX;  // asks which stacks are the same
+  static constexpr uint32_t kPattern = UINT32_MAX;  // asks which stacks are equal
 
-  // Adopts finished trees: the address that each inner node (from 1) asks for, and children.
+  // Adopts the trees of an artifact: the address that each inner node (from 1) asks for, and children.
   void adopt(std::span<const uint32_t> addresses) {
     for (uint32_t address : addresses) asks_[asks_.grow()] = address;
   }
   void adopt_child(uint32_t ask, uint32_t answer, uint32_t value) { children_.insert(uint64_t{ask} << 32 | answer, value); }
 
-  // The leaf for a configuration whose state keeps the value `root`, or 0. `stacks.known` then names the nodes that were
-  // looked at, by address. Takes no lock, but for answers that were never given before.
+  // The leaf for a configuration of a state with the value `root`, or 0. Sets `stacks.known` to the inspected nodes, by
+  // address. Takes no lock, except for answers that were never received before.
   uint32_t find(uint32_t root, Config config, uint32_t count, Stacks& stacks) {
-    if (!(root & kAsk) && count == 0) return root;
+    if (!(root & kInner) && count == 0) return root;
     begin(config, count, stacks);
     uint32_t value = root;
-    while (value & kAsk) {
-      uint32_t ask = value & ~kAsk;
+    while (value & kInner) {
+      uint32_t ask = value & ~kInner;
       value = children_.find(uint64_t{ask} << 32 | answer(asks_[ask], stacks));
     }
     return value;
   }
 
-  // Where a leaf will be: the value of the state, and the answer that leads there.
+  // The place of a new leaf: the value of the state, and the answer that leads to it.
   struct Place {
     uint32_t root;
     uint64_t from;  // 0: at the root
   };
-  // The place for a configuration, given the nodes that were looked into; `stacks.known` then names the nodes on the way. There is no
-  // leaf yet, so find() says 0. Under the owner's mutex; readers may go on meanwhile.
-  Place make_place(uint32_t root, Config config, uint32_t count, Stacks& stacks, const Asked& asked) {
+  // Creates the place for a configuration, given the nodes that a walk inspected; sets `stacks.known` to the nodes on
+  // the path. The place has no leaf yet, so find() returns 0. Under the owner's mutex; readers may continue meanwhile.
+  Place make_place(uint32_t root, Config config, uint32_t count, Stacks& stacks, const InspectedNodes& asked) {
     begin(config, count, stacks);
     bool pattern = count > 1;
     std::vector<StackId> seen;
     uint64_t from = 0;  // the answer that leads to `value`; 0 at the root
     uint32_t value = root, depth = 0;
     for (;; ++depth) {
-      if (!(value & kAsk)) {
+      if (!(value & kInner)) {
         auto next = std::ranges::find_if(asked.nodes, [&](StackId node) { return std::ranges::find(seen, node) == seen.end(); });
         if (!pattern && next == asked.nodes.end()) break;
         uint32_t ask = static_cast<uint32_t>(asks_.grow());
         asks_[ask] = pattern ? kPattern : number(*next, stacks);
-        value = hang(root, from, ask | kAsk);
+        value = attach(root, from, ask | kInner);
       }
-      uint32_t ask = value & ~kAsk, address = asks_[ask];
+      uint32_t ask = value & ~kInner, address = asks_[ask];
       if (address == kPattern) pattern = false;
       else seen.push_back(stacks.known[address]);
       from = uint64_t{ask} << 32 | answer(address, stacks);
@@ -122,9 +125,9 @@ class AskTree {
     deepest_ = std::max(deepest_, depth);
     return {root, from};
   }
-  // Keeps a leaf there. Returns the new value of the state.
+  // Stores a leaf at a place. Returns the new value of the state.
   uint32_t keep(Place place, uint32_t leaf) {
-    hang(place.root, place.from, leaf);
+    attach(place.root, place.from, leaf);
     return place.root;
   }
 
@@ -135,7 +138,7 @@ class AskTree {
     stacks.known.clear();
     for (uint32_t k = 0; k < count; ++k) stacks.known.push_back(stacks.member(config.stack, k));
   }
-  uint32_t hang(uint32_t& root, uint64_t from, uint32_t value) {
+  uint32_t attach(uint32_t& root, uint64_t from, uint32_t value) {
     if (from) children_.insert(from, value);
     else root = value;
     return value;
@@ -144,7 +147,7 @@ class AskTree {
     return static_cast<uint32_t>(std::ranges::find(stacks.known, node) - stacks.known.begin());
   }
 
-  // What the node with this address shows. The nodes below become known.
+  // The answer of the node with this address. The nodes below it become known.
   uint32_t answer(uint32_t address, Stacks& stacks) {
     std::vector<uint32_t> key;
     auto describe = [&](StackId node) { key.push_back(node == kBottom ? 0 : number(node, stacks) + 1); };
@@ -169,7 +172,7 @@ class AskTree {
     return kMany | answers_.add(key);
   }
 
-  StableVector<uint32_t> asks_;  // the address each inner node asks for; 0 is none
+  StableVector<uint32_t> asks_;  // the address that each inner node asks for; number 0 is not used
   StableMap children_;           // inner node and answer -> value
   StableLists answers_;
   Mutex answers_mutex_;
