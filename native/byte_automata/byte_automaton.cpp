@@ -171,8 +171,9 @@ State ByteAutomaton::store_entries(State* row, const ByteSet& columns, State mad
 }
 
 bool ByteAutomaton::find_sureness(State state) {
-  auto lock = enter();
-  const bool sure = boundary() == kNone && byte_derivatives_.surely_reads(states_[state].node);
+  const auto [lock, space] = enter_to_derive();
+  ByteDerivatives& derivatives = space ? space->byte_derivatives : byte_derivatives_;
+  const bool sure = boundary() == kNone && derivatives.surely_reads(states_[state].node);
   states_[state].sureness.store(sure ? Sureness::Sure : Sureness::Unsure, std::memory_order_relaxed);
   return sure;
 }
