@@ -70,7 +70,7 @@ def test_a_file_given_as_a_pattern(folder: Path) -> None:
     ):
         for command in ("check", "sample", "draw", "diff"):
             done = tokenfst(command, name, *(("x",) if command in ("check", "diff") else ()))
-            assert done.code == 2 and f"say {option} {name}" in done.err, (command, done)
+            assert done.code == 2 and f"use {option} {name}" in done.err, (command, done)
     assert tokenfst("check", "(person.json)", "person.json").code == 0
     done = tokenfst("check", "missing.json", "missing.json")
     assert done.code == 0 and "warning: there is no file missing.json" in done.err

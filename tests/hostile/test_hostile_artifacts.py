@@ -28,6 +28,7 @@ from tokenfst.errors import (
     ArtifactVersionError,
     VocabularyError,
 )
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
@@ -103,7 +104,7 @@ def test_weights_of_a_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9])
 def test_shorter_than_any_header(size: int, refused: Callable[..., None]) -> None:
-    refused(GOOD[:size], ArtifactCorruptError, f"it has {size} bytes, fewer than any header")
+    refused(GOOD[:size], ArtifactCorruptError, f"it has {counted(size, 'byte')}, fewer than any header")
 
 
 def test_header_lengths(refused: Callable[..., None]) -> None:

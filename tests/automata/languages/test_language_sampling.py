@@ -11,6 +11,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, EmptyLanguageError
+from tokenfst.plurals import counted
 
 A, B = Language.literal("a"), Language.literal("b")
 LANGUAGES = {
@@ -45,7 +46,7 @@ def test_samples_are_words(name: str) -> None:
             assert len(word) <= limit
     if shortest:
         with pytest.raises(
-            ConstraintError, match=f"has {len(shortest)} bytes, more than {len(shortest) - 1}"
+            ConstraintError, match=f"has {counted(len(shortest), 'byte')}, more than {len(shortest) - 1}"
         ):
             language.sample(rng, max_length=len(shortest) - 1)
 

@@ -34,7 +34,7 @@ def test_compile_and_inspect(spec: str, tmp_path: Path) -> None:
     matcher = TokenAutomaton.load(target, library.load_vocabulary(spec)).matcher()
     assert matcher.accept_tokens([258, 259, ord("a"), 256, 257])
     assert tokenfst("inspect", str(target)).code == 0
-    assert "about bytes" in tokenfst(*words, "--estimate").err
+    assert "constrains tokens" in tokenfst(*words, "--estimate").err
 
 
 def test_an_artifact_that_speaks_of_tokens_is_a_constraint(spec: str, tmp_path: Path) -> None:

@@ -226,10 +226,10 @@ def generated(model: Any, pattern: str, room: int, seed: int, *cuts: Any) -> lis
             model.eval([*prompt, first])
             prompt = [*prompt, first]
     sampler.check()
-    before = len(samplers._known)
+    before = len(samplers.known)
     for each in (chain, clone):
         c.llama_sampler_free(each)
-    assert len(samplers._known) == before - 2
+    assert len(samplers.known) == before - 2
     return texts
 
 
@@ -237,7 +237,7 @@ def test_a_sampler_of_llama_cpps_own_chains(model):
     for seed in range(4):
         generated(model, r"[0-9]{3}-[a-f]{2,6}", 12, seed)
         generated(model, r"x{3,9}", 9, seed)
-    assert not samplers._known
+    assert not samplers.known
 
 
 def test_what_goes_wrong_in_a_sampler_is_told(model):

@@ -212,7 +212,7 @@ def test_a_target_is_read_and_compiled_once(loaded, monkeypatch):
     assert generator(PROMPT, schema) == 2
     for number in range(generators.KEPT + 5):
         generator.compile({"const": number})
-    assert len(generator._kept._known) == generators.KEPT
+    assert len(generator._kept.known) == generators.KEPT
 
 
 def test_a_compiled_automaton_and_one_for_another_vocabulary(generator, tekken):

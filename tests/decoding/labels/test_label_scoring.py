@@ -418,7 +418,7 @@ def test_bad_input(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
         multi_label(llama, [1], ["a, b"], vocabulary)
     with pytest.raises(DecodingError, match="beams=0"):
         label_lists(llama, [1], ["a"], vocabulary, beams=0)
-    with pytest.raises(DecodingError, match="no probability"):
+    with pytest.raises(DecodingError, match="is not a probability"):
         multi_label(llama, [1], ["a"], vocabulary, threshold=2)
     with pytest.raises(DecodingError, match="1 or more"):
         top_labels(llama, [1], ["a"], vocabulary, 0)

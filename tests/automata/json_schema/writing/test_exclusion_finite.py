@@ -41,12 +41,12 @@ def nothing_listed() -> Iterator[None]:
     """Names of patterns are told apart by the sequence, however few they are."""
     before = schema_fresh.MOST_LISTED
     schema_fresh.MOST_LISTED = 0
-    schema_fresh._rooms.clear()
+    schema_fresh._counts.clear()
     try:
         yield
     finally:
         schema_fresh.MOST_LISTED = before
-        schema_fresh._rooms.clear()
+        schema_fresh._counts.clear()
 
 
 def made(schema: Any, **options: Any) -> Any:

@@ -356,7 +356,7 @@ def test_white_space_around_the_value() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"spelling": "minimal"}, "none of 'plain', 'ascii', 'any'"),
+        ({"spelling": "minimal"}, "must be one of 'plain', 'ascii', 'any'"),
         ({"surrounding": "any"}, "neither 'none' nor 'flexible'"),
         ({"separators": (";", ":")}, "';' must be ','"),
         ({"separators": (",", ":\u00a0")}, "must be ':' and JSON white space"),

@@ -140,7 +140,7 @@ def test_white_space_that_matches_nothing_is_refused() -> None:
 
 
 def test_values_may_be_any_json_and_nothing_else() -> None:
-    with pytest.raises(Exception, match="no JSON value"):
+    with pytest.raises(Exception, match="is not a JSON value"):
         json_schema({"const": {1, 2}})
     big = {"enum": [json.loads("1" + "0" * 30)]}
     assert json_schema({"properties": {"a": big, "b": big}}).accepts('{"a": 1' + "0" * 30 + "}")
