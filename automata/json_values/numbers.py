@@ -1,15 +1,15 @@
 """Sets of numbers as values with exact algebra.
 
-The idea: numeric keywords cut the line into points and the open intervals between them, and say for each interval
-which numbers in it are meant: all, none, multiples of something, or not (``multiples.Multiples``, a normal
-form). Operations lay the cuts of both sets over one another and combine interval by interval, so a complement
-costs no more than a union and nothing multiplies. Intervals without members are emptied when they are made (their
-members can be counted), so a set is empty exactly if its normal form is the empty one.
+The idea: numeric keywords cut the line into points and the open intervals between them. For each interval, a set
+says which of its numbers are members: all, none, the multiples of something, or the numbers that are not multiples
+(``multiples.Multiples``, a normal form). An operation uses the cuts of both sets and combines interval by interval,
+so a complement costs no more than a union and nothing multiplies. An interval without members is marked as empty
+when it is made (its members can be counted), so a set is empty exactly if its normal form is the empty one.
 
 Values are compared, never texts: 1, 1.0 and 1e0 are one number, an integer, and -0 is 0 (JSON Schema 2020-12,
-validation, sections 6.1 and 6.2; core, section 4.2.2). Floats stand for their shortest decimal form.
+validation, sections 6.1 and 6.2; core, section 4.2.2). A float is the number of its shortest decimal form.
 
-Which texts spell the members is ``texts``'s.
+``texts`` decides which texts spell the members.
 """
 
 from __future__ import annotations
@@ -31,15 +31,19 @@ _DEFAULT = Budget()
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """A set of numbers in normal form. Make one with ``every``, ``none``, ``integers``, ``multiples_of``,
-    ``between`` or ``of``; combine with ``& | ~ -``.
+    """A set of numbers in normal form.
 
-    ``cuts`` ascend; ``at[k]`` says whether ``cuts[k]`` is a member, and ``inside[k]`` which numbers strictly between
-    ``cuts[k - 1]`` and ``cuts[k]`` are. An interval of which all numbers, or none, are members says so, and a cut
-    that changes nothing is left out. So the empty set and the set of all numbers have one form. ``==`` compares
-    forms; two sets with different moduli can share the same members in a bounded interval: ``equivalent`` decides.
+    Make one with ``every``, ``none``, ``integers``, ``multiples_of``, ``between`` or ``of``; combine with ``& | ~
+    -``.
 
-    Cost of operations: linear in the cuts. Raises ``BudgetExceeded`` where combined moduli outgrow the budget.
+    ``cuts`` are in ascending order. ``at[k]`` says whether ``cuts[k]`` is a member, and ``inside[k]`` which numbers
+    strictly between ``cuts[k - 1]`` and ``cuts[k]`` are. An interval of which all numbers, or none, are members is
+    marked so, and a cut that changes nothing is left out. So the empty set and the set of all numbers have one form
+    each. ``==`` compares forms. Two sets with different moduli can have the same members in a bounded interval;
+    ``equivalent`` decides that.
+
+    Cost of operations: linear in the number of cuts. Raises ``BudgetExceeded`` if combined moduli outgrow the
+    budget.
     """
 
     cuts: tuple[Fraction, ...]
@@ -61,12 +65,12 @@ class NumberSet:
 
     @classmethod
     def integers(cls) -> NumberSet:
-        """The integers, 1.0 among them."""
+        """The integers, including 1.0."""
         return cls((), (), (INTEGERS,))
 
     @classmethod
     def multiples_of(cls, modulus: Number) -> NumberSet:
-        """The numbers k · modulus for integers k. ``ConstraintError`` unless the modulus is > 0."""
+        """The numbers k · modulus for integers k. Raises ``ConstraintError`` unless the modulus is > 0."""
         step = exact(modulus)
         if step <= 0:
             raise ConstraintError(f"multipleOf must be greater than 0, not {show(step)}")
@@ -87,7 +91,7 @@ class NumberSet:
         exclusive_minimum: Number | None = None,
         exclusive_maximum: Number | None = None,
     ) -> NumberSet:
-        """The numbers within all the bounds that are given, as the keywords of JSON Schema mean them."""
+        """The numbers within all the given bounds, which have the meaning of JSON Schema's keywords."""
         result = cls.every()
         for bound, closed, inside in (
             (minimum, True, (NONE, EVERY)),
@@ -153,7 +157,7 @@ class NumberSet:
         return total
 
     def lone_integers(self) -> NumberSet:
-        """The integers that are no bound of, and in no, interval with a member that is none."""
+        """The integers that are not in, and not a bound of, an interval with a member that is not an integer."""
         only = [part.meet(INTEGERS, self.budget or Budget()) == part for part in self.inside]
         around = zip(self.cuts, self.at, only, only[1:], strict=False)
         at = [there and cut.denominator == 1 and low and high for cut, there, low, high in around]
@@ -174,7 +178,9 @@ class NumberSet:
     # --- parts ----------------------------------------------------------------------------------------
 
     def intervals(self) -> list[tuple[End | None, End | None, Multiples]]:
-        """The intervals with members; ``None`` where one does not end. An end that fits in belongs to them."""
+        """The intervals that have members, with their ends; ``None`` for an open end at infinity. An end that fits
+        the interval's multiples belongs to it.
+        """
 
         def end(place: int, part: Multiples) -> End | None:
             if not 0 <= place < len(self.cuts):
@@ -215,7 +221,7 @@ class NumberSet:
             cuts = tuple(sorted({*self.cuts, *other.cuts}))
         at, inside = self._cut(cuts)
         others_at, others_inside = other._cut(cuts)
-        # By identity: hashes of fractions cost more than to combine equal parts again.
+        # Compared by identity, because hashing fractions costs more than combining equal parts again.
         known: dict[tuple[int, int], Multiples] = {}
         combined = []
         for one, two in zip(inside, others_inside, strict=True):
@@ -226,7 +232,7 @@ class NumberSet:
         return _normal(cuts, list(map(flags, at, others_at)), combined, budget)
 
     def _cut(self, cuts: Sequence[Fraction]) -> tuple[list[bool], list[Multiples]]:
-        """The set laid out over more cuts than its own."""
+        """The same set, described with more cuts than its own."""
         at: list[bool] = []
         inside = [self.inside[0]]
         place = 0
@@ -241,8 +247,10 @@ class NumberSet:
 def _normal(
     cuts: Sequence[Fraction], at: Sequence[bool], inside: Sequence[Multiples], budget: Budget | None
 ) -> NumberSet:
-    """The set without cuts that change nothing, and without moduli in intervals of which all numbers, or none, are
-    members."""
+    """The set in normal form: without cuts that change nothing.
+
+    An interval of which all numbers, or none, are members has no modulus.
+    """
     kept: list[tuple[Fraction, bool]] = []
     parts: list[Multiples] = []
     for place, part in enumerate(inside):
@@ -260,8 +268,10 @@ def _normal(
 
 
 def conflict(named: Sequence[tuple[str, NumberSet]]) -> tuple[str, ...] | None:
-    """Names of constraints that no number satisfies together, none of which can be left out; ``None`` if a number
-    satisfies all. n² intersections."""
+    """A minimal subset of the constraints that no number satisfies together; ``None`` if a number satisfies all.
+
+    Returns the names. Needs n² intersections.
+    """
     if not _all_of(named).is_empty():
         return None
     needed = list(named)

@@ -1,29 +1,30 @@
 """Sets of numbers as languages of their JSON texts.
 
-Texts without an exponent are one notation: every member has all of them that RFC 8259, section 6, allows, with as many
-zeros at the end of a fraction as one likes. Exponents make the two spellings differ.
+There are two spellings. They differ only in texts with an exponent. Both contain all texts without one that RFC
+8259, section 6, allows for a member, with any number of zeros at the end of the fraction.
 
-``plain_numbers``: as ``json.dumps`` or JavaScript's ``JSON.stringify`` write a number with an exponent, and where one
-of the two does: from 1e16 on and below 1e-4, with one digit, not 0, before the point, no zeros at the end of the
-mantissa, ``e`` and a sign; ``e-05`` to ``e-09`` as Python pads them and ``e-7`` to ``e-9`` as JavaScript does not. 0
-has a sign before a fraction only (Python's ``-0.0``). A number that is alone, a constant or what bounds leave, is
-written in the two ways of the two writers and in no other.
+``plain_numbers``: numbers with an exponent are written as ``json.dumps`` or JavaScript's ``JSON.stringify`` writes
+them, and only if one of the two uses an exponent: from 1e16 on and below 1e-4. They have one digit, not 0, before
+the point, no zeros at the end of the mantissa, ``e`` and a sign. The exponents -5 to -9 are padded as in Python
+(``e-05`` to ``e-09``), and -7 to -9 also unpadded as in JavaScript (``e-7`` to ``e-9``). 0 has a sign only before a
+fraction (Python's ``-0.0``). A single number, which is a constant or the only one within the bounds, has only the
+texts that the two writers give it.
 
-``number_language``: in every spelling. Without exponents every one is there. With exponents the set of all spellings
-is not regular as soon as a bound other than 0, or divisibility, takes part (``bounds`` shows why), so
+``number_language``: every spelling. Without exponents all of them are included. With exponents the set of all
+spellings is not regular if there is a bound other than 0, or divisibility (``bounds`` shows why). So
 ``exponents=True`` follows a rule, for the negative and for the other members separately:
 
-1. where all numbers, or none, or 0 alone are members: every JSON spelling;
-2. where an interval of numbers, an interval of the multiples of a power of ten (integers, hundredths), or a single
+1. if all numbers, or none, or only 0 are members: every JSON spelling;
+2. if an interval of numbers, an interval of the multiples of a power of ten (integers, hundredths), or a single
    number belongs to the set: its spellings without an exponent, and those with one digit, not 0, before the
    point, and an exponent (0 with any exponent);
-3. where an interval of other multiples, or of numbers that are not multiples, belongs to it: without an exponent.
-   (An interval with few multiples is a number of single ones.)
+3. if an interval of other multiples, or of numbers that are not multiples, belongs to it: the spellings without an
+   exponent. (An interval with few multiples is treated as single numbers.)
 
-Plain texts with exponents are those of 2 and 3 as well. Among multiples, mantissas with more than 16 decimals, zeros
-at the end not counted, are left out; no 64-bit float needs more.
+Plain texts with exponents follow 2 and 3 as well. For multiples, mantissas with more than 16 decimals, not counting
+zeros at the end, are left out; no 64-bit float needs more.
 
-Whatever the rule, every text in the language means a member, and every member has a text.
+In all cases every text in the language denotes a member, and every member has a text.
 """
 
 from __future__ import annotations
@@ -69,18 +70,18 @@ _MINUS = literal(b"-")
 _NOT_ZERO = complement(literal(b"0"))
 _NEGATIVE = NumberSet.between(exclusive_maximum=0)
 _FEW = 64
-"""Up to this number of multiples in an interval they are listed one by one, not by remainders."""
+"""An interval with at most this number of multiples lists them one by one, instead of using remainders."""
 
 
 def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bool = True) -> Language:
     """The JSON texts (RFC 8259, section 6) that spell members of a set.
 
-    ``exponents``: texts with an exponent too, by the rule in the module's docstring; without, every member has all
-    its texts that have none. ``integer_fraction=False``: if all members are integers, the texts without an exponent
-    have no fraction either (no ``1.0``); otherwise this changes nothing.
+    ``exponents``: include texts with an exponent, by the rule in the module's docstring; otherwise every member has
+    all its texts without one. ``integer_fraction=False``: if all members are integers, the texts without an
+    exponent have no fraction either (no ``1.0``); otherwise this changes nothing.
 
-    O(digits of the bounds) to build where no moduli but powers of ten take part; otherwise with automata of about
-    as many states as the moduli have remainders. Raises ``BudgetExceeded`` naming a multipleOf that is too large.
+    Building takes O(digits of the bounds) if all moduli are powers of ten; otherwise it uses automata of about as
+    many states as the moduli have remainders. Raises ``BudgetExceeded`` naming a multipleOf that is too large.
     """
     fraction = integer_fraction or not (numbers - NumberSet.integers()).is_empty()
     spelling = _EverySpelling(exponents, fraction, numbers.budget or Budget())
@@ -93,9 +94,9 @@ def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bo
 
 
 def plain_numbers(numbers: NumberSet, *, fraction: bool = True) -> Expr:
-    """The plain texts of the members; ``fraction=False``, where all are integers: digits only.
+    """The plain texts of the members. ``fraction=False``, if all are integers: digits only.
 
-    Cost and BudgetExceeded as of ``number_language``.
+    Cost and BudgetExceeded as for ``number_language``.
     """
     plain = _PlainSpelling(fraction, numbers.budget or Budget(), frozenset(numbers.points()))
     negative = plain.texts((numbers if fraction else numbers & _NEGATIVE).mirrored().magnitudes(), -1)
@@ -107,7 +108,7 @@ def plain_numbers(numbers: NumberSet, *, fraction: bool = True) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class _EverySpelling:
-    """How members >= 0 are spelled."""
+    """The texts of members >= 0 in every spelling."""
 
     exponents: bool
     fraction: bool
@@ -144,14 +145,14 @@ class _EverySpelling:
 
 @dataclass(frozen=True, slots=True)
 class _PlainSpelling:
-    """How members >= 0 are written plainly; ``lone`` are the constants, of either sign."""
+    """The texts of members >= 0 in plain spelling. ``lone``: the single numbers, of either sign."""
 
     fraction: bool
     budget: Budget
     lone: frozenset[Fraction]
 
     def texts(self, numbers: NumberSet, sign: int) -> Expr:
-        """All the texts of a set without negative members, which stand behind ``sign``."""
+        """All the texts of a set without negative members; ``sign`` is the sign that precedes them."""
         parts: list[Expr] = []
         listed = [point for point in numbers.points() if point * sign not in self.lone]
         for low, high, members in numbers.intervals():
@@ -171,7 +172,7 @@ class _PlainSpelling:
         return union(*parts, *(literal(word.encode()) for word in sorted(words)))
 
     def constant(self, value: Fraction) -> tuple[str, ...]:
-        """The texts of a number that is alone."""
+        """The texts of a single number."""
         return plain_texts(value) if self.fraction else (str(value),)
 
 
@@ -197,7 +198,7 @@ def _has_exponents(members: Multiples) -> bool:
 
 
 def _few_members(low: End, high: End | None, members: Multiples) -> list[Fraction] | None:
-    """All members of an interval, if they are few and no interval of the multiples of a power of ten."""
+    """All members of an interval, if they are few and the interval does not hold the multiples of a power of ten."""
     if high is None or members.is_dense or (members.modulus and decimal_power(members.modulus) is not None):
         return None
     values: set[Fraction] = set()

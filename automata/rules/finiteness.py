@@ -1,8 +1,8 @@
 """Finiteness of a grammar.
 
-A language is infinite if some body grows without bound (``languages.finiteness``), or if a rule recurs next to a
-non-empty text. The rules with a non-empty word are a least fixed point. Linear in the grammar for each pass of that,
-and passes are few.
+A language is infinite if a rule body grows without bound (``languages.finiteness``), or if a rule recurs next to a
+non-empty text. The rules with a non-empty word are a least fixed point. Each pass of its computation is linear in
+the grammar, and few passes are needed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from tokenfst.budget import Budget
 
 
 def is_finite(rules: Rules, start: str, budget: Budget, source: str) -> bool:
-    """Whether ``start`` has finitely many words. All other ``rules`` must have words, and so must each of their
-    parts.
-    """
+    """Whether ``start`` has finitely many words. All other ``rules``, and each of their parts, must have words."""
     if start not in rules:
         return True
     sizes = Sizes(budget, lambda node: node.op is not Op.EMPTY)

@@ -23,7 +23,7 @@ Graph = Mapping[str, Iterable[str]]
 _Vertex = TypeVar("_Vertex", bound=Hashable)
 
 COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT, Op.UNORDERED)
-"""The operators under which calls may stand; every other node is a leaf here."""
+"""The operators whose operands may contain calls; every other node is a leaf here."""
 
 
 def inner_nodes(body: Expr) -> list[Expr]:
@@ -32,7 +32,7 @@ def inner_nodes(body: Expr) -> list[Expr]:
 
 
 def outer_nodes(body: Expr) -> list[Expr]:
-    """The nodes of a rule body, operands first, down to leaves and plain nodes, about which everything is known (see
+    """The nodes of a rule body, operands first, down to leaves and plain nodes, which need no further analysis (see
     ``Expr``).
     """
     return below(body, inner=is_composed)
@@ -58,7 +58,7 @@ class Rules(dict[str, Expr]):
         self.nullable: frozenset[int] | None = None
 
     def __reduce__(self) -> tuple[type[Rules], tuple[dict[str, Expr]]]:
-        return Rules, (dict(self),)  # what is kept goes by the identity of nodes
+        return Rules, (dict(self),)  # cached answers are by the identity of nodes, so they are not pickled
 
     @classmethod
     def of(cls, bodies: Mapping[str, Expr]) -> Rules:
@@ -75,7 +75,7 @@ class Rules(dict[str, Expr]):
         """``outer_nodes`` of a rule's body; read-only."""
         body = self[name]
         found = self._nodes.get(id(body))
-        if found is None:  # the list ends with the body and keeps it alive, so that its id stays its own
+        if found is None:  # the list ends with the body and keeps it alive, so that its id is not reused
             found = self._nodes[id(body)] = outer_nodes(body)
         return found
 
@@ -273,15 +273,15 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
 def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:  # noqa: C901  # one pass, and it is hot
     """The ids of the nodes with a property, as a least solution.
 
-    The property holds for a concatenation if it holds for all parts, for a union if for one, for a repetition if for
-    its body or if it may be omitted, for unordered members if for as many as are required, for a call if for the rule,
-    and for any other node, including plain ones, as ``leaf`` says. Nodes whose operands are already decided are decided
-    at once; the rest by propagation to their users.
+    The property holds for a concatenation if it holds for all parts, for a union if for one, for a repetition if
+    for its body or if it may be omitted, for unordered members if for as many as are required, for a call if for
+    the rule. For any other node, including plain ones, ``leaf`` decides. Nodes whose operands are already decided
+    are decided at once; the others by propagation to their users.
     """
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}
     callers: dict[str, list[Expr]] = {}
-    conditions: list[Expr] = []  # kept alive: their ids stay their own
+    conditions: list[Expr] = []  # kept alive, so that their ids are not reused
     roots: dict[int, list[str]] = {}
     holds: set[int] = set()
     seen: set[int] = set()
@@ -334,9 +334,11 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:  #
 def _conditions(
     node: Expr, users: dict[int, list[Expr]], missing: dict[int, int], holds: Container[int]
 ) -> tuple[bool, tuple[Expr, ...]]:
-    """Whether ``least_true`` is true of members in any order, given what it ``holds`` of. Else enters what is needed:
-    all required ones, and enough of all, which one that may be repeated is by itself. Also the nodes that stand for
-    such conditions."""
+    """Whether ``least_true`` holds for members in any order, given the nodes for which it ``holds``.
+
+    If not, this records what is missing: all required members, and enough members in all (a member that may be
+    repeated is enough by itself). Also returns the nodes that represent such conditions.
+    """
     assert isinstance(node.value, Unordered)
     low, _, required, repeats = node.value
     separator, *members = node.args

@@ -1,15 +1,15 @@
 """Replacement of calls by expressions: which parts of a grammar are regular, and which need a stack.
 
-Left recursion is removed first (``left_recursion``). Then *tail recursion* becomes ``expression.recursive``: rules that
-call each other as their last part are variables of one system, a *family*, which is regular. Every other call is
-*hard*: it would need a stack, and is replaced by the callee's expression unless that is recursive. Cycles of hard calls
-go through *heads*: in every strongly connected component the rule that is entered first, and so on inside it without
-its head (``graph.nested_heads``). ``truncation`` cuts at heads below a depth; ``pushdown`` keeps their calls. Both use
-an ``Inliner``.
+Left recursion is removed first (``left_recursion``). Then *tail recursion* becomes ``expression.recursive``: rules
+that call each other as their last part are variables of one system, a *family*, which is regular. Every other call
+is *hard*: it would need a stack, and is replaced by the callee's expression unless the callee is recursive. Cycles
+of hard calls go through *heads*: the head of a strongly connected component is the rule that is entered first.
+Without its head, the component decomposes into smaller ones with their own heads (``graph.nested_heads``).
+``truncation`` cuts at heads below a depth; ``pushdown`` keeps their calls. Both use an ``Inliner``.
 
-Invariant: an expression made here has the words of its rule, given those of its hard calls. Cost: linear in the rules,
-and in a rule's body each time that its expression is made; parts without calls are shared. In the graph of hard calls
-every member of a family has the calls of all of them.
+Invariant: an expression made here has the words of its rule, given those of its hard calls. Cost: linear in the
+rules, and in a rule's body each time that its expression is made; parts without calls are shared. In the graph of
+hard calls every member of a family has the calls of the whole family.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Inliner:
     """The rules that ``start`` reaches, without left recursion, and their hard calls."""
 
     def __init__(self, rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> None:
-        """``rules`` may have lost their left recursion already.
+        """Remove left recursion from ``rules``, unless that has been done already.
 
         Raises BudgetExceeded("positions" or "seconds"), as all methods do, naming the rule.
         """
@@ -60,7 +60,7 @@ class Inliner:
             self.hard[name] = of_group[group[0]]
 
     def hard_calls(self, group: list[str]) -> list[str]:
-        """The calls of a rule or of a family that are not variables of one system."""
+        """The calls of a rule or of a family that are not variables of its system."""
         family = self.family.get(group[0])
         found: dict[str, None] = {}
         for name in group:
@@ -70,7 +70,7 @@ class Inliner:
         return list(found)
 
     def heads(self) -> dict[str, tuple[str, ...]]:
-        """For each rule the heads of its enclosing components, outermost first; a head is its own last one."""
+        """For each rule the heads of its enclosing components, outermost first. The last head of a head is itself."""
         order = {name: number for number, name in enumerate(reachable(self.hard, self.start))}
         around: dict[str, tuple[str, ...]] = dict.fromkeys(self.hard, ())
         for head, part in nested_heads(self.hard, order):
@@ -80,14 +80,14 @@ class Inliner:
         return around
 
     def expressions(self, entry: str, hard: Mapping[str, Expr]) -> dict[str, Expr]:
-        """The expression of a rule, and of the other rules of its system, given those of its hard calls."""
+        """The expressions of a rule and of the other rules of its system, given those of its hard calls."""
         group = self.family.get(entry)
         if group is None:
             return {entry: _named(self.inlined(entry, hard), entry)}
         variables = {name: Expr(Op.VARIABLE) for name in group}
         for name, variable in variables.items():
             body = self.rewrite(name, lambda callee, tail: (tail and variables.get(callee)) or hard[callee])
-            # The variables of one system name each other, so they are made before their bodies.
+            # The variables of one system name each other, so all are made before their bodies.
             variable.finish(_named(body, name))
         return variables
 
@@ -98,7 +98,7 @@ class Inliner:
         return rebuild(nodes, lambda node: hard[name_of(node)] if node.op is Op.CALL else node)
 
     def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
-        """The body with its calls replaced; ``resolve`` is told whether a call is in tail position."""
+        """The body with its calls replaced. ``resolve`` gets the name and whether the call is in tail position."""
         body = self.rules[name]
         inside = holding(body, self.rules.nodes(name))
         done: dict[tuple[int, bool], Expr] = {}
@@ -123,7 +123,7 @@ class Inliner:
 
 
 def _places(node: Expr, tail: bool) -> Iterable[tuple[Expr, bool]]:
-    """The operands of a node, and whether each stands in tail position if the node does."""
+    """The operands of a node, and whether each is in tail position if the node is."""
     if node.op is Op.UNION:
         return [(arg, tail) for arg in node.args]
     last = len(node.args) - 1 if node.op is Op.CONCAT else -1
@@ -131,7 +131,7 @@ def _places(node: Expr, tail: bool) -> Iterable[tuple[Expr, bool]]:
 
 
 def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
-    """Every call of a body, and whether it stands in tail position."""
+    """Every call of a body, and whether it is in tail position."""
     found: list[tuple[str, bool]] = []
     seen: set[tuple[int, bool]] = set()
     stack: list[tuple[Expr, bool]] = [(body, True)]
@@ -153,7 +153,7 @@ def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
     for node in nodes:
         if is_composed(node):
             args = [done[id(arg)] for arg in node.args]
-            # A list of nodes is equal to another if it holds the same objects.
+            # Two lists of nodes are equal if they hold the same objects.
             done[id(node)] = node if args == [*node.args] else rebuilt(node, args)
         else:
             done[id(node)] = leaf(node)
@@ -161,5 +161,5 @@ def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
 
 
 def _named(expr: Expr, name: str) -> Expr:
-    """``expr`` labelled with the rule that it is, so that an exceeded budget can name it."""
+    """``expr`` labelled with its rule, so that an exceeded budget can name it."""
     return expr.named(f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr

@@ -1,15 +1,15 @@
-"""Where the words of regular expressions lead in a deterministic automaton, and those that lead to one state.
+"""Where the words of regular expressions lead in a deterministic automaton, and which words lead to a given state.
 
-The idea: a leaf X of a grammar met in state p of an automaton is cut up by the states q in which its words
-end. Runs of X's own automaton and of the given one, side by side, are a graph of pairs; what a pair can end
-in is a set of states, kept as the bits of an int and shared by all p from which the pair is met. State 0,
-DEAD, counts as an end: it tells that some word of X is lost, and so whether X may stay as it is.
+The idea: a leaf X of a grammar that is entered in state p of an automaton is split by the states q in which its
+words end. The parallel runs of X's own automaton and of the given one form a graph of pairs of states. The ends
+that a pair can reach are a set of states, stored as the bits of an int and shared by all p that reach the pair.
+State 0, DEAD, counts as an end: it shows that some word of X is lost, and so whether X can be used unchanged.
 
-Invariant: ``words(X, p, q)`` for different q are disjoint, and their union is what of X is not lost.
+Invariant: ``words(X, p, q)`` for different q are disjoint, and their union is the part of X that is not lost.
 
-Cost: pairs of states, each expanded once. X's automaton is made only up to a glance of states; a larger one
-(``.{0,100000}``) is walked inside of the given automaton alone, anew for each p. Rejected: asking the native
-core whether X meets L(p→q) for each p and q, which is quadratic in native calls.
+Cost: each pair of states is expanded once. X's automaton is built only up to a small number of states; a larger one
+(``.{0,100000}``) is walked inside of the given automaton alone, again for each p. Rejected: asking the native core
+whether X meets L(p→q) for each p and q, which is quadratic in native calls.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 ACCEPTING = 0
-"""As the state to end in: any accepting state. (DEAD, whose number this is, is never one.)"""
+"""As the state to end in: any accepting state. (It has the number of DEAD, which never accepts.)"""
 
 _ATOMS = (Op.EMPTY, Op.EPSILON, Op.BYTES, Op.LITERAL)
 _BITS = 4_096
-"""Bits of a set of states that count as one more pair."""
+"""This number of bits in a set of states counts as one more pair."""
 
 _DEAD = np.zeros(1, np.int64)
 
 
 class LeafWalks:
-    """The walks of leaves through ``dfa``. ``charge`` is told how many pairs of states are made."""
+    """The walks of leaves through ``dfa``. ``charge`` gets the number of pairs of states that are made."""
 
     def __init__(self, dfa: Dfa, budget: Budget, charge: Callable[[int], None]) -> None:
         self.dfa, self.budget, self.charge = dfa, budget, charge
@@ -64,9 +64,9 @@ class LeafWalks:
         self._machines: dict[tuple[int, int], Expr] = {}
 
     def ends(self, expr: Expr, state: int) -> int:
-        """The states in which words of ``expr`` end that begin in ``state``, as bits; bit 0 if some are lost.
+        """The states in which words of ``expr`` end if they begin in ``state``, as bits; bit 0 if some are lost.
 
-        BudgetExceeded for an expression that outgrows the budget within the automaton.
+        Raises BudgetExceeded for an expression that outgrows the budget within the automaton.
         """
         leaf = self._leaves.get(id(expr))
         if leaf is None:
@@ -124,7 +124,7 @@ class LeafWalks:
         return _Pairs(make_tables(make_automaton(inside, self.budget)), self.dfa).ends(state, self.charge) | 1
 
     def _row(self, state: int) -> list[int]:
-        """Where each byte leads."""
+        """The target of each byte."""
         if state not in self._rows:
             self._rows[state] = self.dfa.table[state][self.dfa.classes].tolist()
         return self._rows[state]
@@ -132,7 +132,8 @@ class LeafWalks:
     def _between(self, state: int, end: int | None) -> Expr:
         """The words that lead from ``state`` to ``end``, to ACCEPTING, or (``None``) anywhere but DEAD.
 
-        Trim without a search of its own: kept is what ``state`` leads to and what leads to ``end``.
+        The result is trim without a further search: only states are kept that ``state`` reaches and that reach
+        ``end``.
         """
         key = (state, -1 if end is None else end)
         if key not in self._machines:
@@ -152,7 +153,9 @@ class LeafWalks:
 
 
 class _Closures:
-    """What each state leads to along ``regex.conditions``, itself included, ascending; found when asked for."""
+    """The states that each state reaches along ``regex.conditions``, including itself, in ascending order; computed
+    on demand.
+    """
 
     def __init__(self, neighbours: list[list[int]]) -> None:
         self.neighbours = neighbours
@@ -173,7 +176,7 @@ class _Closures:
 
 @dataclass(slots=True, eq=False)
 class _Leaf:
-    """What is known of one expression."""
+    """The known facts about one expression."""
 
     expr: Expr
     ends: dict[int, int] = field(default_factory=dict)
@@ -184,19 +187,19 @@ class _Leaf:
 
     @property
     def alphabet(self) -> list[int]:
-        """Bytes among which are all that its words use."""
+        """A set of bytes that contains all bytes of its words."""
         if self._alphabet is None:
             self._alphabet = _used_bytes(self.expr)
         return self._alphabet
 
     def has_words(self, budget: Budget) -> bool:
-        """Whether there is a word at all."""
+        """Whether there is any word."""
         if self._nonempty is None:
             self._nonempty = make_automaton(self.expr, budget).viable_prefix(b"") >= 0
         return self._nonempty
 
     def pairs(self, dfa: Dfa, budget: Budget) -> _Pairs | None:
-        """The walks of its own automaton through ``dfa``; ``None`` if it is too large to be made."""
+        """The walks of its own automaton through ``dfa``; ``None`` if its automaton would be too large."""
         if self._pairs is None and not self._too_large:
             quick = replace(budget, states=min(budget.states, QUICK.states))
             try:
@@ -209,7 +212,7 @@ class _Leaf:
 
 
 class _Pairs:
-    """Runs of two automata side by side, from the first one's start and any state of the second."""
+    """Parallel runs of two automata, from the start of the first and any state of the second."""
 
     def __init__(self, leaf: Dfa, dfa: Dfa) -> None:
         classes = leaf.classes.astype(np.int64) * 256 + dfa.classes
@@ -220,7 +223,7 @@ class _Pairs:
         self._known: dict[int, int] = {}
 
     def ends(self, state: int, charge: Callable[[int], None]) -> int:
-        """Bits of the states that words lead to from ``state``; bit 0 if some are lost."""
+        """The bits of the states that words reach from ``state``; bit 0 if some words are lost."""
         if self._start == 0:
             return 0
         first = self._start * self._width + state
@@ -230,7 +233,7 @@ class _Pairs:
 
     def _explore(self, first: int, charge: Callable[[int], None]) -> None:
         known, onward = self._known, dict[int, list[int]]()
-        order: list[int] = []  # operands first, but for cycles
+        order: list[int] = []  # operands first, except in cycles
         stack = [(first, False)]
         while stack:
             pair, ready = stack.pop()
@@ -253,7 +256,7 @@ class _Pairs:
                 known[pair] = ends
 
     def _step(self, left: int, right: int) -> tuple[int, list[int]]:
-        """What ends in a pair of states, and the pairs that follow."""
+        """The ends of a pair of states, and the pairs that follow it."""
         ends = 1 << right if self._accepting[left] else 0
         (table, columns), (other, other_columns) = self._left, self._right
         onward: dict[int, None] = {}
@@ -263,7 +266,7 @@ class _Pairs:
             if target and state:
                 onward[target * self._width + state] = None
             elif target:
-                ends |= 1  # the leaf's automaton is trim: a word of it goes on here
+                ends |= 1  # the leaf's automaton is trim, so a word of it continues here
         return ends, list(onward)
 
 
@@ -281,13 +284,16 @@ def _bytes_of(expr: Expr) -> list[int]:
 
 
 def _is_finite(expr: Expr) -> bool:
-    """Whether an expression is a choice of words and bytes, or of nothing."""
+    """Whether an expression is a choice of words and bytes, or empty."""
     return expr is EMPTY or (expr.op is Op.UNION and all(arg.op in _ATOMS for arg in expr.args))
 
 
 def _used_bytes(expr: Expr) -> list[int]:
-    """Bytes among which are all that the words of ``expr`` use: exact for what is written without ``&``,
-    and all bytes for what is not built of sets, words and automata."""
+    """A set of bytes that contains all bytes of the words of ``expr``.
+
+    It is exact for expressions without ``&``, and has all bytes for expressions that are not built of sets, words
+    and automata.
+    """
     used: dict[int, int] = {}
     for node in expr.walk():
         value = node.value
@@ -302,7 +308,7 @@ def _used_bytes(expr: Expr) -> list[int]:
         elif node.op in (*COMPOSED, Op.EMPTY, Op.EPSILON):
             mask = 0
             for arg in node.args:
-                mask |= used.get(id(arg), ALL_BYTES)  # a variable is met before its body is done
+                mask |= used.get(id(arg), ALL_BYTES)  # a variable is visited before its body is finished
         elif node.op is Op.INTERSECT:
             mask = ALL_BYTES
             for arg in node.args:

@@ -57,10 +57,10 @@ __all__ = [
 
 try:
     __version__ = version("tokenfst")
-except PackageNotFoundError:  # a tree that was not installed
+except PackageNotFoundError:  # the package is imported from a source tree that was not installed
     __version__ = "0"
 
 
 def get_version() -> str:
-    """Whose module this is, and its version."""
+    """The name and version of this module, as llguidance's function returns its own."""
     return f"tokenfst@{__version__}"

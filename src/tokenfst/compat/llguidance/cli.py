@@ -1,6 +1,7 @@
-"""Tokens of a text under a grammar, one by one: ``python -m tokenfst.compat.llguidance.cli``, as llguidance's program.
+"""Shows the tokens of a text under a grammar, one by one, as llguidance's program does.
 
-For more, ``tokenfst trace`` and ``tokenfst check`` (docs/command-line.md).
+Run it with ``python -m tokenfst.compat.llguidance.cli``. For more, see ``tokenfst trace`` and ``tokenfst check``
+(docs/command-line.md).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tokens of a text up to the first that the grammar does not allow."""
+    """Print the tokens of a text up to the first one that the grammar does not allow."""
     parser = argparse.ArgumentParser(
         prog="python -m tokenfst.compat.llguidance.cli", description="The tokens of a text under a grammar."
     )
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tokenizer(name: str) -> LLTokenizer:
-    """By a path or a name; the folder says which tokens end a text."""
+    """Load a tokenizer by its path or name. The model's folder says which tokens end a text."""
     vocabulary = Vocabulary.from_huggingface(name)
     path = Path(name, "tokenizer.json") if Path(name).is_dir() else Path(name)
     if path.is_file():

@@ -1,4 +1,4 @@
-"""The compilers of llguidance that it calls deprecated: grammars that are checked when they are made."""
+"""The compilers that llguidance calls deprecated. They check a grammar when it is made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _checked(grammar: str, check: bool) -> str:
 
 
 class JsonCompiler:
-    """Grammars of JSON Schemas, written tightly unless ``whitespace_flexible``."""
+    """Grammars of JSON Schemas, without white space unless ``whitespace_flexible`` is set."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class JsonCompiler:
         }
 
     def compile(self, schema: str, check: bool = True) -> str:
-        """The grammar of a schema; ValueError where it is wrong."""
+        """The grammar of a schema. Raises ValueError if the schema is wrong."""
         return _checked(json_schema_grammar(schema, {}, self._options), check)
 
 
@@ -47,7 +47,7 @@ class LarkCompiler:
     """Grammars in Lark's notation."""
 
     def compile(self, lark: str, check: bool = True) -> str:
-        """The grammar itself; ValueError where it is wrong."""
+        """The grammar itself. Raises ValueError if it is wrong."""
         return _checked(lark, check)
 
 
@@ -55,5 +55,5 @@ class RegexCompiler:
     """Grammars of patterns."""
 
     def compile(self, regex: str, check: bool = True) -> str:
-        """The grammar of a pattern; ValueError where it is wrong."""
+        """The grammar of a pattern. Raises ValueError if the pattern is wrong."""
         return _checked(regex_grammar(regex), check)

@@ -1,4 +1,4 @@
-"""The masks of many matchers at once, in native threads that do not hold the interpreter's lock."""
+"""Fills the masks of many matchers at once, in native threads that do not hold the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Drafts = Sequence[tuple[LLMatcher, int, Sequence[int]]]
 
 
 class LLExecutor:
-    """How many threads there are."""
+    """Holds the number of threads."""
 
     def __init__(self, num_threads: int | None = None) -> None:
         self.num_threads = num_threads
 
     def consume_token_par(self, matchers_and_tokens: Sequence[tuple[LLMatcher, int]]) -> list[bool]:
-        """Take a token in each."""
+        """Accept one token in each matcher."""
         return [matcher.consume_token(token) for matcher, token in matchers_and_tokens]
 
     def unsafe_compute_mask_ptr(
         self, interpreters: Rows, trg_ptr: int, one_mask_bytes: int, trg_batch_size: int
     ) -> None:
-        """The masks of many matchers into rows at an address."""
+        """Write the masks of many matchers into rows of memory at an address."""
         if interpreters:
             size = interpreters[0][0].vocab_size
             fill_rows(self, interpreters, rows_at(trg_ptr, one_mask_bytes, size, trg_batch_size))
@@ -36,21 +36,21 @@ class LLExecutor:
     def unsafe_compute_mask_ptr_with_draft_token(
         self, interpreters: Drafts, trg_ptr: int, one_mask_bytes: int, trg_batch_size: int
     ) -> None:
-        """The same, with a row for the text behind each draft."""
+        """The same, with an additional row for the text after each draft token."""
         if interpreters:
             size = interpreters[0][0].vocab_size
             fill_drafts(self, interpreters, rows_at(trg_ptr, one_mask_bytes, size, trg_batch_size))
 
 
 def fill_rows(executor: LLExecutor, matchers: Rows, bitmask: Any) -> None:
-    """The masks of many matchers, each into its row of a numpy array or torch tensor."""
+    """Write the mask of each matcher into its row of a numpy array or torch tensor."""
     going = [(native, row) for matcher, row in matchers if (native := matcher.open()) is not None]
     rest = [(matcher, row) for matcher, row in matchers if matcher.open() is None]
     found = allocate_token_bitmask(len(going), 32 * bitmask.shape[1])
     try:
         masks.fill_bitmasks([native for native, _ in going], found, executor.num_threads)
     except BudgetExceeded:
-        rest = [*matchers]  # one by one: only the one at fault goes into its error state
+        rest = [*matchers]  # one by one, so that only the matcher at fault gets an error state
     else:
         as_array(bitmask)[[row for _, row in going]] = found
     for matcher, row in rest:
@@ -58,8 +58,11 @@ def fill_rows(executor: LLExecutor, matchers: Rows, bitmask: Any) -> None:
 
 
 def fill_drafts(executor: LLExecutor, matchers: Drafts, bitmask: Any) -> None:
-    """The same, and behind each row those of the text with each draft more, up to the first that is not allowed or ends
-    the text. Rows behind that stay as they are. ValueError where a row is not of the bitmask."""
+    """The same, and in the following rows the masks after each further draft token.
+
+    This stops at the first draft token that is not allowed or that ends the text; later rows are unchanged. Raises
+    ValueError if a row does not exist in the bitmask.
+    """
     for _, row, drafts in matchers:
         if not 0 <= row < bitmask.shape[0] - len(drafts):
             raise ValueError(

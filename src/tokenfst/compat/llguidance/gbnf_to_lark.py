@@ -1,8 +1,9 @@
-"""Grammars of llama.cpp's notation (GBNF) in Lark's: ``gbnf_to_lark``; of files: ``python -m
-tokenfst.compat.llguidance.gbnf_to_lark a.gbnf`` writes ``a.lark``.
+"""Translates llama.cpp's grammar notation (GBNF) into Lark's: ``gbnf_to_lark``.
 
-The texts of the grammar stay the same. ``root`` becomes ``start``; a rule that needs no rule but such as stand for
-regular languages becomes a terminal, in capitals. Strings and classes are written anew, comments are left out.
+``python -m tokenfst.compat.llguidance.gbnf_to_lark a.gbnf`` reads a file and writes ``a.lark``.
+
+The grammar accepts the same texts as before. ``root`` becomes ``start``. A rule becomes a terminal, with a name in
+capitals, if it is regular and calls only rules that are. Strings and classes are written anew; comments are left out.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tokenfst.automata.notations.parsing.reading import Token, fold
 from tokenfst.errors import PatternSyntaxError, UnsupportedPatternError
 
 GbnfToLarkError = PatternSyntaxError
-"""What is raised for a text that is no grammar."""
+"""The error that is raised for a text that is not a grammar."""
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _QUANTIFIERS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
 
 
 class _Part(NamedTuple):
-    """A piece of Lark's notation; ``loose``: a repetition of it needs parentheses; ``choices``: its alternatives."""
+    """A piece of Lark's notation. ``loose``: a repetition of it needs parentheses. ``choices``: its alternatives."""
 
     text: str
     loose: bool = False
@@ -34,8 +35,11 @@ class _Part(NamedTuple):
 
 
 def gbnf_to_lark(text: str) -> str:
-    """A grammar of llama.cpp's notation in Lark's. Raises PatternSyntaxError with line and column for a text that is
-    none, UnsupportedPatternError for what Lark's notation cannot say (``!<name>``)."""
+    """Translate a grammar from llama.cpp's notation into Lark's.
+
+    Raises PatternSyntaxError, with line and column, for a text that is not in llama.cpp's notation, and
+    UnsupportedPatternError for what Lark's notation cannot express (``!<name>``).
+    """
     writer = _Writer(text)
     lines = ["%llguidance {}", ""]
     for name, body in writer.rules.items():
@@ -45,17 +49,17 @@ def gbnf_to_lark(text: str) -> str:
 
 
 def is_lark_syntax(text: str) -> bool:
-    """Whether a text is in Lark's notation already."""
+    """Whether a text is already in Lark's notation."""
     return re.search(r"(?m)^\s*(%llguidance\b|start\s*:(?!:=))", text) is not None
 
 
 def any_to_lark(text: str) -> str:
-    """A grammar of either notation in Lark's."""
+    """Translate a grammar in either notation into Lark's."""
     return text if is_lark_syntax(text) else gbnf_to_lark(text)
 
 
 class _Writer:
-    """The rules of a text, their names in Lark's notation, and how their bodies are written."""
+    """The rules of a text, their names in Lark's notation, and the way in which their bodies are written."""
 
     def __init__(self, text: str) -> None:
         self._reader = Reader(GBNF, text, None)
@@ -78,7 +82,9 @@ class _Writer:
                 self.names[name] = self._named(name, name in terminals)
 
     def _needs(self, body: Any) -> set[str]:
-        """The rules that a body calls; of special tokens, which no terminal holds, the name of no rule."""
+        """The rules that a body calls. Terminals cannot contain special tokens, so for these the result has a name of
+        no rule.
+        """
         found = set()
         for leaf in body.iter_subtrees():
             if leaf.data == "reference":
@@ -103,7 +109,7 @@ class _Writer:
         return found
 
     def part(self, kind: str, children: list[Any]) -> _Part:
-        """A part of a rule's body, of its own parts."""
+        """One part of a rule's body, built from its own parts."""
         if kind == "alternatives":
             if len(children) == 1:
                 return _Part(*children[0])
@@ -147,7 +153,7 @@ class _Writer:
 
 
 def _letter(code: int) -> str:
-    """A code point in a class of a regular expression between slashes."""
+    """A code point, as a character class of a regular expression between slashes spells it."""
     letter = chr(code)
     if letter in r"\]^[-&~|/":
         return f"\\{letter}"
@@ -159,7 +165,7 @@ def _letter(code: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the grammar of each file beside it, its ending ``.lark``."""
+    """Write the grammar of each file to a file beside it with the ending ``.lark``."""
     files = sys.argv[1:] if arguments is None else arguments
     if not files:
         sys.exit("usage: python -m tokenfst.compat.llguidance.gbnf_to_lark FILE...")

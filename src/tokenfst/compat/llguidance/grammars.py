@@ -1,7 +1,8 @@
-"""What llguidance's grammars mean here: the text that goes to an ``LLMatcher``, and the constraint that it says.
+"""Translates llguidance's grammars: from the text that an ``LLMatcher`` gets to a constraint.
 
 A grammar is a text in Lark's notation, or JSON: ``{"grammars": [{"name": ..., "lark_grammar" | "json_schema" |
-"regex" | "gbnf" | "choice": ...}, ...]}``, of which the first is meant; ``@name`` stands for one of the others.
+"regex" | "gbnf" | "choice": ...}, ...]}``. The first grammar of that list is the constraint; ``@name`` refers to one
+of the others.
 """
 
 from __future__ import annotations
@@ -37,14 +38,15 @@ _OPTIONS: dict[str, Any] = {
     "json_allow_general_unicode_escapes": False,
 }
 _IGNORED = ("coerce_one_of",)
-"""``oneOf`` is exact here, so nothing need be coerced."""
+"""``oneOf`` is exact here, so no schema has to be coerced."""
 _NAMED = re.compile(r"@([A-Za-z_][A-Za-z0-9_]*)")
 
 
 @dataclass
 class LLParserLimits:
-    """Limits of llguidance's parser, which mean nothing here: constraints have budgets
-    (docs/project/reliability.md)."""
+    """Limits of llguidance's parser. They have no effect here, because constraints have budgets
+    (docs/project/reliability.md).
+    """
 
     max_items_in_row: int | None = None
     initial_lexer_fuel: int | None = None
@@ -76,7 +78,7 @@ _LIMITS: dict[str, int | bool] = {
 def json_schema_grammar(
     schema: str | Mapping[str, Any], defaults: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> str:
-    """The grammar of a JSON Schema. Text that is no JSON is told when the grammar is read."""
+    """The grammar of a JSON Schema. Text that is not JSON raises an error only when the grammar is read."""
     try:
         value: Any = json.loads(schema) if isinstance(schema, str) else dict(schema)
     except ValueError as error:
@@ -96,7 +98,7 @@ def regex_grammar(pattern: str) -> str:
 
 
 def grammar_from(format: GrammarFormat, text: str) -> str:
-    """A grammar of a text in one of llguidance's formats, for ``LLMatcher``."""
+    """Make a grammar for ``LLMatcher`` from a text in one of llguidance's formats."""
     if format in ("json_schema", "json"):
         return json_schema_grammar(text, {}, {})
     if format == "regex":
@@ -111,7 +113,7 @@ def grammar_from(format: GrammarFormat, text: str) -> str:
 
 
 def constraint_of(grammar: str) -> Language | Grammar:
-    """What a grammar's text means."""
+    """The constraint that a grammar's text describes."""
     if not grammar.lstrip().startswith("{"):
         return lark_grammar(grammar, allow_initial_skip=False)
     try:
@@ -126,7 +128,7 @@ def constraint_of(grammar: str) -> Language | Grammar:
 
 
 def _part(part: Any, named: Mapping[str, Any], within: tuple[str, ...]) -> Language | Grammar:
-    """One of the grammars; ``within``: the names of those that it is a part of."""
+    """The constraint of one of the grammars. ``within``: the names of the grammars that contain it."""
     if isinstance(part, Mapping) and "json_schema_error" in part:
         raise ConstraintError(str(part["json_schema_error"]))
     kind = isinstance(part, Mapping) and next((name for name in _KINDS if part.get(name) is not None), None)
@@ -172,13 +174,15 @@ def _schema(schema: Any, options: Any) -> Language | Grammar:
 
 
 def warnings_of(constraint: Language | Grammar) -> list[str]:
-    """What was left out of a schema."""
+    """The keywords of a schema that were left out."""
     return [str(each) for each in getattr(constraint, "relaxed", ())]
 
 
 def regex_to_lark(regex: str, use_ascii: str = "") -> str:
-    r"""A pattern as it can stand between slashes in Lark's notation. ``use_ascii``: which of ``d``, ``w``, ``s`` mean
-    ASCII's characters alone."""
+    r"""A pattern in the form in which Lark's notation takes it between slashes.
+
+    ``use_ascii``: which of ``d``, ``w`` and ``s`` match ASCII characters only.
+    """
     found, escaped = [], False
     for letter in regex:
         if letter == "\\" and not escaped:

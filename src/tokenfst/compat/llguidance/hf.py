@@ -1,4 +1,4 @@
-"""Tokenizers of transformers, by the name of ``llguidance.hf``."""
+"""Tokenizers of transformers, under the name of ``llguidance.hf``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def from_tokenizer(
     eos_token: int | Sequence[int] | None = None,
     slices: Sequence[str] | None = None,
 ) -> LLTokenizer:
-    """Of a fast tokenizer of transformers."""
+    """Make an ``LLTokenizer`` from a fast tokenizer of transformers."""
     backend = getattr(hf_tokenizer, "backend_tokenizer", None)
     if backend is None or not hasattr(backend, "to_str"):
         raise ValueError("Only fast tokenizers are supported")

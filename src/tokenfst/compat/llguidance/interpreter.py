@@ -1,7 +1,8 @@
-"""llguidance's ``LLInterpreter``: a matcher that also says which tokens follow a token that was chosen.
+"""llguidance's ``LLInterpreter``: a matcher that also returns the tokens that must follow a chosen token.
 
-It never takes tokens back and never changes the end of a prompt, which llguidance's may; so ``enable_backtrack`` means
-nothing. What each step tells in JSON has the text, the captures and whether it stopped, and no counts of work.
+Unlike llguidance's, it never takes tokens back and never changes the end of a prompt, so ``enable_backtrack`` has no
+effect. The JSON report of each step has the text, the captures and whether decoding stopped. It has no counts of
+work.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from tokenfst.plurals import counted
 
 
 class LLInterpreter:
-    """One decoding: ``process_prompt`` or ``start_without_prompt``, then ``compute_mask`` and ``commit_token`` in turn.
+    """One decoding: call ``process_prompt`` or ``start_without_prompt``, then ``compute_mask`` and ``commit_token``
+    in turn.
 
-    Raises ValueError for a wrong grammar, as there."""
+    Raises ValueError for a wrong grammar, as llguidance does.
+    """
 
     def __init__(
         self,
@@ -36,7 +39,7 @@ class LLInterpreter:
         if self._matcher.is_error():
             raise ValueError(self._matcher.get_error())
         self._tokens: list[int] = []
-        self._told = 0  # how many of these were told of
+        self._told = 0  # how many of these were reported
         self._captured = 0
 
     def deep_copy(self) -> LLInterpreter:
@@ -47,36 +50,38 @@ class LLInterpreter:
         return made
 
     def is_accepting(self) -> bool:
-        """Whether the text so far is whole."""
+        """Whether the text so far is complete."""
         return self._matcher.is_accepting()
 
     def stop_reason(self) -> str:
-        """Why it stopped."""
+        """The reason why decoding stopped."""
         return self._matcher.stop_reason() if self.has_pending_stop() else "NotStopped"
 
     def has_pending_stop(self) -> bool:
-        """Whether the next ``compute_mask`` tells that it stopped."""
+        """Whether the next ``compute_mask`` reports that decoding stopped."""
         return self._matcher.is_stopped()
 
     def start_without_prompt(self) -> None:
-        """Begin."""
+        """Start decoding without a prompt."""
 
     def process_prompt(self, prompt: Sequence[int]) -> list[int]:
-        """The prompt, and the tokens that every text begins with."""
+        """The prompt, followed by the tokens that begin every text."""
         return [*prompt, *self._forced()]
 
     def validate_tokens_raw(self, tokens: Sequence[int]) -> int:
-        """How many of these tokens could be taken."""
+        """How many of these tokens would be accepted."""
         return self._matcher.validate_tokens(tokens)
 
     def compute_mask(self) -> tuple[bytes | None, str]:
-        """The mask of the next token, a byte a token (200: allowed), None where it stopped; and what happened, as
-        JSON."""
+        """The mask of the next token, and a report in JSON of what happened.
+
+        The mask has one byte for each token (200: allowed); it is None if decoding has stopped.
+        """
         stopped = self.has_pending_stop()
         return None if stopped else self._matcher.compute_logit_bias(), self._progress(stopped)
 
     def compute_mask_into(self, trg: bytearray) -> str:
-        """The same, the mask as bits into a buffer."""
+        """The same, but the mask is written into a buffer, one bit for each token."""
         found = self._matcher.compute_bitmask()
         if len(trg) != len(found):
             raise ValueError(f"a mask takes {counted(len(found), 'byte')}, not {len(trg):,}")
@@ -84,17 +89,20 @@ class LLInterpreter:
         return self._progress(self.has_pending_stop())
 
     def unsafe_compute_mask_ptr(self, trg_ptr: int, trg_bytes: int) -> str:
-        """The same into memory at an address."""
+        """The same, but the mask is written to memory at an address."""
         self._matcher.unsafe_compute_mask_ptr(trg_ptr, trg_bytes)
         return self._progress(self.has_pending_stop())
 
     def fill(self, bitmask: Any, index: int) -> None:
-        """The mask of the next token into a row."""
+        """Write the mask of the next token into a row."""
         self._matcher.fill(as_array(bitmask), index)
 
     def commit_token(self, sampled_token: int | None) -> tuple[int, list[int]]:
-        """Take a token: none to remove, and the tokens to append: this one and those that must follow. ValueError for
-        one that is not allowed."""
+        """Accept a token. Returns 0, as no token is removed, and the tokens to append: this one and those that must
+        follow.
+
+        Raises ValueError for a token that is not allowed.
+        """
         if sampled_token is None:
             return 0, []
         if not self._matcher.consume_token(sampled_token):

@@ -1,4 +1,4 @@
-"""Vocabularies of llama.cpp, by the name of ``llguidance.llamacpp``."""
+"""Vocabularies of llama.cpp, under the name of ``llguidance.llamacpp``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def lltokenizer_from_vocab(
     eos_token: int | Sequence[int] | None = None,
     slices: Sequence[str] | None = None,
 ) -> LLTokenizer:
-    """Of a ``llama_vocab_p``."""
+    """Make an ``LLTokenizer`` from a ``llama_vocab_p``."""
     ends = None if eos_token is None else [eos_token] if isinstance(eos_token, int) else list(eos_token)
     return LLTokenizer(vocabulary_of(vocab, size=n_vocab, ends=ends))

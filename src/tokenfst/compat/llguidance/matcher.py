@@ -1,6 +1,6 @@
-"""One decoding under a grammar, as llguidance's ``LLMatcher``.
+"""One decoding under a grammar, with the interface of llguidance's ``LLMatcher``.
 
-A matcher never raises for a grammar or a token: it goes into an error state and stays there, as there.
+As in llguidance, a matcher never raises for a grammar or a token: it enters an error state and stays in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from tokenfst.plurals import counted
 
 
 class LLMatcher:
-    """One decoding under a grammar: a text that ``grammar_from_...`` or ``grammar_from`` made, or Lark's notation."""
+    """One decoding under a grammar: a text from ``grammar_from_...`` or ``grammar_from``, or a text in Lark's
+    notation.
+    """
 
     def __init__(
         self,
@@ -58,13 +60,16 @@ class LLMatcher:
         defaults: Mapping[str, Any] | None = None,
         overrides: Mapping[str, Any] | None = None,
     ) -> str:
-        """The grammar of a JSON Schema. What ``x-guidance`` in it says goes before ``defaults``, and ``overrides``
-        before both; the options are in docs/engines/compat.md."""
+        """The grammar of a JSON Schema.
+
+        ``x-guidance`` in the schema takes precedence over ``defaults``, and ``overrides`` over both. The options are
+        in docs/engines/compat.md.
+        """
         return json_schema_grammar(schema, defaults or {}, overrides or {})
 
     @staticmethod
     def grammar_from_lark(lark: str) -> str:
-        """The grammar of a text in Lark's notation: itself."""
+        """The grammar of a text in Lark's notation, which is the text itself."""
         return lark
 
     @staticmethod
@@ -76,7 +81,7 @@ class LLMatcher:
     def validate_grammar(
         grammar: str, tokenizer: LLTokenizer | None = None, *, limits: LLParserLimits | None = None
     ) -> str:
-        """What is wrong with a grammar; the empty text: nothing."""
+        """A message that says what is wrong with a grammar; empty if nothing is."""
         wrong, [*lines] = LLMatcher.validate_grammar_with_warnings(grammar, tokenizer)
         return lines[0] if wrong else ""
 
@@ -84,7 +89,7 @@ class LLMatcher:
     def validate_grammar_with_warnings(
         grammar: str, tokenizer: LLTokenizer | None = None, *, limits: LLParserLimits | None = None
     ) -> tuple[bool, list[str]]:
-        """Whether a grammar is wrong, and why; where it is not, what was left out of it."""
+        """Whether a grammar is wrong, and why. For a right one, the messages list what was left out of it."""
         try:
             made = constraint_of(grammar)
             if tokenizer is not None:
@@ -100,27 +105,27 @@ class LLMatcher:
         return bool(self._error)
 
     def get_error(self) -> str:
-        """Why; the empty text where there is no error."""
+        """The error message; empty if there is no error."""
         return self._error
 
     def get_grammar_warnings(self) -> list[str]:
-        """What was left out of a schema, where that was asked for; else what is not supported is an error."""
+        """What was left out of a schema, if that was asked for; otherwise an unsupported keyword is an error."""
         return list(self._warnings)
 
     def is_accepting(self) -> bool:
-        """Whether the text so far is whole."""
+        """Whether the text so far is complete."""
         matcher = self._going()
         return matcher is not None and (matcher.is_terminated() or matcher.is_accepting())
 
     def is_stopped(self) -> bool:
-        """Whether nothing but the end token may come; also after an error."""
+        """Whether only the end token may follow; also true after an error."""
         matcher = self._going()
         if matcher is None or matcher.is_terminated():
             return True
         return matcher.is_accepting() and not self._goes_on(matcher)
 
     def stop_reason(self) -> str:
-        """Why the matcher stopped, in llguidance's words."""
+        """The reason why the matcher stopped, in llguidance's words."""
         if self._error:
             return "InternalError"
         matcher = self._going()
@@ -140,11 +145,11 @@ class LLMatcher:
     # --- tokens -------------------------------------------------------------------------------------------
 
     def consume_token(self, sampled_token: int) -> bool:
-        """Take a token; False, and an error state, where it is not allowed."""
+        """Accept a token. Returns False, and enters an error state, if it is not allowed."""
         return self.consume_tokens([sampled_token])
 
     def consume_tokens(self, tokens: Sequence[int]) -> bool:
-        """Take tokens; False, and an error state, where one is not allowed."""
+        """Accept tokens. Returns False, and enters an error state, if one of them is not allowed."""
         if self._error:
             return False
         taken = self.try_consume_tokens(tokens)
@@ -153,7 +158,7 @@ class LLMatcher:
         return not self._error
 
     def try_consume_tokens(self, tokens: Sequence[int]) -> int:
-        """Take tokens as far as they are allowed; how many that were."""
+        """Accept tokens up to the first that is not allowed, and return how many were accepted."""
         matcher, count = self._going(), self.validate_tokens(tokens)
         try:
             if matcher is not None and count:
@@ -163,7 +168,7 @@ class LLMatcher:
         return 0 if self._error else count
 
     def validate_tokens(self, tokens: Sequence[int]) -> int:
-        """How many of these tokens could be taken."""
+        """How many of these tokens would be accepted."""
         matcher = self._going()
         if matcher is None or matcher.is_terminated():
             return 0
@@ -175,7 +180,7 @@ class LLMatcher:
             return 0
 
     def rollback(self, num_tokens: int) -> bool:
-        """Take tokens back; False where there were fewer."""
+        """Take back the last tokens. Returns False if there were fewer."""
         matcher = self._going()
         if matcher is None or not 0 <= num_tokens <= matcher.num_tokens:
             return False
@@ -183,16 +188,17 @@ class LLMatcher:
         return True
 
     def reset(self) -> bool:
-        """Back to the beginning."""
+        """Return to the beginning of the text."""
         matcher = self._going()
         if matcher is not None:
             matcher.reset()
         return matcher is not None
 
     def compute_ff_tokens(self) -> list[int]:
-        """Tokens of what every text goes on with, as the tokenizer cuts it; an end token is not among them.
+        """The tokens that must come next, as the tokenizer cuts the forced text; without an end token.
 
-        The last of them are left out where a longer token may come in their place."""
+        The last of them are left out if a longer token could replace them.
+        """
         matcher = self.open()
         if matcher is None:
             return []
@@ -210,24 +216,24 @@ class LLMatcher:
         return found
 
     def compute_ff_bytes(self) -> bytes:
-        """What every text goes on with."""
+        """The bytes that must come next."""
         matcher = self._going()
         return b"" if matcher is None or matcher.is_terminated() else matcher.forced_bytes()
 
     def compute_bitmask(self) -> bytes:
-        """The mask of the next token, a bit a token."""
+        """The mask of the next token, one bit for each token."""
         row = allocate_token_bitmask(1, self._tokenizer.vocab_size)
         self.fill(row, 0)
         return row.tobytes()
 
     def compute_logit_bias(self) -> bytes:
-        """The mask of the next token, a byte a token: 200 where it is allowed, else 0."""
+        """The mask of the next token, one byte for each token: 200 if it is allowed, otherwise 0."""
         row = allocate_token_bitmask(1, self._tokenizer.vocab_size)
         self.fill(row, 0)
         return (masks.unpack_bitmask(row[0], self._tokenizer.vocab_size) * 200).astype("u1").tobytes()
 
     def fill(self, bitmask: Any, index: int) -> None:
-        """The mask of the next token into a row; only end tokens where the matcher has stopped."""
+        """Write the mask of the next token into a row. If the matcher has stopped, only end tokens are allowed."""
         matcher = self._going()
         if matcher is not None and not matcher.is_terminated():
             try:
@@ -240,20 +246,24 @@ class LLMatcher:
         as_array(bitmask)[index] = masks.bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
 
     def unsafe_compute_mask_ptr(self, trg_ptr: int, trg_bytes: int) -> None:
-        """The mask of the next token into memory at an address. ValueError where it is not of the mask's size."""
+        """Write the mask of the next token to memory at an address. Raises ValueError if the size is not that of a
+        mask.
+        """
         self.fill(rows_at(trg_ptr, trg_bytes, self._tokenizer.vocab_size, 1), 0)
 
     def unsafe_compute_mask_ptr_with_draft_token(
         self, trg_ptr: int, trg_bytes: int, draft_tokens: Sequence[int]
     ) -> None:
-        """The same, and behind it the masks of the text with each draft more, each in as much memory."""
+        """The same, followed by the masks after each further draft token. Each mask takes the same amount of memory."""
         rows = rows_at(trg_ptr, trg_bytes, self.vocab_size, 1 + len(draft_tokens))
         self.fill(rows, 0)
         self.fill_behind(rows, 0, draft_tokens)
 
     def fill_behind(self, bitmask: Any, row: int, drafts: Sequence[int]) -> None:
-        """The masks of the text with each draft more, into the rows behind a row, up to the first draft that is not
-        allowed or ends the text. Rows behind that stay as they are."""
+        """Write the masks after each further draft token into the rows after ``row``.
+
+        This stops at the first draft token that is not allowed or that ends the text; later rows are unchanged.
+        """
         taken = 0
         for place, token in enumerate(drafts):
             if self.open() is None or self.try_consume_tokens([token]) == 0:
@@ -264,7 +274,7 @@ class LLMatcher:
         self.rollback(taken)
 
     def get_captures(self) -> list[tuple[str, bytes]]:
-        """What rules and groups with names have read, in the order in which it ended."""
+        """The bytes that named rules and groups matched, in the order in which the matches ended."""
         matcher = self._going()
         if matcher is None:
             return []
@@ -277,7 +287,7 @@ class LLMatcher:
         return [(name, data) for _, name, data in sorted(found, key=lambda each: each[0])]
 
     def get_capture(self, name: str) -> bytes | None:
-        """What the last one of that name has read."""
+        """The bytes of the last match with this name."""
         return next((data for known, data in reversed(self.get_captures()) if known == name), None)
 
     def __copy__(self) -> LLMatcher:
@@ -288,11 +298,11 @@ class LLMatcher:
 
     @property
     def vocab_size(self) -> int:
-        """The width of the model's scores."""
+        """The number of the model's scores."""
         return self._tokenizer.vocab_size
 
     def open(self) -> Matcher | None:
-        """The matcher of tokenfst, unless the text has ended or there was an error."""
+        """The tokenfst matcher, unless the text has ended or there was an error."""
         matcher = self._going()
         return None if matcher is None or matcher.is_terminated() else matcher
 
@@ -303,7 +313,7 @@ class LLMatcher:
         return 0 <= token < self._tokenizer.vocab_size
 
     def _goes_on(self, matcher: Matcher) -> bool:
-        """Whether a token other than the end tokens may come."""
+        """Whether a token other than the end tokens may follow."""
         row = allocate_token_bitmask(1, self._tokenizer.vocab_size)
         matcher.fill_next_token_bitmask(row, 0)
         vocabulary = self._tokenizer.vocabulary
@@ -316,7 +326,7 @@ def as_array(bitmask: Any) -> Any:
 
 
 def rows_at(pointer: int, bytes_of_row: int, vocab_size: int, rows: int) -> npt.NDArray[np.int32]:
-    """Rows of masks that lie at an address. ValueError where a row is not of a mask's size."""
+    """Rows of masks at an address. Raises ValueError if a row does not have the size of a mask."""
     words = -(-vocab_size // 32)
     if bytes_of_row != 4 * words or pointer == 0 or pointer % 4:
         raise ValueError(

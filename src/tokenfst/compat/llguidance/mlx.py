@@ -1,4 +1,4 @@
-"""Masks applied to logits by MLX, as ``llguidance.mlx``. For MLX-LM's own loops: docs/engines/mlx.md."""
+"""Applies masks to logits with MLX, as ``llguidance.mlx`` does. For MLX-LM's own loops see docs/engines/mlx.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tokenfst.compat.llguidance.numpy import (
 from tokenfst.decoding.engines.mlx import masked
 from tokenfst.errors import MaskBufferError
 
-import mlx.core as mx  # isort: skip  # behind engines.mlx, whose error names the extra
+import mlx.core as mx  # isort: skip  # after engines.mlx, whose error names the extra
 
 __all__ = [
     "LLMatcher",
@@ -29,13 +29,15 @@ __all__ = [
 
 
 def apply_token_bitmask_kernel(data: mx.array, mask: mx.array) -> mx.array:
-    """Logits of shape (rows, V), -inf where a bit of the row of ``mask`` is 0 and behind it. By MLX's operations, on
-    whatever device MLX uses; llguidance's needs Metal."""
+    """Logits of shape (rows, V), with -inf if a bit of the row of ``mask`` is 0, and for columns beyond the mask.
+
+    This uses MLX's operations, on the device that MLX uses; llguidance's function needs Metal.
+    """
     return masked(data, mask.view(mx.uint32))
 
 
 def apply_token_bitmask(logits: mx.array, mask_np: npt.NDArray[np.int32]) -> mx.array:
-    """Logits, one row or several, -inf where a token is not allowed; a row is given back as one of a batch."""
+    """Logits of one row or several, with -inf if a token is not allowed. One row is returned as a batch of one row."""
     mask: Any = np.atleast_2d(mask_np)
     data = logits[None] if logits.ndim == 1 else logits
     if mask.dtype != np.int32 or mask.ndim != 2 or data.ndim != 2 or len(mask) != data.shape[0]:

@@ -1,4 +1,4 @@
-"""Masks in numpy arrays, by the names of ``llguidance.numpy``."""
+"""Masks in numpy arrays, under the names of ``llguidance.numpy``."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ apply_token_bitmask_inplace_kernel = apply_token_bitmask_inplace
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """Rows and words of a bitmask."""
+    """The number of rows and of words in a row of a bitmask."""
     return batch_size, -(-vocab_size // 32)
 
 
 def consume_token_par(executor: LLExecutor, matchers: Rows) -> list[bool]:
-    """Take a token in each matcher."""
+    """Accept a token in each matcher."""
     return executor.consume_token_par(matchers)
 
 
 def fill_next_token_bitmask(interp: LLMatcher, bitmask: Any, index: int = 0) -> None:
-    """The mask of the next token into a row of an int32 bitmask."""
+    """Write the mask of the next token into a row of an int32 bitmask."""
     interp.fill(bitmask, index)
 
 
 def fill_next_token_bitmask_par(executor: LLExecutor, matchers: Rows, bitmask: Any) -> None:
-    """The masks of many matchers, each into its row."""
+    """Write the mask of each matcher into its row."""
     fill_rows(executor, matchers, bitmask)
 
 
 def fill_next_token_bitmask_par_with_draft_tokens(
     executor: LLExecutor, matchers: Drafts, bitmask: Any
 ) -> None:
-    """The same, with a row for the text behind each draft."""
+    """The same, with an additional row for the text after each draft token."""
     fill_drafts(executor, matchers, bitmask)

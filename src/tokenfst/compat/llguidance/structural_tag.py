@@ -1,4 +1,4 @@
-"""Calls of functions in the midst of text, as llguidance writes them: tags as a grammar in Lark's notation."""
+"""Function calls within free text, as llguidance describes them: tags, translated into a grammar in Lark's notation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tokenfst.errors import ConstraintError
 
 
 class StructTag:
-    """What begins a tag in free text, how it begins, what it holds (a JSON Schema or a grammar), and how it ends."""
+    """A tag: its trigger in free text, its beginning, its content (a JSON Schema or a grammar), and its end."""
 
     def __init__(self, *, trigger: str, begin: str, grammar: str | dict[str, Any], end: str) -> None:
         self.trigger, self.begin, self.grammar, self.end = trigger, begin, grammar, end
         self._validate()
 
     def _validate(self) -> None:
-        # AssertionErrors in llguidance
+        # llguidance raises AssertionErrors for these
         if not self.trigger:
             raise ConstraintError("StructTag: trigger must not be empty")
         if not self.begin.startswith(self.trigger):
@@ -35,7 +35,7 @@ class StructTag:
         if "/" in text_regex:
             raise ConstraintError("StructTag.to_grammar: text_regex must not contain /")
         texts = [_quoted(tag.trigger) for tag in tags if not (assume_special and _is_special(tag.trigger))]
-        # llguidance's lexer ends free text where a trigger comes; here the text must say that it holds none.
+        # llguidance's lexer ends free text at a trigger; here the grammar must exclude triggers from the text.
         free = f"/{text_regex}/" + (f" & ~(/(.|\\n)*/ ({' | '.join(texts)}) /(.|\\n)*/)" if texts else "")
         options = " | ".join(f"tag_{place}" for place in range(len(tags)))
         lines = [

@@ -1,4 +1,4 @@
-"""Encodings of tiktoken, by the name of ``llguidance.tiktoken``."""
+"""Encodings of tiktoken, under the name of ``llguidance.tiktoken``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lltokenizer_from_encoding(
     eos_token: int | Sequence[int] | None = None,
     slices: Sequence[str] | None = None,
 ) -> LLTokenizer:
-    """Of an ``Encoding``."""
+    """Make an ``LLTokenizer`` from an ``Encoding``."""
     return LLTokenizer.from_tiktoken(
         encoder=encoding._mergeable_ranks,
         special_tokens=encoding._special_tokens,

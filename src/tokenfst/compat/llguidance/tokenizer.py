@@ -1,7 +1,7 @@
-"""What a tokenizer's tokens spell, and how it cuts a text, as llguidance asks it.
+"""What a tokenizer's tokens spell, and how it cuts a text into tokens, with llguidance's interface.
 
-Masks need only what tokens spell. Whoever asks for the tokenizer's own tokens of a text (``tokenize_str``) is answered
-by the tokenizer itself where one was given (``is_canonical``), and else by the longest token that fits.
+Masks need only the bytes that tokens spell. ``tokenize_str`` returns the tokenizer's own tokens if a tokenizer was
+given (``is_canonical``), otherwise the longest token that fits at each place.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Cut = Callable[[str, bool], list[int]]
-"""The tokenizer's own tokens of a text; whether names of special tokens in it are these tokens."""
+"""A function that returns the tokenizer's own tokens of a text; its flag says whether names of special tokens in the
+text become these tokens.
+"""
 LOOK_BACK = 4
-"""The number of last tokens that llguidance assumes a continuation of the text may change."""
+"""llguidance assumes that a continuation of the text may change this many of the last tokens."""
 
 
 class TokenizerWrapper:
-    """Of any object that can be called with text and has ``tokens``, ``eos_token_id``, ``bos_token_id``."""
+    """Wraps any callable that takes text and has ``tokens``, ``eos_token_id`` and ``bos_token_id``."""
 
     def __init__(self, gtokenizer: Any) -> None:
         self.eos_token_id: int = gtokenizer.eos_token_id
@@ -34,7 +36,7 @@ class TokenizerWrapper:
         self._tokenizer = gtokenizer
         try:
             gtokenizer(b"test")
-        except Exception:  # whatever it raises for bytes
+        except Exception:  # a tokenizer may raise anything for bytes
             self._takes_bytes = False
         else:
             self._takes_bytes = True
@@ -45,10 +47,11 @@ class TokenizerWrapper:
 
 
 class LLTokenizer:
-    """What a tokenizer's tokens spell.
+    """The bytes that a tokenizer's tokens spell.
 
     ``tokenizer``: the path or the JSON text of a ``tokenizer.json``, ``"byte"``, a ``TokenizerWrapper``, or a
-    vocabulary of tokenfst. ``slices`` mean nothing here."""
+    vocabulary of tokenfst. ``slices`` have no effect here.
+    """
 
     def __init__(
         self,
@@ -109,7 +112,7 @@ class LLTokenizer:
         n_vocab: int | None = None,
         slices: Sequence[str] | None = None,
     ) -> LLTokenizer:
-        """Of the parts of a tiktoken ``Encoding``."""
+        """Make an ``LLTokenizer`` from the parts of a tiktoken ``Encoding``."""
         import tiktoken
 
         encoding = tiktoken.Encoding(
@@ -128,8 +131,11 @@ class LLTokenizer:
         eos_token: int | Sequence[int],
         slices: Sequence[str] | None = None,
     ) -> LLTokenizer:
-        """Of tokens as ``lltokenizer_from_vocab`` writes them: those that begin with the byte 255 are special ones, by
-        their names. Texts are cut by the longest tokens, as llama.cpp is not asked."""
+        """Make an ``LLTokenizer`` from tokens as ``lltokenizer_from_vocab`` writes them.
+
+        Tokens that begin with the byte 255 are special ones, given by their names. Texts are cut into the longest
+        tokens, because llama.cpp itself is not called.
+        """
         named: dict[str, int] = {}
         spelled = []
         for place, token in enumerate(tokens):
@@ -146,7 +152,7 @@ class LLTokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """The width of the model's scores."""
+        """The number of the model's scores."""
         return len(self.vocabulary)
 
     @property
@@ -161,21 +167,21 @@ class LLTokenizer:
 
     @property
     def is_canonical(self) -> bool:
-        """Whether ``tokenize_str`` gives the tokenizer's own tokens."""
+        """Whether ``tokenize_str`` returns the tokenizer's own tokens."""
         return self._cut is not None
 
     def with_slices(self, slices: Sequence[str]) -> LLTokenizer:
-        """The same: masks need no slices here."""
+        """The tokenizer itself: masks need no slices here."""
         return self
 
     @staticmethod
     def general_slices() -> list[str]:
-        """None: masks need no slices here."""
+        """An empty list: masks need no slices here."""
         return []
 
     @staticmethod
     def json_slices() -> list[str]:
-        """None: masks need no slices here."""
+        """An empty list: masks need no slices here."""
         return []
 
     def is_special_token(self, token: int) -> bool:
@@ -185,18 +191,19 @@ class LLTokenizer:
     # --- texts and tokens --------------------------------------------------------------------------------------
 
     def greedy_tokenize(self, text: str) -> list[int]:
-        """Some tokens that spell the text, the longest that fits at each place."""
+        """Tokens that spell the text: the longest that fits at each place."""
         return self.vocabulary.encode_greedy(text.encode())
 
     def tokenize_str(self, text: str, *, parse_special: bool = False) -> list[int]:
-        """The tokenizer's own tokens of a text, where it is known; else as ``greedy_tokenize``.
+        """The tokenizer's own tokens of a text, if the tokenizer is known; otherwise as ``greedy_tokenize``.
 
-        ``parse_special``: of tiktoken's, whether names of special tokens in the text are these tokens; others always
-        read them so."""
+        ``parse_special`` applies to tiktoken: whether names of special tokens in the text become these tokens. Other
+        tokenizers always read them so.
+        """
         return self.greedy_tokenize(text) if self._cut is None else self._cut(text, parse_special)
 
     def tokenize_bytes(self, utf8bytes: bytes, *, parse_special: bool = False) -> list[int]:
-        """The same of bytes; what is no text at the end is cut by the longest tokens."""
+        """The same for bytes. An incomplete character at the end is cut into the longest tokens."""
         whole = bytes(utf8bytes)
         for end in range(len(whole), max(len(whole) - 4, -1), -1):
             try:
@@ -212,11 +219,13 @@ class LLTokenizer:
     def tokenize_partial(
         self, new_bytes: bytes, recent_tokens: Sequence[int] | None = None
     ) -> tuple[list[int], bytes]:
-        """The tokens of the beginning of a text that goes on, and the rest, which may become part of a longer token."""
+        """The tokens of the beginning of a text that continues, and the rest, which may become part of a longer
+        token.
+        """
         found = self.tokenize_bytes(new_bytes)
         last = found[-LOOK_BACK:]
         while any(map(self.is_special_token, last)):
-            del last[0]  # nothing is joined over a special token
+            del last[0]  # no token spans a special token
         behind = self.decode_bytes(last)
         longest = max(map(len, self._sorted))
         start = next(
@@ -239,7 +248,7 @@ class LLTokenizer:
         return sorted(set(self.vocabulary.tokens))
 
     def longer(self, text: bytes) -> list[int]:
-        """The tokens that are this text and more."""
+        """The tokens that begin with this text and are longer."""
         place = bisect_right(self._sorted, text)
         found: list[int] = []
         while place < len(self._sorted) and self._sorted[place].startswith(text):
@@ -252,30 +261,30 @@ class LLTokenizer:
         return {token: name.encode() for name, token in self.vocabulary.special_tokens.items()}
 
     def _named(self, token: int) -> bytes:
-        """What a token spells; of a special one its name."""
+        """The bytes that a token spells; for a special token, its name."""
         if not 0 <= token < self.vocab_size:
             raise VocabularyError(f"unknown token {token}: the vocabulary has {self.vocab_size:,} tokens")
         return self._names.get(token, self.vocabulary.tokens[token])
 
     def _goes_on(self, text: bytes) -> bool:
-        """Whether some token is this text and more."""
+        """Whether some token begins with this text and is longer."""
         place = bisect_right(self._sorted, text)
         return place < len(self._sorted) and self._sorted[place].startswith(text)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """What tokens spell; special ones by their names."""
+        """The bytes that tokens spell; special tokens give their names."""
         return b"".join(map(self._named, tokens))
 
     def decode_str(self, tokens: Sequence[int]) -> str:
-        """The same as text; what is not UTF-8 is replaced."""
+        """The same as text; bytes that are not UTF-8 are replaced."""
         return self.decode_bytes(tokens).decode("utf-8", "replace")
 
     def dbg_tokens(self, tokens: Sequence[int]) -> str:
-        """Tokens for people, in double brackets."""
+        """Tokens in a readable form, in double brackets."""
         return f"⟦{self.test_trace_tokens(tokens)}⟧".replace("\n", "\\n")
 
     def test_trace_tokens(self, tokens: Sequence[int]) -> str:
-        """Tokens for people."""
+        """Tokens in a readable form."""
         return "‧".join(map(self._shown, tokens))
 
     def _shown(self, token: int) -> str:

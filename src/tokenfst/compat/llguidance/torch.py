@@ -1,4 +1,4 @@
-"""Masks in torch tensors, by the names of ``llguidance.torch``."""
+"""Masks in torch tensors, under the names of ``llguidance.torch``."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ __all__ = [
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> torch.Tensor:
-    """Rows that allow everything, in host memory that a device can read where there is one."""
+    """Rows that allow every token, in host memory that a device can read if there is one."""
     shape = get_bitmask_shape(batch_size, vocab_size)
     return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())

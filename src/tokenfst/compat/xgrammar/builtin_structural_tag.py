@@ -1,5 +1,8 @@
-"""Structural tags of tools in a model's own format, from the table of ``tokenfst.tools`` (docs/constraints/tools.md),
-and from what ``register_model_structural_tag`` adds to it, which comes first."""
+"""Structural tags of tool calls in a model's own format.
+
+They come from the table of ``tokenfst.tools`` (docs/constraints/tools.md) and from functions that
+``register_model_structural_tag`` adds, which take precedence.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,11 @@ _registered: dict[str, Callable[..., Any]] = {}
 
 
 def register_model_structural_tag(name: str) -> Callable[[_Builder], _Builder]:
-    """A decorator: ``get_model_structural_tag(name, ...)`` calls this function from now on.
+    """A decorator: from now on ``get_model_structural_tag(name, ...)`` calls the decorated function.
 
-    It is called with the tools that are functions, those of the server, the choice of ``normalize_tool_choice``, the
-    word for reasoning, and the rest by name."""
+    The function gets the tools that are functions, the tools of the server, the choice of ``normalize_tool_choice``,
+    the reasoning mode, and the other arguments by name.
+    """
 
     def register(builder: _Builder) -> _Builder:
         _registered[name] = builder
@@ -44,8 +48,9 @@ def normalize_tool_choice(
 ) -> tuple[list[FunctionToolParam], list[BuiltinToolParam], Literal["auto", "required", "forced"]]:
     """The tools that the choice leaves, functions and those of the server, and how many of them must be called.
 
-    Raises ToolError, a ValueError as there, for a tool or a choice that is none, for a choice of a tool that is not
-    in the list, and where a tool must be called and none is left."""
+    Raises ToolError, which is a ValueError as in xgrammar, for something that is not a tool or a choice, for the
+    choice of a tool that is not in the list, and if a tool must be called and none is left.
+    """
     if tools is not None and not isinstance(tools, list):
         raise ToolError("tools", "must be a list")
     read = [read_tool(tool, f"tools/{place}") for place, tool in enumerate(tools or ())]
@@ -115,11 +120,12 @@ def get_model_structural_tag(
     max_whitespace_cnt: int | None = None,
     parallel_tool_calls: bool = True,
 ) -> Any:
-    """The structural tag of calls of ``tools`` as a model writes them. Raises ToolError, a ValueError as there.
+    """The structural tag of calls of ``tools`` in a model's format. Raises ToolError, a ValueError as in xgrammar.
 
-    ``reasoning`` means nothing for models that have none. ``exclude_special_tokens=False``: free text may hold the
-    model's own signs (``<think>``), as text and as special tokens; where no tool may be called, not what begins a
-    call."""
+    ``reasoning`` has no effect for models without reasoning. ``exclude_special_tokens=False``: free text may contain
+    the model's own markers (``<think>``), as text and as special tokens. If no tool may be called, it may not contain
+    the marker that begins a call.
+    """
     if isinstance(reasoning, bool):
         reasoning = "enabled" if reasoning else "disabled"
     if builder := _registered.get(model):
@@ -155,7 +161,7 @@ def _of_table(
     max_whitespace_cnt: int | None,
     parallel_tool_calls: bool,
 ) -> StructuralTag:
-    """The structural tag of a model of the table."""
+    """The structural tag of a model in the table."""
     row = format_named(model)
     if row.thinking is None and reasoning in ("enabled", "auto"):
         reasoning = "disabled"
@@ -178,12 +184,12 @@ def _of_table(
 
 
 def _signs(row: CallFormat) -> set[str]:
-    """What a model's free text does not hold: signs of its own."""
+    """The model's own markers, which its free text does not contain."""
     return {*row.excludes, *(row.thinking.excludes if row.thinking else ()), *K3_SIGNS, row.begins}
 
 
 def _without(value: Any, signs: set[str]) -> Any:
-    """A document with these signs taken out of what its formats exclude."""
+    """A document in which the exclusions of its formats no longer contain these markers."""
     if isinstance(value, list):
         return [_without(each, signs) for each in value]
     if not isinstance(value, dict):
@@ -198,7 +204,9 @@ get_builtin_structural_tag = get_model_structural_tag
 
 
 def _for_model(model: str) -> Callable[..., StructuralTag]:
-    """What xgrammar registers for a model of the table: called with what ``normalize_tool_choice`` gives."""
+    """The function that xgrammar registers for a model of the table. It takes the result of
+    ``normalize_tool_choice``.
+    """
 
     def build(
         tools: list[Any] | None = None,
@@ -211,7 +219,7 @@ def _for_model(model: str) -> Callable[..., StructuralTag]:
         parallel_tool_calls: bool = True,
         **kwargs: Any,
     ) -> StructuralTag:
-        """The structural tag of calls of ``tools`` as this model writes them."""
+        """The structural tag of calls of ``tools`` in this model's format."""
         read = [read_tool(tool, f"tools/{place}") for place, tool in enumerate(tools or ())]
         choice: Any = tool_choice
         if tool_choice == "forced":

@@ -1,4 +1,4 @@
-"""What xgrammar compiles: grammars over a tokenizer's tokens."""
+"""xgrammar's compiler: it compiles grammars for a tokenizer's tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class CompiledGrammar:
-    """A constraint over a tokenizer's tokens. It travels pickled, or by ``serialize_json``."""
+    """A constraint compiled for a tokenizer's tokens. Send it pickled, or by ``serialize_json``."""
 
     def __init__(self, grammar: Grammar, tokenizer_info: TokenizerInfo) -> None:
         self._grammar: Grammar | None = grammar
@@ -29,13 +29,13 @@ class CompiledGrammar:
 
     @property
     def grammar(self) -> Grammar:
-        """What was compiled."""
+        """The grammar that was compiled."""
         if self._grammar is None:
             raise Unsupported("CompiledGrammar.grammar: what serialize_json wrote has no grammar in it")
         return self._grammar
 
     def automaton(self, stops: Sequence[int] | None = None) -> TokenAutomaton:
-        """The token automaton, texts ended by these tokens where some are given."""
+        """The token automaton. If ``stops`` are given, these tokens end a text."""
         known = self.tokenizer_info.vocabulary
         ends = known.eos_token_ids if stops is None else tuple(sorted(set(stops)))
         found = self._automata.get(ends)
@@ -53,7 +53,7 @@ class CompiledGrammar:
         return found
 
     def serialize_json(self) -> str:
-        """The artifact (docs/serving/format.md) in JSON, without the tokenizer's tokens."""
+        """The artifact (docs/serving/format.md) as JSON, without the tokenizer's tokens."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "compiled.tokenfst")
             self.automaton().save(path, expand=False)
@@ -68,7 +68,7 @@ class CompiledGrammar:
 
     @staticmethod
     def deserialize_json(json_str: str, tokenizer_info: TokenizerInfo) -> CompiledGrammar:
-        """What ``serialize_json`` wrote, over the same tokenizer. Other stop tokens cannot be given to its matchers."""
+        """Read the text of ``serialize_json``, for the same tokenizer. Its matchers take no other stop tokens."""
         given = written(json_str, "tokenizer_metadata", "artifact")
         if given["tokenizer_metadata"] != tokenizer_info.dump_metadata():
             raise DeserializeFormatError("this was compiled for another tokenizer: its metadata differs")
@@ -88,12 +88,14 @@ class CompiledGrammar:
 
     @property
     def memory_size_bytes(self) -> int:
-        """Bytes in memory, so far."""
+        """The memory in use so far, in bytes."""
         return sum(each.memory().automaton for each in self._automata.values())
 
 
 class GrammarCompiler:
-    """Compiles grammars for a tokenizer. Masks are made when they are asked for, so ``max_threads`` means nothing."""
+    """Compiles grammars for a tokenizer. Masks are computed when they are first used, so ``max_threads`` has no
+    effect.
+    """
 
     def __init__(
         self,
@@ -115,7 +117,7 @@ class GrammarCompiler:
     ) -> CompiledGrammar:
         try:
             key = json.dumps([kind, source, options], sort_keys=False)
-        except TypeError:  # a type, which is not known by a text
+        except TypeError:  # a Python type, for which there is no text as a key
             return self._of(make(source, **options))
         found = self._kept.get(key) if self._enabled else None
         if found is None:
@@ -126,7 +128,7 @@ class GrammarCompiler:
         return found
 
     def _trim(self) -> None:
-        """Forget the oldest until the rest is within the limit."""
+        """Drop the oldest entries until the rest is within the limit."""
         while len(self._kept) > 1 and 0 <= self.cache_limit_bytes < self.get_cache_size_bytes():
             self._kept.pop(next(iter(self._kept)))
 
@@ -135,38 +137,38 @@ class GrammarCompiler:
         return CompiledGrammar(grammar, self._info)
 
     def compile_json_schema(self, schema: Any, **options: Any) -> CompiledGrammar:
-        """As ``Grammar.from_json_schema``."""
+        """Compile ``Grammar.from_json_schema``."""
         return self._compiled("json_schema", schema, options, Grammar.from_json_schema)
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
-        """Any JSON value."""
+        """Compile the grammar of any JSON value."""
         return self._compiled("json", None, {}, lambda _: Grammar.builtin_json_grammar())
 
     def compile_regex(self, regex: str) -> CompiledGrammar:
-        """As ``Grammar.from_regex``."""
+        """Compile ``Grammar.from_regex``."""
         return self._compiled("regex", regex, {}, Grammar.from_regex)
 
     def compile_lark(
         self, lark_string: str, *, named_grammars: Mapping[str, Grammar | str] | None = None
     ) -> CompiledGrammar:
-        """As ``Grammar.from_lark``."""
+        """Compile ``Grammar.from_lark``."""
         options = {} if named_grammars is None else {"named_grammars": dict(named_grammars)}
         return self._compiled("lark", lark_string, options, Grammar.from_lark)
 
     def compile_structural_tag(self, tag: Any, triggers: Sequence[str] | None = None) -> CompiledGrammar:
-        """As ``Grammar.from_structural_tag``."""
+        """Compile ``Grammar.from_structural_tag``."""
         return self._of(Grammar.from_structural_tag(tag, triggers))
 
     def compile_grammar(self, grammar: str | Grammar, *, root_rule_name: str = "root") -> CompiledGrammar:
-        """Of a grammar in xgrammar's notation, or one that was made already."""
+        """Compile a grammar in xgrammar's notation, or a ``Grammar``."""
         if isinstance(grammar, Grammar):
             return self._of(grammar)
         return self._compiled("ebnf", grammar, {"root_rule_name": root_rule_name}, Grammar.from_ebnf)
 
     def clear_cache(self) -> None:
-        """Forget what was compiled."""
+        """Drop all compiled grammars."""
         self._kept.clear()
 
     def get_cache_size_bytes(self) -> int:
-        """Bytes of what was compiled and kept."""
+        """The memory of the compiled grammars in the cache, in bytes."""
         return sum(each.memory_size_bytes for each in self._kept.values())

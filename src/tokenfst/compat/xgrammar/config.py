@@ -1,4 +1,4 @@
-"""Settings of xgrammar's parser that mean nothing here: nothing recurses with its input."""
+"""Settings of xgrammar's parser that have no effect here, because no code recurses with the depth of its input."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _depth = 10_000
 
 
 def get_max_recursion_depth() -> int:
-    """What was set last."""
+    """The number that was set last."""
     return _depth
 
 
 def set_max_recursion_depth(max_recursion_depth: int) -> None:
-    """Set a number that nothing asks for."""
+    """Set a number that has no effect."""
     global _depth
     if not 0 <= max_recursion_depth <= _MOST:
         raise ValueError(f"max_recursion_depth must be from 0 to {_MOST:,}, not {max_recursion_depth}")
@@ -26,7 +26,7 @@ def set_max_recursion_depth(max_recursion_depth: int) -> None:
 
 @contextmanager
 def max_recursion_depth(temp_depth: int) -> Iterator[None]:
-    """Set it for a while."""
+    """Set the number within a ``with`` block."""
     before = get_max_recursion_depth()
     set_max_recursion_depth(temp_depth)
     try:
@@ -36,5 +36,5 @@ def max_recursion_depth(temp_depth: int) -> Iterator[None]:
 
 
 def get_serialization_version() -> str:
-    """Of what ``serialize_json`` writes."""
+    """The version of the format of ``serialize_json``."""
     return VERSION

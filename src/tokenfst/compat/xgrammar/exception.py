@@ -1,4 +1,4 @@
-"""What goes wrong, as xgrammar names it: RuntimeErrors, with the library's messages."""
+"""Errors under xgrammar's names. They are RuntimeErrors and have tokenfst's messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _T = TypeVar("_T")
 
 
 class GrammarError(ConstraintError, RuntimeError):
-    """A grammar cannot be made or compiled; the message is the library's."""
+    """A grammar cannot be made or compiled. The message is tokenfst's."""
 
 
 class Unsupported(GrammarError):
-    """xgrammar has this, and tokenfst has not."""
+    """A feature of xgrammar that tokenfst does not have."""
 
 
 class InvalidJSONError(GrammarError):
@@ -25,19 +25,19 @@ class InvalidJSONError(GrammarError):
 
 
 class InvalidStructuralTagError(GrammarError):
-    """A structural tag is not one."""
+    """A document is not a structural tag."""
 
 
 class DeserializeFormatError(GrammarError):
-    """A text is not what ``serialize_json`` wrote."""
+    """A text was not written by ``serialize_json``."""
 
 
 class DeserializeVersionError(GrammarError):
-    """A text was written by ``serialize_json`` of another version."""
+    """A text was written by another version of ``serialize_json``."""
 
 
 def raising(function: Callable[_P, _T], error: type[GrammarError] = GrammarError) -> Callable[_P, _T]:
-    """Errors of tokenfst as RuntimeErrors, which xgrammar raises."""
+    """Wrap a function so that errors of tokenfst become RuntimeErrors, as xgrammar raises them."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:

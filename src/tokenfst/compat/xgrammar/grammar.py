@@ -1,8 +1,9 @@
-"""What xgrammar makes grammars of.
+"""xgrammar's ``Grammar`` and the calls that make one.
 
-A grammar remembers what it was made of, in xgrammar's own words: the name of the call and its arguments. That is what
-``serialize_json`` writes, and reading it is the same call again; so it is small, holds no code, and means the same as
-long as the library reads it as before. What is not JSON (a Python type, a constraint of tokenfst's own) is refused.
+A grammar remembers the call that made it: the name of the call and its arguments. ``serialize_json`` writes these,
+and ``deserialize_json`` makes the same call again. So the text is small, contains no code, and keeps its meaning as
+long as the library reads the arguments as before. Arguments that are not JSON (a Python type, a constraint of
+tokenfst) are refused.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class Made(NamedTuple):
-    """What a grammar was made of: a call, and its arguments by name."""
+    """The call that made a grammar: its name, and its arguments by name."""
 
     by: str
     arguments: Mapping[str, Any]
 
     def written(self) -> dict[str, Any]:
-        """As JSON's values, grammars in it too."""
+        """The call as JSON values, including grammars among its arguments."""
         return {"made_by": self.by, "arguments": {name: _said(each) for name, each in self.arguments.items()}}
 
 
 def _said(argument: Any) -> Any:
     if isinstance(argument, Grammar):
-        return argument._written()  # of this file
+        return argument._written()  # a class of this file
     if isinstance(argument, list):
         return [_said(each) for each in argument]
     if isinstance(argument, Mapping) and any(isinstance(each, Grammar) for each in argument.values()):
@@ -62,12 +63,13 @@ class Grammar:
         over: Callable[[Vocabulary], Constraint] | None = None,
         made: Made | None = None,
     ) -> None:
-        """``over``: the constraint over a vocabulary, where it is another one for each. ``made``: of what, where it can
-        be written."""
+        """``over``: a function from a vocabulary to the constraint, if the constraint depends on the vocabulary.
+        ``made``: the call that made the grammar, if it can be written as JSON.
+        """
         self.constraint, self._over, self._made = constraint, over, made
 
     def over(self, vocabulary: Vocabulary) -> Constraint:
-        """The constraint over a vocabulary's tokens."""
+        """The constraint for a vocabulary's tokens."""
         return self.constraint if self._over is None else self._over(vocabulary)
 
     def __str__(self) -> str:
@@ -76,7 +78,7 @@ class Grammar:
     @staticmethod
     @raising
     def from_ebnf(ebnf_string: str, *, root_rule_name: str = "root") -> Grammar:
-        """Of a grammar in xgrammar's notation."""
+        """Make a grammar from a text in xgrammar's notation."""
         said = Made("ebnf", {"ebnf_string": ebnf_string, "root_rule_name": root_rule_name})
         return Grammar(ebnf(ebnf_string, root_rule_name), made=said)
 
@@ -93,8 +95,11 @@ class Grammar:
         print_converted_ebnf: bool = False,
         any_order: bool = False,
     ) -> Grammar:
-        """Of a JSON Schema: a dict, JSON text or a Python type. ``strict_mode``: no members and items that the schema
-        does not name. ``any_order`` keeps required members and never repeats one, which xgrammar does not check."""
+        """Make a grammar from a JSON Schema: a dict, JSON text or a Python type.
+
+        ``strict_mode``: only members and items that the schema names are allowed. ``any_order`` requires all required
+        members and never repeats one; xgrammar checks neither.
+        """
         layout: dict[str, Any]
         if any_whitespace:
             most = "" if max_whitespace_cnt is None else max_whitespace_cnt
@@ -122,7 +127,7 @@ class Grammar:
     @staticmethod
     @raising
     def from_regex(regex_string: str, *, print_converted_ebnf: bool = False) -> Grammar:
-        """Of a regular expression of Python's ``re``, matched in full."""
+        """Make a grammar from a regular expression of Python's ``re``, matched in full."""
         return Grammar(regex(regex_string), made=Made("regex", {"regex_string": regex_string}))
 
     @staticmethod
@@ -133,9 +138,11 @@ class Grammar:
         tokenizer_info: TokenizerInfo | None = None,
         named_grammars: Mapping[str, Grammar | str] | None = None,
     ) -> Grammar:
-        """Of a grammar in Lark's notation. What it ignores does not stand at the beginning, as there. Special tokens
-        are looked up when it is compiled, so ``tokenizer_info`` is not needed. ``named_grammars``: what ``@name``
-        stands for."""
+        """Make a grammar from a text in Lark's notation.
+
+        As in xgrammar, a text cannot begin with what ``%ignore`` names. Special tokens are looked up during
+        compilation, so ``tokenizer_info`` is not needed. ``named_grammars``: the grammars that ``@name`` refers to.
+        """
         given = {
             name: each.constraint
             if isinstance(each, Grammar)
@@ -147,8 +154,11 @@ class Grammar:
 
     @staticmethod
     def from_structural_tag(tag: Any, triggers: Sequence[str] | None = None) -> Grammar:
-        """Of a structural tag: a ``StructuralTag``, a dict, JSON text or an object with ``model_dump_json``. With
-        ``triggers``: of a list of ``StructuralTagItem``, the deprecated form."""
+        """Make a grammar from a structural tag: a ``StructuralTag``, a dict, JSON text or an object with
+        ``model_dump_json``.
+
+        With ``triggers``, from a list of ``StructuralTagItem``, the deprecated form.
+        """
         if triggers is not None:
             tag = StructuralTag.from_legacy_structural_tag(tag, list(triggers))
         document = tag if isinstance(tag, (str, dict)) else json.loads(tag.model_dump_json())
@@ -157,12 +167,15 @@ class Grammar:
 
     @staticmethod
     def deserialize_json(json_string: str) -> Grammar:
-        """What ``serialize_json`` wrote."""
+        """Read the text of ``serialize_json``."""
         return _read(written(json_string, "made_by", "arguments"))
 
     def serialize_json(self) -> str:
-        """What the grammar was made of, as JSON. Raises Unsupported where that is a Python type or a constraint of
-        tokenfst's own: pickle such a grammar."""
+        """The call that made the grammar, as JSON.
+
+        Raises Unsupported if the grammar was made from a Python type or a constraint of tokenfst. Pickle such a
+        grammar.
+        """
         return json.dumps({"__VERSION__": VERSION, **self._written()}, ensure_ascii=False)
 
     def _written(self) -> dict[str, Any]:
@@ -175,17 +188,17 @@ class Grammar:
 
     @staticmethod
     def builtin_json_grammar() -> Grammar:
-        """Any JSON value."""
+        """The grammar of any JSON value."""
         return Grammar(json_value(whitespace=r"[ \n\t\r]*"), made=Made("builtin_json_grammar", {}))
 
     @staticmethod
     def concat(*grammars: Grammar) -> Grammar:
-        """A text of each, one after another."""
+        """The concatenation of grammars."""
         return _assembled(grammars, concat, "concat")
 
     @staticmethod
     def union(*grammars: Grammar) -> Grammar:
-        """A text of any of them."""
+        """The union of grammars."""
         return _assembled(grammars, union, "union")
 
 
@@ -212,7 +225,7 @@ _MAKERS: dict[str, Callable[..., Grammar]] = {
 
 
 def _read(said: Any) -> Grammar:
-    """The same call again."""
+    """Make the grammar again with the same call."""
     try:
         make, arguments = _MAKERS[said["made_by"]], dict(said["arguments"])
         if "grammars" in arguments:
@@ -231,7 +244,7 @@ def _read(said: Any) -> Grammar:
 
 
 def _tagged(document: Any, vocabulary: Vocabulary | None) -> Constraint:
-    """A document's constraint, over a vocabulary's tokens where one is given."""
+    """The constraint of a document, for a vocabulary's tokens if one is given."""
     free = False
     if isinstance(document, str) and '"control_tokens"' in document:
         document = StructuralTag.from_json(document).model_dump()

@@ -1,4 +1,4 @@
-"""What xgrammar decodes with: matchers and bitmasks."""
+"""xgrammar's matchers and bitmasks."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class GrammarMatcher:
 
     @property
     def whole_masks(self) -> bool:
-        """Whether masks are as wide as the tokenizer's vocabulary, without tokens behind it."""
+        """Whether masks are exactly as wide as the tokenizer's vocabulary."""
         return not self._hidden
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
-        """Advance; False for what is not allowed, after the end, and for ids out of range."""
+        """Accept a token. Returns False for a token that is not allowed, after the end, and for ids out of range."""
         if (
             self.matcher.is_terminated()
             or not 0 <= token_id < self._size
@@ -69,12 +69,14 @@ class GrammarMatcher:
 
     @property
     def temperature(self) -> float | None:
-        """What the rules that may read the next token say (``rule[temperature=0.7]``), else the default."""
+        """The temperature of the rules that may read the next token (``rule[temperature=0.7]``), otherwise the
+        default.
+        """
         said = raising(lambda: self.matcher.temperature)()
         return self._default_temperature if said is None else said
 
     def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
-        """Advance by a text, as one step; False, and nothing changes, where it is not allowed or no tokens spell it."""
+        """Accept a text, as one step. Returns False, and changes nothing, if it is not allowed or cannot be spelled."""
         data = input_str.encode() if isinstance(input_str, str) else input_str
         if self.matcher.is_terminated():
             return False
@@ -88,7 +90,7 @@ class GrammarMatcher:
         return True
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0, *, debug_print: bool = False) -> bool:
-        """The mask of the next token into a row; False where every token is allowed."""
+        """Write the mask of the next token into a row. Returns False if every token is allowed."""
         if self.matcher.is_terminated():
             raise RuntimeError(
                 "GrammarMatcher has terminated: it has no next token. Roll it back, or reset it"
@@ -111,7 +113,7 @@ class GrammarMatcher:
         time_threshold: float = -1.0,
         temperatures: torch.Tensor | None = None,
     ) -> bool:
-        """Masks for a tree of drafts. Always goes through all of it."""
+        """Write the masks of a tree of drafts. The whole tree is always traversed."""
         children, siblings = retrieve_next_token.numpy(), retrieve_next_sibling.numpy()
         self.matcher.traverse_draft_tree(children, siblings, draft_tokens.numpy(), token_bitmask)
         if temperatures is not None:
@@ -119,11 +121,11 @@ class GrammarMatcher:
         return True
 
     def find_jump_forward_string(self) -> str:
-        """What every text goes on with."""
+        """The text that must come next."""
         return "" if self.matcher.is_terminated() else self.matcher.find_jump_forward_string()
 
     def rollback(self, num_tokens: int = 1) -> None:
-        """Undo the last steps."""
+        """Take back the last steps."""
         if not 0 <= num_tokens <= len(self._steps):
             raise RuntimeError(f"rollback({num_tokens}): there were {len(self._steps)} steps")
         if num_tokens:
@@ -131,7 +133,7 @@ class GrammarMatcher:
             del self._steps[-num_tokens:]
 
     def get_captures(self, *, deduplicate: bool = True) -> list[tuple[str, bytes]]:
-        """What the rules and groups with names have read, in the order in which it ends; none of it twice."""
+        """The text that named rules and groups matched, in the order in which the matches end, without duplicates."""
         found = [
             (each.end, name, each.data)
             for name, many in raising(self.matcher.captures)().items()
@@ -141,15 +143,15 @@ class GrammarMatcher:
         return [(name, data) for _, name, data in sorted(found, key=lambda each: each[0])]
 
     def is_terminated(self) -> bool:
-        """Whether a stop token was accepted, or the text is whole where none is waited for."""
+        """Whether a stop token was accepted, or, if none is required, whether the text is complete."""
         return self.matcher.is_terminated() or (self._without_stop and self.matcher.is_accepting())
 
     def is_completed(self) -> bool:
-        """Whether the text so far is whole."""
+        """Whether the text so far is complete."""
         return self.matcher.is_terminated() or self.matcher.is_accepting()
 
     def reset(self) -> None:
-        """Back to the beginning."""
+        """Return to the beginning of the text."""
         self.matcher.reset()
         self._steps.clear()
 
@@ -162,7 +164,7 @@ class GrammarMatcher:
 
 
 class BatchGrammarMatcher:
-    """Calls for many matchers at once; masks are filled in one native call without the interpreter's lock."""
+    """Calls for many matchers at once. Masks are filled in one native call that releases the interpreter's lock."""
 
     def __init__(self, max_threads: int | Literal["auto"] = "auto") -> None:
         self._threads = None if max_threads == "auto" else max_threads
@@ -174,7 +176,7 @@ class BatchGrammarMatcher:
         indices: Sequence[int] | None = None,
         debug_print: bool = False,
     ) -> None:
-        """The masks of all matchers, into the rows ``indices`` where they are given."""
+        """Write the masks of all matchers, into the rows ``indices`` if they are given."""
         if not all(each.whole_masks for each in matchers):
             for row, each in zip(indices or range(len(matchers)), matchers, strict=True):
                 each.fill_next_token_bitmask(bitmask, row)
@@ -191,7 +193,7 @@ class BatchGrammarMatcher:
     def batch_fill_temperature(
         matchers: Sequence[GrammarMatcher], temperatures: torch.Tensor, indices: Sequence[int] | None = None
     ) -> None:
-        """The temperature of each matcher, its default one; -1 where it has none."""
+        """The temperature of each matcher, or its default; -1 if it has neither."""
         if (
             temperatures.dtype != torch.float32
             or temperatures.dim() != 1
@@ -211,19 +213,19 @@ class BatchGrammarMatcher:
     def batch_accept_token(
         matchers: Sequence[GrammarMatcher], tokens: Sequence[int], debug_print: bool = False
     ) -> list[bool]:
-        """Which matchers accepted their token."""
+        """Accept a token in each matcher, and return which matchers accepted it."""
         return [each.accept_token(token) for each, token in _pairs(matchers, tokens)]
 
     @staticmethod
     def batch_accept_string(
         matchers: Sequence[GrammarMatcher], strings: Sequence[str | bytes], debug_print: bool = False
     ) -> list[bool]:
-        """Which matchers accepted their text."""
+        """Accept a text in each matcher, and return which matchers accepted it."""
         return [each.accept_string(text) for each, text in _pairs(matchers, strings)]
 
     @staticmethod
     def batch_rollback(matchers: Sequence[GrammarMatcher], num_tokens: Sequence[int] | int = 1) -> None:
-        """Roll each back."""
+        """Take back the last steps of each matcher."""
         counts = [num_tokens] * len(matchers) if isinstance(num_tokens, int) else num_tokens
         for each, count in _pairs(matchers, counts):
             each.rollback(count)
@@ -236,13 +238,13 @@ def _pairs(matchers: Sequence[GrammarMatcher], parts: Sequence[_T]) -> list[tupl
 
 
 def bits(bitmask: torch.Tensor, size: int) -> torch.Tensor:
-    """A bitmask as booleans, ``size`` of each row."""
+    """A bitmask as booleans, ``size`` for each row."""
     places = torch.arange(32, dtype=torch.int32)
     return ((bitmask[:, :, None] >> places) & 1).reshape(len(bitmask), -1)[:, :size].bool()
 
 
 def packed(allowed: torch.Tensor) -> torch.Tensor:
-    """Booleans as a bitmask; what is behind them is not allowed."""
+    """Booleans as a bitmask; the remaining bits are 0, so not allowed."""
     rows, size = allowed.shape
     padded = torch.zeros((rows, -(-size // 32) * 32), dtype=torch.int64)
     padded[:, :size] = allowed
@@ -273,7 +275,7 @@ def apply_token_bitmask_inplace(
     indices: Sequence[int] | None = None,
     backend: str = "auto",
 ) -> None:
-    """Set the logits of forbidden tokens to -inf, on whatever device; tokens beyond the mask are forbidden, too."""
+    """Set the logits of forbidden tokens to -inf, on any device. Tokens beyond the mask are forbidden as well."""
     masks.apply_token_bitmask_inplace(
         logits,
         bitmask,

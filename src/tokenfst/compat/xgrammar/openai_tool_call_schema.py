@@ -1,7 +1,7 @@
-"""Tools and the choice among them, as OpenAI's Chat Completions say them: plain objects instead of pydantic models.
+"""Tools and the tool choice of OpenAI's Chat Completions, as plain objects instead of pydantic models.
 
 The classes, their fields and defaults are those of xgrammar. ``read_tool`` and ``read_choice`` read the dicts of a
-request; what is neither of its kinds is a ToolError, a ValueError as there. Fields that no class has are left out.
+request. They raise ToolError, a ValueError as in xgrammar, for anything else. Fields that no class has are ignored.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _T = TypeVar("_T", bound="_Said")
 
 @dataclass
 class _Said:
-    """Fields of a request."""
+    """The fields of a request."""
 
     def model_dump(self) -> dict[str, Any]:
-        """The fields as a dict, objects in them too."""
+        """The fields as a dict, including nested objects."""
         return asdict(self)
 
 
 @dataclass
 class FunctionDefinition(_Said):
-    """A function: what its arguments are says a JSON Schema."""
+    """A function, whose arguments a JSON Schema describes."""
 
     name: str
     description: str | None = None
@@ -45,7 +45,7 @@ class FunctionToolParam(_Said):
 
 @dataclass
 class BuiltinToolParam(_Said):
-    """A tool of the server: its type, and the name and schema that the model's texts have of it."""
+    """A tool of the server: its type, and the name and schema that the model's texts use for it."""
 
     type: str
     name: str | None = None
@@ -72,7 +72,7 @@ class NamedToolChoiceParam(_Said):
 
 @dataclass
 class BuiltinToolChoiceParam(_Said):
-    """The one tool of the server to call, known by its type."""
+    """The one tool of the server to call, given by its type."""
 
     type: str
     name: str | None = None
@@ -112,7 +112,7 @@ ToolChoiceOptionParam: TypeAlias = (
 
 
 def read_tool(tool: Any, place: str) -> ToolParam:
-    """A tool of a request; one of the classes stays as it is."""
+    """A tool of a request. An object of one of the classes is returned unchanged."""
     if isinstance(tool, (FunctionToolParam, BuiltinToolParam)):
         return tool
     given = _object(tool, place)
@@ -125,7 +125,7 @@ def read_tool(tool: Any, place: str) -> ToolParam:
 
 
 def read_choice(choice: Any) -> ToolChoiceOptionParam:
-    """A choice of a request; None means "auto"."""
+    """The tool choice of a request; None means "auto"."""
     if choice is None:
         return "auto"
     if isinstance(choice, (NamedToolChoiceParam, AllowedToolChoiceParam, BuiltinToolChoiceParam)):
@@ -182,7 +182,7 @@ def _name(said: Any, place: str) -> NamedToolChoiceFunction:
 
 def _object(said: Any, place: str) -> dict[str, Any]:
     if hasattr(said, "model_dump"):
-        said = said.model_dump()  # pydantic's models
+        said = said.model_dump()  # models of pydantic
     if not isinstance(said, Mapping):
         raise ToolError(place, f"must be an object, not {shown(said)}")
     return dict(said)

@@ -1,7 +1,8 @@
-"""The objects that structural tags are made of: fields by name, ``model_dump`` and ``model_dump_json``.
+"""The objects of structural tags: fields by name, ``model_dump`` and ``model_dump_json``.
 
-The classes, their fields and defaults are xgrammar's; what a document means, and what is wrong with it, says
-``tokenfst.structural_tag`` (docs/constraints/structural-tags.md). Without pydantic: an object is its fields.
+The classes, their fields and defaults are xgrammar's. ``tokenfst.structural_tag``
+(docs/constraints/structural-tags.md) decides what a document means and whether it is valid. pydantic is not used: an
+object is its fields.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tokenfst.compat.xgrammar.exception import InvalidJSONError, InvalidStructur
 
 
 class _Fields:
-    """Named fields. ``fields``: those that must be given; ``defaults``: the others; ``kind``: what stands as "type"."""
+    """Named fields. ``fields``: the required ones; ``defaults``: the others; ``kind``: the value of "type"."""
 
     kind: ClassVar[str | None] = None
     fields: ClassVar[tuple[str, ...]] = ()
@@ -41,7 +42,7 @@ class _Fields:
     __hash__ = None  # type: ignore[assignment]  # fields can be set
 
     def model_dump(self) -> dict[str, Any]:
-        """The fields as a dict, objects in them too."""
+        """The fields as a dict, including nested objects."""
         head = {} if self.kind is None else {"type": self.kind}
         return head | {field: _plain(getattr(self, field)) for field in (*self.fields, *self.defaults)}
 
@@ -153,10 +154,12 @@ class StructuralTag(_Fields):
     kind = "structural_tag"
     fields = ("format",)
     defaults: ClassVar[Mapping[str, Any]] = {"control_tokens": False}
-    """Whether free text holds special tokens: of ``exclude_special_tokens=False``, and in no document of xgrammar's."""
+    """Whether free text may contain special tokens (``exclude_special_tokens=False``). No document of xgrammar has
+    this field.
+    """
 
     def model_dump(self) -> dict[str, Any]:
-        """The fields as a dict, objects in them too."""
+        """The fields as a dict, including nested objects."""
         made = super().model_dump()
         if not made["control_tokens"]:
             del made["control_tokens"]
@@ -164,7 +167,7 @@ class StructuralTag(_Fields):
 
     @staticmethod
     def from_legacy_structural_tag(tags: Sequence[Any], triggers: Sequence[str]) -> StructuralTag:
-        """Of tags with a schema each, and what begins them in free text."""
+        """Make a structural tag from tags with one schema each, and the triggers that begin them in free text."""
         made = []
         for tag in tags:
             schema = tag.schema if isinstance(tag, StructuralTagItem) else tag.schema_
@@ -177,7 +180,7 @@ class StructuralTag(_Fields):
 
     @staticmethod
     def from_json(json_str: str | Mapping[str, Any]) -> StructuralTag:
-        """Of a document."""
+        """Make a structural tag from a document."""
         document = _json(json_str) if isinstance(json_str, str) else json_str
         if not isinstance(document, Mapping):
             raise InvalidStructuralTagError(f"a structural tag is an object, not {type(document).__name__}")

@@ -1,4 +1,4 @@
-"""What xgrammar's own tests ask: texts under a grammar, and bitmasks read and written."""
+"""The functions that xgrammar's own tests use: texts under a grammar, and conversion of bitmasks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _traverse_draft_tree(
 
 
 def bool_mask_to_bitmask(bool_mask: torch.Tensor) -> torch.Tensor:
-    """Booleans as a bitmask; what is behind them is allowed."""
+    """Booleans as a bitmask; the remaining bits are 1, so allowed."""
     rows, size = bool_mask.shape
     padded = torch.ones((rows, -(-size // 32) * 32), dtype=torch.bool)
     padded[:, :size] = bool_mask
@@ -85,12 +85,14 @@ def bitmask_to_bool_mask(bit_mask: torch.Tensor, vocab_size: int | None = None) 
 
 
 def _unchanged(grammar: Grammar) -> Grammar:
-    """The same grammar: these change how xgrammar writes a grammar inside, never its texts."""
+    """The same grammar: these functions change xgrammar's internal form of a grammar, never its texts."""
     return grammar
 
 
 class GrammarFunctor:
-    """xgrammar's changes of grammars, for its tests. Here a grammar has one normal form, which ``compile`` makes."""
+    """xgrammar's transformations of grammars, for its tests. Here a grammar has one normal form, which ``compile``
+    makes.
+    """
 
     structure_normalizer = staticmethod(_unchanged)
     rule_inliner = staticmethod(_unchanged)

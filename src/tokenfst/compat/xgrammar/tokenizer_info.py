@@ -1,4 +1,4 @@
-"""What a tokenizer's tokens spell."""
+"""xgrammar's ``TokenizerInfo``: the bytes that a tokenizer's tokens spell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 VERSION = "tokenfst-1"
-"""Of what ``serialize_json`` writes."""
+"""The version of the format of ``serialize_json``."""
 _STOPS = (
     "</s>",
     "<eos>",
@@ -32,7 +32,7 @@ _STOPS = (
 
 
 class VocabType(enum.Enum):
-    """How the strings of a vocabulary say bytes."""
+    """How the strings of a vocabulary represent bytes."""
 
     RAW = 0
     BYTE_FALLBACK = 1
@@ -40,7 +40,7 @@ class VocabType(enum.Enum):
 
 
 class TokenizerInfo:
-    """What a tokenizer's tokens spell."""
+    """The bytes that a tokenizer's tokens spell."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class TokenizerInfo:
 
     @classmethod
     def from_vocabulary(cls, vocabulary: Vocabulary) -> TokenizerInfo:
-        """Of a vocabulary of tokenfst's own."""
+        """Make the info of a tokenfst vocabulary."""
         made = cls.__new__(cls)
         made.vocab_type, made.add_prefix_space = VocabType.RAW, False
         made._vocabulary, made._size = vocabulary, len(vocabulary)  # just made
@@ -83,7 +83,7 @@ class TokenizerInfo:
         vocab_size: int | None = None,
         stop_token_ids: Sequence[int] | int | None = None,
     ) -> TokenizerInfo:
-        """Of a fast tokenizer of Hugging Face."""
+        """Make the info of a fast tokenizer of Hugging Face."""
         made = cls.from_vocabulary(
             Vocabulary.from_huggingface(tokenizer, size=vocab_size, eos_token_id=stop_token_ids)
         )
@@ -94,28 +94,31 @@ class TokenizerInfo:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """As tokenfst has it."""
+        """The vocabulary in tokenfst's form."""
         return self._vocabulary
 
     @property
     def vocab_size(self) -> int:
-        """The width of the model's scores."""
+        """The number of the model's scores."""
         return self._size
 
     @property
     def hidden_tokens(self) -> int:
-        """Tokens behind those of the tokenizer: an end token where it has none; of an empty one, which texts are tried
-        on, a token for each byte."""
+        """How many tokens follow those of the tokenizer.
+
+        This is an end token if the tokenizer has none. An empty tokenizer, with which texts are tested, gets one
+        token for each byte.
+        """
         return len(self._vocabulary) - self._size
 
     @property
     def prepend_space_in_tokenization(self) -> bool:
-        """As ``add_prefix_space``, by its old name."""
+        """The old name of ``add_prefix_space``."""
         return self.add_prefix_space
 
     @property
     def decoded_vocab(self) -> list[bytes]:
-        """The bytes of each token; of special tokens b"" (xgrammar has their names)."""
+        """The bytes of each token; b"" for special tokens, for which xgrammar has their names."""
         return list(self._vocabulary.tokens[: self._size])
 
     @property
@@ -129,7 +132,7 @@ class TokenizerInfo:
         return sorted(token for token in self._vocabulary.special_token_ids if token < self._size)
 
     def dump_metadata(self) -> str:
-        """All but the tokens, as JSON."""
+        """Everything except the tokens, as JSON."""
         return json.dumps(
             {
                 "vocab_type": self.vocab_type.value,
@@ -143,7 +146,7 @@ class TokenizerInfo:
     def from_vocab_and_metadata(
         cls, encoded_vocab: Sequence[str] | Sequence[bytes], metadata: str
     ) -> TokenizerInfo:
-        """Of tokens, and what ``dump_metadata`` says beside them."""
+        """Make the info from tokens and the text of ``dump_metadata``."""
         try:
             given = json.loads(metadata)
             kind = VocabType(given["vocab_type"])
@@ -153,14 +156,17 @@ class TokenizerInfo:
         return cls(encoded_vocab, kind, **rest)
 
     def serialize_json(self) -> str:
-        """The whole of it as JSON. Names of special tokens, and what a Hugging Face tokenizer knows beside its tokens,
-        are not in it: of such, pickle the object."""
+        """The whole info as JSON.
+
+        Names of special tokens, and what a Hugging Face tokenizer knows besides its tokens, are not included. To keep
+        these, pickle the object.
+        """
         tokens = [base64.b64encode(token).decode() for token in self.decoded_vocab]
         return json.dumps({"__VERSION__": VERSION, "metadata": self.dump_metadata(), "decoded_vocab": tokens})
 
     @classmethod
     def deserialize_json(cls, json_string: str) -> TokenizerInfo:
-        """What ``serialize_json`` wrote."""
+        """Read the text of ``serialize_json``."""
         given = written(json_string, "metadata", "decoded_vocab")
         try:
             metadata = {**json.loads(given["metadata"]), "vocab_type": VocabType.RAW.value}
@@ -196,7 +202,7 @@ def _vocabulary(tokens: Sequence[bytes], stops: Sequence[int]) -> Vocabulary:
 
 
 def _kind_of(names: Mapping[str, int]) -> VocabType:
-    """How a tokenizer's own names of its tokens say bytes, told as xgrammar tells it: by the names."""
+    """How a tokenizer's own token names represent bytes. Decided by the names, as xgrammar does."""
     if sum(f"<0x{byte:02X}>" in names for byte in range(256)) >= 128:
         return VocabType.BYTE_FALLBACK
     from tokenfst.tokenizers.adapters.decoder_chain import byte_level_alphabet

@@ -1,4 +1,4 @@
-"""A processor of scores for ``generate`` of transformers. One for each call of ``generate``."""
+"""A logits processor for ``generate`` of transformers. Make a new one for each call of ``generate``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tokenfst.plurals import counted
 
 
 class LogitsProcessor:
-    """Masks the scores of each row: one grammar for all, or one for each. Rows that have ended stay as they are."""
+    """Masks the scores of each row: one grammar for all rows, or one for each. Rows that have ended are unchanged."""
 
     def __init__(self, compiled_grammar: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
         if isinstance(compiled_grammar, CompiledGrammar):
@@ -29,7 +29,7 @@ class LogitsProcessor:
         self._batch = BatchGrammarMatcher()
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """The scores, -inf where a token is not allowed."""
+        """The scores, with -inf if a token is not allowed."""
         rows, length = input_ids.shape
         if not self.matchers:
             if len(self.compiled_grammars) not in (1, rows):

@@ -1,4 +1,4 @@
-"""A logits processor for MLX-LM's loops (docs/engines/mlx.md), and a program that tries it.
+"""A logits processor for MLX-LM's loops (docs/engines/mlx.md), and a program that runs it.
 
 python -m tokenfst.compat.xgrammar.contrib.mlxlm --model mlx-community/Qwen2.5-Coder-32B-Instruct-3bit
 """
@@ -13,25 +13,29 @@ from tokenfst.compat.xgrammar.compiler import CompiledGrammar, GrammarCompiler
 from tokenfst.compat.xgrammar.tokenizer_info import TokenizerInfo
 from tokenfst.decoding.engines.mlx import MLXConstraint, mlx_vocabulary
 
-import mlx.core as mx  # isort: skip  # behind engines.mlx, whose error names the extra
+import mlx.core as mx  # isort: skip  # after engines.mlx, whose error names the extra
 
 
 class XGrammarLogitsProcessor:
-    """A logits processor for one text: make a new one for each. ``max_rollback_tokens`` means nothing, as any number
-    of tokens can be taken back."""
+    """A logits processor for one text. Make a new one for each text.
+
+    ``max_rollback_tokens`` has no effect, because any number of tokens can be taken back.
+    """
 
     def __init__(self, grammar: CompiledGrammar, max_rollback_tokens: int = 16) -> None:
         self.vocab_size = grammar.tokenizer_info.vocab_size
         self._constraint = MLXConstraint(grammar.automaton())
 
     def __call__(self, tokens: mx.array, logits: mx.array) -> mx.array:
-        """The logits, shape (1, V), -inf where a token is not allowed. ``tokens``: all ids so far; those of the first
-        call are the prompt."""
+        """The logits of shape (1, V), with -inf if a token is not allowed.
+
+        ``tokens``: all ids so far; those of the first call are the prompt.
+        """
         return self._constraint(tokens, logits)
 
 
 def parse_args(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """What the program is asked for."""
+    """The program's options."""
     parser = argparse.ArgumentParser(description="A JSON text of a model, by MLX-LM.")
     parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face hub")
     parser.add_argument("--prompt", default="Generate a simple example JSON. No text. Only the JSON")
@@ -41,7 +45,7 @@ def parse_args(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a JSON text that a model writes."""
+    """Print a JSON text that a model generates."""
     import mlx_lm
 
     given = parse_args(arguments)

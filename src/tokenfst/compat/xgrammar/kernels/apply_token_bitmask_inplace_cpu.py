@@ -1,4 +1,4 @@
-"""Masks applied to logits on the CPU, by the native core."""
+"""Applies masks to logits on the CPU, with the native core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def apply_token_bitmask_inplace_cpu(
     vocab_size: int | None = None,
     indices: Sequence[int] | torch.Tensor | None = None,
 ) -> None:
-    """Set the logits of forbidden tokens to -inf: of all rows, or of those in ``indices``."""
+    """Set the logits of forbidden tokens to -inf, in all rows or in those in ``indices``."""
     for name, each in (("logits", logits), ("bitmask", bitmask)):
         if each.device.type != "cpu":
             raise MaskBufferError(
@@ -32,7 +32,7 @@ def apply_token_bitmask_inplace_cpu(
 
 
 def masked_columns(name: str, logits: torch.Tensor, bitmask: torch.Tensor, vocab_size: int | None) -> int:
-    """How many logits of a row are masked: as many as the mask has bits for, or ``vocab_size`` of them."""
+    """How many logits of a row are masked: as many as the mask has bits, or ``vocab_size``."""
     if bitmask.dtype != torch.int32:
         raise MaskBufferError(f"{name}: bitmask must be of torch.int32, not {bitmask.dtype}")
     if not 1 <= logits.dim() <= 2 or not 1 <= bitmask.dim() <= 2:

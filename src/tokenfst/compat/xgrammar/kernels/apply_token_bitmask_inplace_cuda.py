@@ -1,4 +1,4 @@
-"""xgrammar's kernel in CUDA, which torch compiles when it is imported; here the Triton kernel behind the same name."""
+"""The name of xgrammar's CUDA kernel, which torch compiles on import. Here it is the Triton kernel."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ from tokenfst.compat.xgrammar.kernels.apply_token_bitmask_inplace_triton import 
 def apply_token_bitmask_inplace_cuda(
     logits: torch.Tensor, bitmask: torch.Tensor, indices: Sequence[int] | torch.Tensor | None = None
 ) -> None:
-    """Set the logits of forbidden tokens to -inf: of all rows, or of those in ``indices``."""
+    """Set the logits of forbidden tokens to -inf, in all rows or in those in ``indices``."""
     apply_token_bitmask_inplace_triton(logits, bitmask, indices=indices)

@@ -1,4 +1,4 @@
-"""Masks applied to logits on any device, by torch's operations."""
+"""Applies masks to logits on any device, with torch's operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def apply_token_bitmask_inplace_torch(
     vocab_size: int | None = None,
     indices: Sequence[int] | torch.Tensor | None = None,
 ) -> None:
-    """Set the logits of forbidden tokens to -inf: of all rows, or of those in ``indices``."""
+    """Set the logits of forbidden tokens to -inf, in all rows or in those in ``indices``."""
     columns = masked_columns("apply_token_bitmask_inplace_torch", logits, bitmask, vocab_size)
     apply_on_device(logits[..., :columns], bitmask, indices=indices, check_nan=False)
 
@@ -24,12 +24,12 @@ def apply_token_bitmask_inplace_torch(
 def apply_token_bitmask_inplace_kernel_no_indices_torch(
     logits: torch.Tensor, bitmask: torch.Tensor, vocab_size: int
 ) -> None:
-    """The same of all rows."""
+    """The same for all rows."""
     apply_token_bitmask_inplace_torch(logits, bitmask, vocab_size)
 
 
 def apply_token_bitmask_inplace_kernel_indices_torch(
     logits: torch.Tensor, bitmask: torch.Tensor, vocab_size: int, indices: Sequence[int]
 ) -> None:
-    """The same of some rows."""
+    """The same for some rows."""
     apply_token_bitmask_inplace_torch(logits, bitmask, vocab_size, indices)

@@ -1,7 +1,8 @@
-"""Masks applied to logits on any device, by xgrammar's names of what it compiles by ``torch.compile``.
+"""Applies masks to logits on any device, under the names of the kernels that xgrammar compiles with
+``torch.compile``.
 
-Nothing is compiled here: these are torch's operations as they are, so no compiler is needed and the first call is as
-quick as the others.
+Nothing is compiled here: these are plain operations of torch, so no compiler is needed and the first call is as fast
+as later ones.
 """
 
 from tokenfst.compat.xgrammar.kernels.apply_token_bitmask_inplace_torch import (

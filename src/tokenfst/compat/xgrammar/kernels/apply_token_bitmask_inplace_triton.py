@@ -1,8 +1,8 @@
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
-"""Masks applied to logits on a GPU, by a Triton kernel: a program for each row and block of columns.
+"""Applies masks to logits on a GPU, with a Triton kernel: one program for each row and block of columns.
 
-A program reads the words of its columns, unpacks their bits and stores -inf where a bit is 0; it reads no logit.
-Triton's interpreter (TRITON_INTERPRET=1) runs it on the CPU.
+A program reads the mask words of its columns, unpacks their bits and stores -inf for each bit that is 0. It reads no
+logit. Triton's interpreter (TRITON_INTERPRET=1) runs it on the CPU.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BLOCK = 4096
 def apply_token_bitmask_inplace_kernel(
     logits, stride, bitmask, words, rows, width, has_rows: tl.constexpr, block: tl.constexpr
 ):
-    """Forbidden logits of one row and one block of columns become -inf."""
+    """Set the forbidden logits of one row and one block of columns to -inf."""
     row = tl.program_id(0)
     if has_rows:
         row = tl.load(rows + row)
@@ -51,7 +51,7 @@ def apply_token_bitmask_inplace_triton(
     vocab_size: int | None = None,
     indices: Sequence[int] | torch.Tensor | None = None,
 ) -> None:
-    """Set the logits of forbidden tokens to -inf: of all rows, or of those in ``indices``."""
+    """Set the logits of forbidden tokens to -inf, in all rows or in those in ``indices``."""
     name = "apply_token_bitmask_inplace_triton"
     if logits.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
         raise MaskBufferError(
