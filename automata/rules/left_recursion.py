@@ -1,34 +1,33 @@
-"""Rules that reach themselves at their left edge, rewritten so that none does.
+"""Removes left recursion: rewrites rules that call themselves at their left edge so that none does.
 
-The *left edge* of a rule is where its words begin: a rule is called there if it can be called with nothing but
-parts in front of it that have the empty word. Expansion of rules byte by byte needs that relation to be acyclic.
+The *left edge* of a rule is where its words begin: a rule is called there if only parts that have the empty word
+precede the call. Expansion of rules byte by byte needs this relation to be acyclic.
 
-The idea. Take rules that reach each other at the left edge, a *group*, and one of them as target T. A word of T
-is some word of a rule R of the group that begins with no call into the group (an *exit* of R), followed by what
-the calls on the way from R up to T leave to their right (a *step* from R to C is a call of R at the left edge
-of C; what stands behind it is its *rest*). The way up is right recursive::
+The idea. Take a *group* of rules that reach each other at the left edge, and one of them as target T. A word of T
+has two parts. First comes a word of a rule R of the group that does not begin with a call into the group (an *exit*
+of R). Then follows what the calls on the way from R up to T leave to their right. (A *step* from R to C is a call
+of R at the left edge of C; the part after the call is its *rest*.) The way up is right recursive::
 
     T       = exits(R)·up[R]  for each R          up[R] = (ε if R is T) | rest·up[C]  for each step from R to C
 
-For one rule alone, ``t: t s | x``, it is x s*. Rules between which there are steps with empty rests share one
+For a single rule, ``t: t s | x``, this gives x s*. Rules that are connected by steps with empty rests share one
 ``up``, which begins with the repetition of the rests among them; so no ``up`` reaches itself at its left edge.
 
-Only *heads* are rewritten: with the head of a group gone, its other rules fall apart into smaller groups with
-heads of their own (``graph.nested_heads``). A rewritten head calls nothing of its group at its left edge,
-so every cycle is cut, and all other rules stay as they are.
+Only *heads* are rewritten: without its head, a group decomposes into smaller groups with their own heads
+(``graph.nested_heads``). A rewritten head calls nothing of its group at its left edge, so every cycle is cut, and
+all other rules stay unchanged.
 
 Hidden calls. ``b? a x`` with an optional b has the exit ``b a x``, b not empty, and the step from a with rest
-``x``: of the parts at the left edge an exit takes the words that are not empty (``_Words.nonempty``; for calls
-by companion rules, named with a ⁺), and what follows a part that may be empty stands at the edge as well. A call
-into the group counts as a part that is never empty, as long as no rest at the left edge begins with the group
-again; ``list: | list item`` is item* then. Else (``a: a a | "x" |``) the empty word is kept apart, and every exit
-is one without it.
+``x``. So an exit takes only the non-empty words of the parts at the left edge (``_Words.nonempty``; for calls by
+companion rules, named with a ⁺), and the part after one that may be empty is at the edge as well. A call into the
+group counts as a part that is never empty, as long as no rest at the left edge begins with the group again; then
+``list: | list item`` becomes item*. Otherwise (``a: a a | "x" |``) the empty word is handled separately, and no
+exit contains it.
 
-Invariant: the words of every rule stay what they are. Cost: linear in the bodies of a group for each of its
-heads; what is rewritten shares the nodes that it leaves as they are. Sources: Greibach normal form by ways up is
-the left-corner transform (Rosenkrantz and Lewis, "Deterministic left corner parsing", 1970; Moore, "Removing
-left recursion from context-free grammars", 2000). Rejected: Paull's algorithm, which substitutes rules into
-each other and is exponential.
+Invariant: the words of every rule stay the same. Cost: linear in the bodies of a group for each of its heads;
+rewritten rules share all unchanged nodes. Sources: Greibach normal form by ways up is the left-corner transform
+(Rosenkrantz and Lewis, "Deterministic left corner parsing", 1970; Moore, "Removing left recursion from context-free
+grammars", 2000). Rejected: Paull's algorithm, which substitutes rules into each other and is exponential.
 """
 
 from __future__ import annotations
@@ -76,18 +75,17 @@ _NONEMPTY = concat(ANY_BYTE, UNIVERSE)
 
 
 class Rewritten(NamedTuple):
-    """Rules, and the rule of the grammar that each added one is part of."""
+    """Rules, and for each added rule the rule of the grammar that it is part of."""
 
     rules: Rules
     origins: dict[str, str]
 
 
 def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> Rewritten:
-    """Rules with the same words, no rule of which reaches itself at its left edge; those ``start`` reaches.
+    """Rules with the same words, none of which reaches itself at its left edge; only those that ``start`` reaches.
 
-    Rules that need no change keep their bodies, the same objects. New rules are named after the ways that they
-    stand for: ``a up to b``, which is part of b, and ``a⁺`` for the words of ``a`` that are not empty. ``start`` comes
-    first.
+    Rules that need no change keep their bodies, the same objects. The names of new rules describe them: ``a up to
+    b``, which is part of b, and ``a⁺`` for the words of ``a`` that are not empty. ``start`` comes first.
 
     Linear in the rules, and for each head in the bodies of its group. Raises BudgetExceeded("positions" or
     "seconds") naming the rule.
@@ -124,13 +122,13 @@ class _Step(NamedTuple):
 
 
 class _Words:
-    """Which nodes have the empty word, and their other words."""
+    """Which nodes have the empty word, and the expressions of their other words."""
 
     def __init__(self, rules: Mapping[str, Expr], names: set[str], budget: Budget) -> None:
         self.names, self.meter = names, NodeMeter(budget)
         self.origins: dict[str, str] = {}
         self.empty = set(nullable(rules, budget))
-        """Ids of nodes of the rules; of nodes made later, those that were asked for."""
+        """Ids of the nodes of the rules, and of nodes made later if they were asked for."""
         self.rules = {name for name, body in rules.items() if id(body) in self.empty}
         self.seen: dict[int, Expr] = {}
         self.other: dict[int, tuple[Expr, Expr]] = {}
@@ -145,7 +143,7 @@ class _Words:
         return name
 
     def has_empty(self, root: Expr) -> bool:
-        """Whether a node has the empty word; remembered for the nodes below it."""
+        """Whether a node has the empty word. The answer is kept for the nodes below it as well."""
         stack = [(root, False)]
         while stack:
             node, ready = stack.pop()
@@ -155,13 +153,13 @@ class _Words:
                 stack.append((node, True))
                 stack.extend((arg, False) for arg in node.args)
                 continue
-            self.seen[id(node)] = node  # kept alive, so that its id stays its own
+            self.seen[id(node)] = node  # kept alive, so that its id is not reused
             if _may_be_empty(node, self.empty, self.rules):
                 self.empty.add(id(node))
         return id(root) in self.empty
 
     def nonempty(self, root: Expr, rule: str) -> Expr:
-        """The words of a node but the empty one."""
+        """The words of a node without the empty one."""
         if not self.has_empty(root):
             return root
         stack = [(root, False)]
@@ -180,7 +178,7 @@ class _Words:
         return self.other[id(root)][1]
 
     def without_empty(self, node: Expr) -> Expr:
-        """The same for one node that has the empty word, and whose operands are done."""
+        """The same for one node that has the empty word, given its finished operands."""
         args = [self.other[id(arg)][1] for arg in node.args] if node.op in COMPOSED else []
         if node.op is Op.EPSILON:
             return EMPTY
@@ -201,7 +199,7 @@ class _Words:
         return intersect(node, _NONEMPTY)
 
     def add_companions(self, made: dict[str, Expr]) -> None:
-        """Make the companion rules that were called for."""
+        """Make the companion rules that are called."""
         pending = list(self.companions)
         for name in pending:
             known = len(self.companions)
@@ -227,7 +225,9 @@ def _may_be_empty(node: Expr, empty: set[int], rules: set[str]) -> bool:
 
 
 def _rests(parts: tuple[Expr, ...], count: int, rest: Expr) -> list[Expr]:
-    """What follows each of the first ``count`` parts of a concatenation: each is a part of the one before."""
+    """For each of the first ``count`` parts of a concatenation, what follows it; the later ones are parts of the
+    earlier ones.
+    """
     found = [concat(*parts[count:], rest)]
     for part in reversed(parts[1:count]):
         found.append(concat(part, found[-1]))
@@ -258,13 +258,13 @@ def _rewritten(rules: Mapping[str, Expr], head: str, group: list[str], words: _W
 def _ways_up(
     head: str, steps: Mapping[str, list[_Step]], words: _Words
 ) -> tuple[dict[str, Expr], dict[str, Expr]]:
-    """What leads from each rule of a group up to ``head``, and the rules that are called for it."""
+    """The ways from each rule of a group up to ``head``, and the rules that these ways call."""
     loose: dict[str, list[str]] = {name: [] for name in steps}
     for caller, found in steps.items():
         for step in found:
             if words.has_empty(step.rest):
                 loose[step.callee].append(caller)
-    parts = components(loose)  # what a step with an empty rest leads to comes first
+    parts = components(loose)  # components that steps with an empty rest lead to come first
     part_of = {name: number for number, part in enumerate(parts) for name in part}
     ways: list[dict[int, list[Expr]]] = [{} for _ in parts]
     for caller, found in steps.items():
@@ -299,29 +299,32 @@ def _ways_up(
 
 
 def _alternatives(rests: list[Expr]) -> Expr:
-    """The union of what a loop is made of, without the empty word where it is an alternative of its own."""
+    """The union of the parts of a loop, without the empty word if that is an alternative of its own."""
     found = [arg for rest in rests for arg in (rest.args if rest.op is Op.UNION else (rest,))]
     return union(*(each for each in found if each is not EPSILON))
 
 
 def _only_empty(ways: Mapping[int, list[Expr]]) -> bool:
-    """Whether there is one way, and nothing to its right."""
+    """Whether there is one way only, with an empty rest."""
     return len(ways) == 1 and all(rest is EPSILON for rests in ways.values() for rest in rests)
 
 
 class _Split(NamedTuple):
-    """The words of a body by what they begin with."""
+    """The words of a body, grouped by what they begin with."""
 
     exits: Expr
-    """Those that begin with something that is not empty and no call into the group."""
+    """Words that begin with something that is not empty and not a call into the group."""
     steps: list[_Step]
     empty: bool
-    """Whether the empty word is one, with only the ``vanishing`` rules taken to have it."""
+    """Whether the empty word is one of them, if only the ``vanishing`` rules have it."""
 
 
 def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set[str]) -> _Split:
-    """Split the body of the rule ``name``. ``vanishing``: the rules whose calls are taken to have the empty
-    word; without those of the group, a call into it is a part that is never empty."""
+    """Split the body of the rule ``name``.
+
+    ``vanishing``: the rules whose calls are assumed to have the empty word. If it lacks those of the group, a call
+    into the group is a part that is never empty.
+    """
     order = outer_nodes(body)
     empty, inside = _facts(order, group, words, vanishing)
     if any(node.op is Op.UNORDERED and id(node) in inside for node in order):
@@ -366,8 +369,9 @@ def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set
 def _facts(
     order: list[Expr], group: set[str], words: _Words, vanishing: set[str]
 ) -> tuple[set[int], set[int]]:
-    """The ids of the nodes that have the empty word, if calls have it of ``vanishing`` rules only; and of those
-    that call a rule of the group at their left edge."""
+    """Two sets of ids of nodes: those that have the empty word, if only ``vanishing`` rules have it, and those that
+    call a rule of the group at their left edge.
+    """
     empty: set[int] = set()
     inside: set[int] = set()
     for node in order:
@@ -386,8 +390,9 @@ def _facts(
 
 
 def _touching(parts: tuple[Expr, ...], inside: set[int], empty: set[int], behind: bool) -> list[bool]:
-    """Of the parts from each place on, whether what they begin with is ``inside``; what stands behind the last
-    one is as ``behind`` says."""
+    """For each suffix of the parts, whether its left edge is ``inside``. ``behind`` is the answer for what follows
+    the last part.
+    """
     flags = [behind]
     for part in reversed(parts):
         flags.append(id(part) in inside or (id(part) in empty and flags[-1]))

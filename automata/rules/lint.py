@@ -1,9 +1,9 @@
-"""What is suspicious about a grammar, as values that a program can act on.
+"""Findings about suspicious rules of a grammar, as values that a program can use.
 
-Every finding is about a rule and true of the language as it stands, not of a parser: rules that nothing
-reaches, rules without a single word, rules that begin with themselves, and rules that derive themselves and
-nothing else, so that one text has infinitely many derivations. None of them is an error. Linear in the
-grammar, apart from terminals made with ``&``, ``~`` or look-around, whose words are searched for.
+Every finding is about a rule and about the language itself, not about a parser: rules that are not reachable, rules
+without a word, rules that begin with themselves, and rules that derive only themselves, so that one text has
+infinitely many derivations. None of them is an error. Linear in the grammar, except for terminals made with ``&``,
+``~`` or look-around, for which a word is searched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tokenfst.budget import Budget
 
 
 class FindingKind(enum.Enum):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     UNREACHABLE = "unreachable"
     UNPRODUCTIVE = "unproductive"
@@ -37,9 +37,9 @@ class FindingKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One observation about ``rule``; ``path`` is the cycle of rules that shows it, where there is one.
+    """One observation about ``rule``. ``path`` is the cycle of rules that shows it, if there is one.
 
-    ``line`` and ``column`` (from 1) say where the rule is defined; 0 where the grammar has no text.
+    ``line`` and ``column`` (from 1) are the place where the rule is defined; 0 if the grammar has no text.
     """
 
     kind: FindingKind
@@ -55,7 +55,7 @@ class Finding:
 
 
 def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
-    """The ids of the nodes that have a word. Kept, if these are ``Rules``."""
+    """The ids of the nodes that have a word. ``Rules`` keep the result."""
 
     def leaf(node: Expr) -> bool:
         return bool(node.size) or has_word(node, budget)
@@ -67,7 +67,7 @@ def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[in
 
 
 def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
-    """The ids of the nodes that have the empty word. Kept, if these are ``Rules``."""
+    """The ids of the nodes that have the empty word. ``Rules`` keep the result."""
 
     def leaf(node: Expr) -> bool:
         return node.nullable if node.size else has_empty_word(node, budget)
@@ -79,7 +79,7 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]
 
 
 def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[Finding]:
-    """All findings, in the order of the rules; without places."""
+    """All findings, in the order of the rules, without their places in the text."""
     found: list[Finding] = []
     rules = Rules.of(rules)
     reached = set(reachable(rules.graph, start))
@@ -114,7 +114,7 @@ def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[F
 
 
 def _alone(body: Expr, empty: Container[int]) -> list[str]:
-    """The rules whose words are words of ``body`` as they are, all else around them being empty."""
+    """The rules that ``body`` can derive with nothing around them, because all other parts are empty."""
 
     def alone(node: Expr) -> Iterable[Expr]:
         if node.op is Op.CONCAT:

@@ -1,8 +1,8 @@
-"""Members in any order, written out with concatenation and union: for constructions that follow words part by part.
+"""Writes members in any order out as concatenations and unions, for constructions that follow words part by part.
 
-The idea: one expression for each set of options that were used and, where the number of members matters, for each
-number of them; they share their ends. So n options are 2^n expressions, and beyond ``_MOST`` of them the construction
-is refused: it is one that would need them all.
+The idea: there is one expression for each set of used options and, if the number of members matters, for each
+number of them; expressions share their ends. So n options need 2^n expressions, and more than ``_MOST`` options are
+refused, because such a construction would need all of these expressions.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from tokenfst.automata.rules.graph import inner_nodes
 from tokenfst.errors import ConstraintError
 
 _MOST = 6
-"""Options."""
+"""The largest number of options."""
 _MOST_COUNT = 64
-"""Members that are counted one by one."""
+"""The largest number of members that are counted one by one."""
 
 
 def written_out(body: Expr, wanted: Callable[[Expr], bool], purpose: str) -> Expr:
-    """``body`` with its UNORDERED nodes of which ``wanted`` is true written out; itself where there is none.
+    """``body`` with those UNORDERED nodes written out for which ``wanted`` is true; the same object if there are
+    none.
 
-    ConstraintError, with the ``purpose``, for one that has too many options or too wide bounds.
+    Raises ConstraintError, with the ``purpose``, for a node with too many options or too large bounds.
     """
     done: dict[int, Expr] = {}
     for node in inner_nodes(body):
@@ -63,11 +64,11 @@ def _orders(node: Expr, purpose: str) -> Expr:
     known: dict[tuple[int, int], Expr] = {}
 
     def after(used: int, count: int) -> Expr:
-        """What follows ``count`` members, more than none. Counts stop mattering at ``cap``."""
+        """What follows ``count`` members, at least one. Counts from ``cap`` on are equivalent."""
         count = min(count, cap) if counted and high < 0 else count
         key = used, count if counted else 0
         if key not in known:
-            known[key] = EMPTY  # never asked for again from inside: sets and counts only grow
+            known[key] = EMPTY  # not read while this entry is made, because sets and counts only grow
             enough = (used.bit_count() if options_only else count) >= low
             ended = EPSILON if used & needed == needed and enough else EMPTY
             more = concat(separator, member(used, count))
@@ -78,7 +79,7 @@ def _orders(node: Expr, purpose: str) -> Expr:
         return known[key]
 
     def member(used: int, count: int) -> Expr:
-        """A member after ``count``, and what follows it; without ``other`` where copies of it lead back here."""
+        """The member after ``count`` others, and what follows it; without ``other`` if its copies lead back here."""
         if 0 <= high <= count:
             return EMPTY
         parts = [

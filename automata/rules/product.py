@@ -1,19 +1,18 @@
-"""The intersection of a context-free grammar with a regular language, as a grammar again.
+"""The intersection of a context-free grammar with a regular language, as a grammar.
 
-The idea is Bar-Hillel's: a rule of the product is a *triple* (rule, p, q), and its words are those words of the
-rule that lead a deterministic automaton of the language from state p to state q (Bar-Hillel, Perles and Shamir,
-"On formal properties of simple phrase structure grammars", 1961). ``product_ends`` finds, forward from the
-start, which triples have a word; here those that the start needs are written down, backward from the accepting
-states. A triple of a rule becomes a rule; a triple of a part of a body is written where it stands, or becomes
-a rule of its own where it is shared and not small, or where a repetition goes round through several states.
+The construction is Bar-Hillel's: a rule of the product is a *triple* (rule, p, q). Its words are those words of the
+rule that lead a deterministic automaton of the language from state p to state q (Bar-Hillel, Perles and Shamir, "On
+formal properties of simple phrase structure grammars", 1961). ``product_ends`` finds, forward from the start, which
+triples have a word. This module writes down those that the start needs, backward from the accepting states. A
+triple of a rule becomes a rule. A triple of a part of a body is written in its place, or becomes a rule if it is
+shared and not small, or if a repetition passes through several states.
 
-Invariants: every rule made has a word, and is reached from the start. The alternatives of one triple that go
-through different states are disjoint, so no ambiguity is added. What stands last up to the end of the text
-needs to end in *some* accepting state, which is one triple and not many.
+Invariants: every rule made has a word, and is reached from the start. The alternatives of one triple that pass
+through different states are disjoint, so no ambiguity is added. The last part of the text only needs to end in
+*some* accepting state, which is one triple instead of many.
 
-Cost: nodes × states³ alternatives at worst, bounded by the budget; what the grammar never does in the automaton
-costs nothing. Rejected: Chomsky normal form, which loses the author's rules; all pairs of states, of which
-almost all are useless.
+Cost: nodes × states³ alternatives at worst, bounded by the budget; combinations that do not occur cost nothing.
+Rejected: Chomsky normal form, which loses the author's rules; all pairs of states, almost all of which are useless.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from tokenfst.automata.rules.product_ends import Choice, Ends, Key, Leaf, Loop, 
 from tokenfst.budget import Budget
 
 _SMALL = 8
-"""Positions up to which a shared triple is written out wherever it is used."""
+"""A shared triple with at most this number of positions is written out wherever it is used."""
 
 _Triple = tuple[int, int, int]
 """A node, the state before it, and the state after it or ACCEPTING."""
@@ -37,14 +36,14 @@ _Triple = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Rules, and of each the rule that it was made of; the start has its old name."""
+    """Rules, and for each of them the rule that it was made from. The start keeps its name."""
 
     rules: dict[str, Expr]
     origins: dict[str, str]
 
 
 def intersect(rules: Mapping[str, Expr], start: str, dfa: Dfa, budget: Budget) -> Product:
-    """The words of ``start`` that ``dfa`` accepts. ``start`` may be missing in ``rules``: it has no word then.
+    """The words of ``start`` that ``dfa`` accepts. If ``start`` is missing in ``rules``, it has no word.
 
     BudgetExceeded names the rule that grew.
     """
@@ -58,7 +57,7 @@ def intersect(rules: Mapping[str, Expr], start: str, dfa: Dfa, budget: Budget) -
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """Copies of ``star``, if there is one, and then any of the options."""
+    """Copies of ``star``, if there is one, followed by any of the options."""
 
     options: list[tuple[_Triple, ...]]
     star: _Triple | None = None
@@ -66,10 +65,10 @@ class _Definition:
     high: int | None = None
     source: str | None = None
     circular: bool = False
-    """Whether options may lead back here without a rule between."""
+    """Whether options may lead back here without passing through a rule."""
 
     def parts(self) -> Iterator[_Triple]:
-        """The triples that it is made of."""
+        """The triples in this definition."""
         if self.star is not None:
             yield self.star
         for option in self.options:
@@ -77,7 +76,7 @@ class _Definition:
 
 
 class _Writer:
-    """Writes the triples down that the root needs."""
+    """Writes the triples that the root needs."""
 
     def __init__(self, shape: Shape, ends: Ends, start: str) -> None:
         self.shape, self.ends, self.start = shape, ends, start
@@ -151,7 +150,7 @@ class _Writer:
         return _Definition(stop + onward, back, circular=bool(onward))
 
     def _sequences(self, nodes: tuple[int, ...], before: int, after: int) -> list[tuple[_Triple, ...]]:
-        """One node, or one and then another, over all states between that lead from ``before`` to ``after``."""
+        """Sequences of one or two nodes, through all intermediate states, that lead from ``before`` to ``after``."""
         first, *rest = nodes
         if not rest:
             whole = self._triple(first, before, after)
@@ -163,7 +162,7 @@ class _Writer:
         ]
 
     def _triple(self, number: int, before: int, after: int) -> _Triple | None:
-        """The triple if it has a word. ACCEPTING becomes the state that it is, if it can be only one."""
+        """The triple, if it has a word. ACCEPTING becomes the accepting state if only one is possible."""
         if after != ACCEPTING:
             return (number, before, after) if after in self.ends.found.get((number, before), ()) else None
         accepted = self._states_of((number, before))[1]
@@ -173,7 +172,7 @@ class _Writer:
         return self._states_of((number, before))[0]
 
     def _states_of(self, key: Key) -> tuple[list[int], list[int]]:
-        """Where a node can end, ascending, and which of it accepts."""
+        """The states in which a node can end, ascending, and those of them that accept."""
         if key not in self._states:
             found = sorted(self.ends.found.get(key, ()))
             self._states[key] = found, [state for state in found if state in self.ends.accepting]
@@ -188,7 +187,7 @@ class _Writer:
     # --- expressions ----------------------------------------------------------------------------------
 
     def _write_below(self, root: _Triple) -> None:
-        """Write a triple, after all that is to be written out inside of it."""
+        """Write a triple, after all triples that are written out inside of it."""
         stack = [(root, False)]
         while stack:
             triple, ready = stack.pop()
@@ -232,7 +231,7 @@ class _Writer:
             self._inlined[triple] = parts, total
 
     def _written(self, triple: _Triple) -> tuple[list[Expr], int]:
-        """A triple in the body of another: its parts, last first, and how many positions they are."""
+        """A triple within the body of another: its parts, last first, and its number of positions."""
         node = self.shape.nodes[triple[0]]
         if isinstance(node, Leaf):
             return [self.ends.walks.words(node.expr, *triple[1:])], 1
@@ -242,7 +241,7 @@ class _Writer:
         return (list(parts) if self.uses[triple] > 1 else parts), size
 
     def _name(self, triple: _Triple) -> None:
-        """Give a triple its name, if it has none: ``value[2→5]``, or ``value#1[2→5]`` for a part of a rule."""
+        """Give a triple a name, if it has none: ``value[2→5]``, or ``value#1[2→5]`` for a part of a rule."""
         if triple in self.names:
             return
         number, before, after = triple
@@ -258,7 +257,7 @@ class _Writer:
 
 
 def _factored(options: list[list[Expr]]) -> list[list[Expr]]:
-    """Alternatives that stand beside each other and end in the same part, drawn together before it."""
+    """Adjacent alternatives that end in the same part, factored so that the part occurs once."""
     found: list[list[Expr]] = []
     for _, run in groupby(options, lambda parts: id(parts[0]) if parts else None):
         first, *others = run
@@ -269,5 +268,5 @@ def _factored(options: list[list[Expr]]) -> list[list[Expr]]:
 
 
 def _sequence(parts: list[Expr]) -> Expr:
-    """The concatenation of parts that stand last first."""
+    """The concatenation of parts that are listed last first."""
     return concat(*reversed(parts))

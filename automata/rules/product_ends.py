@@ -1,15 +1,15 @@
-"""What of a grammar can lead from where to where in a deterministic automaton: tabulation, from the start on.
+"""Which states of a deterministic automaton each part of a grammar leads to: tabulation, forward from the start.
 
-The idea: bodies are cut into *nodes*: regular leaves (what holds no call, neighbours taken together), rules,
-choices among sequences of at most two nodes, and repetitions, of which each is a copy and another repetition.
-A node is entered in a state only if something before it leads there, and the states in which it can end are a
-least fixed point: as in Earley's parser, with states of an automaton instead of places in a text (Earley, "An
+The idea: bodies are divided into *nodes*: regular leaves (parts without a call, neighbours combined), rules,
+choices among sequences of at most two nodes, and repetitions, each of which is a copy followed by another
+repetition. A node is entered in a state only if something before it leads there. The states in which it can end are
+a least fixed point, as in Earley's parser, with states of an automaton instead of positions in a text (Earley, "An
 efficient context-free parsing algorithm", 1970; Nederhof and Satta, "Probabilistic parsing", 2008).
 
-Invariant: what is found to end somewhere has a word that leads there; what was not entered, no word of the
-grammar needs.
+Invariant: if a node is found to end in a state, a word leads there; a node that was not entered in a state is not
+needed there by any word of the grammar.
 
-Cost: nodes × states² ends at worst, each passed on to those that wait for it; ``Budget.positions`` and
+Cost: nodes × states² ends at worst, each passed on to the nodes that wait for it; ``Budget.positions`` and
 ``seconds`` bound them.
 """
 
@@ -28,7 +28,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 Key = tuple[int, int]
-"""A node and the state that it is entered in."""
+"""A node and the state in which it is entered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class RuleNode:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Alternatives of one node, or of one and then another."""
+    """Alternatives, each of which is one node or two in sequence."""
 
     options: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """``low`` to ``high`` copies of ``body``; -1: any number."""
+    """``low`` to ``high`` copies of ``body``; a ``high`` of -1 means any number."""
 
     body: int
     low: int
@@ -77,7 +77,7 @@ class Shape:
         self.bodies = {self.rules[name]: self._read(name, rules[name]) for name in names}
 
     def following(self, number: int) -> int:
-        """What follows one copy of a repetition: the repetition with bounds less one."""
+        """What follows one copy of a repetition: the same repetition with its bounds reduced by one."""
         loop = self.nodes[number]
         assert isinstance(loop, Loop) and loop.high != 0
         low, high = max(loop.low - 1, 0), loop.high if loop.high < 0 else loop.high - 1
@@ -103,7 +103,7 @@ class Shape:
         made: dict[int, int] = {}
 
         def parts(node: Expr) -> list[int]:
-            """The operands, of which neighbours without calls are one leaf."""
+            """The operands, with adjacent ones without calls combined into one leaf."""
             found: list[int] = []
             join = union if node.op is Op.UNION else concat
             for calls, run in groupby(node.args, lambda arg: id(arg) in inside):
@@ -132,13 +132,13 @@ class Shape:
 # --- forward: what can end where ----------------------------------------------------------------------
 
 _DONE = -1
-"""In place of a node to enter next: what waits ends here too."""
+"""Used in place of the node to enter next: the waiting node ends here too."""
 _COPY = -2
 """The same for a repetition: one copy ends here."""
 
 
 class Ends:
-    """The states in which each node can end that is entered in a state."""
+    """For each node and the state in which it is entered, the states in which it can end."""
 
     def __init__(self, shape: Shape, dfa: Dfa, budget: Budget) -> None:
         self.shape = shape
@@ -154,11 +154,11 @@ class Ends:
         self._unrolled: dict[Key, set[int]] = {}
 
     def charge(self, entries: int) -> None:
-        """Count what was made for the rule that is being entered."""
+        """Count new entries for the rule that is being entered."""
         self.meter.charge(entries, self.rule)
 
     def run(self, root: int) -> None:
-        """Find everything that begins with ``root`` in the start state."""
+        """Find the ends of all nodes that are reached from ``root`` in the start state."""
         self._enter((root, self.start))
         while self._entered or self._news:
             if self._entered:
@@ -180,7 +180,7 @@ class Ends:
             self._entered.append(key)
 
     def _wait(self, key: Key, user: Key, then: int) -> None:
-        """Enter a node; where it ends, ``user`` goes on with ``then``."""
+        """Enter a node. When it ends, ``user`` continues with ``then``."""
         self._enter(key)
         self.meter.charge(1, self.shape.owner[key[0]])
         self._waiting[key].append((user, then))
@@ -218,8 +218,10 @@ class Ends:
         return [end for end, bit in enumerate(reversed(f"{ends:b}")) if bit == "1" and end]
 
     def _copied(self, key: Key, state: int) -> None:
-        """One copy of a repetition leads to ``state``. As long as copies only lead back, bounds do not
-        matter, and copies are not counted out."""
+        """One copy of a repetition leads to ``state``.
+
+        As long as copies only lead back, bounds do not matter, and the copies are not counted.
+        """
         number, before = key
         node, following = self.shape.nodes[number], self.shape.following(number)
         assert isinstance(node, Loop)

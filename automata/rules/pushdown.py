@@ -1,13 +1,13 @@
-"""The rules that a push-down automaton calls: a grammar with everything inlined that needs no stack.
+"""The rules that a push-down automaton calls: a grammar in which every part that needs no stack is inlined.
 
-The idea. A call that is walked costs a frame on a stack; a call that is inlined costs nothing but the callee's
-expression, which all callers share. Only heads of hard recursion must be called (``inlining``), so they and the start
-are rules, and every other call is replaced, as long as what grows by it stays small: an expression is walked by its
-derivatives, which are as many as its positions and worse where they overlap.
+The idea. A call that is walked costs a frame on a stack. A call that is inlined costs only the callee's expression,
+which all callers share. Only heads of hard recursion must be called (``inlining``), so they and the start remain
+rules. Every other call is replaced, as long as the resulting expression stays small: an expression is walked by its
+derivatives, of which there are as many as it has positions, and more if they overlap.
 
-Invariant: the rules have the words that they had, and none reaches itself at its left edge
-(``left_recursion``). Cost: one expression per rule of the grammar. Rejected: one rule per rule of the grammar;
-it nests frames where a grammar only names its parts, and those names would keep masks apart that are the same.
+Invariant: the rules keep their words, and none reaches itself at its left edge (``left_recursion``). Cost: one
+expression per rule of the grammar. Rejected: keeping every rule of the grammar; that nests frames where a grammar
+only names its parts, and the names would separate masks that are equal.
 """
 
 from __future__ import annotations
@@ -22,22 +22,26 @@ from tokenfst.automata.rules.left_recursion import Rewritten
 from tokenfst.budget import Budget
 
 _LARGE = 20_000
-"""Positions of a rule's expression beyond which its largest callees stay calls."""
+"""If a rule's expression has more positions than this, its largest callees stay calls."""
 
 _DOUBLINGS = 8
-"""This number of nested calls that each occur twice in a row stay calls. Inlined, their copies multiply,
-and where they are ambiguous, so does what may be left of a text; calls share what they return to."""
+"""Chains of this number of nested calls, each of which occurs twice in a row, stay calls.
+
+If they were inlined, their copies would multiply, and if they are ambiguous, so would the possible remainders of a
+text. Calls share what they return to.
+"""
 
 
 def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> dict[str, Expr]:
-    """Rules with the same words of ``start``: it comes first, then what must be called. ``rules`` may have lost their
-    left recursion already.
+    """Rules with the same words of ``start``, which comes first, followed by the rules that must be called.
 
-    Calls are left of heads of recursion, of rules that double each other many times, and of rules that would make
-    their callers larger than about 20,000 positions; rules that call each other as their last part are VARIABLEs,
-    below which calls may stand; all other calls are replaced.
+    Left recursion is removed from ``rules`` unless that has been done already.
 
-    The names are those of the grammar, and those that ``rewrite_left_recursion`` adds. Linear in the rules; raises
+    Calls remain for heads of recursion, for rules that double each other many times, and for rules that would make
+    their callers larger than about 20,000 positions. Rules that call each other as their last part become
+    VARIABLEs, below which calls may occur. All other calls are replaced.
+
+    The names are those of the grammar and those that ``rewrite_left_recursion`` adds. Linear in the rules; raises
     BudgetExceeded("positions" or "seconds") naming the rule.
     """
     inliner = Inliner(rules, start, budget)
@@ -58,7 +62,7 @@ def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Bu
 
 
 def _doubling(inliner: Inliner, kept: set[str]) -> set[str]:
-    """Callees that stand twice in a row in a rule, on ways of at least _DOUBLINGS such calls."""
+    """Callees that occur twice in a row in a rule, on paths of at least _DOUBLINGS such calls."""
     doubled = {
         name: _in_a_row(inliner.rules.nodes(name)) for name in inliner.hard if name not in inliner.family
     }
@@ -80,7 +84,9 @@ def _doubling(inliner: Inliner, kept: set[str]) -> set[str]:
 
 
 def _in_a_row(nodes: list[Expr]) -> set[str]:
-    """The rules that a body calls twice in a row, given its outer nodes; the second call may be one way of several."""
+    """The rules that a body calls twice in a row, given its outer nodes; the second call may be one of several
+    alternatives.
+    """
     found: set[str] = set()
     for node in nodes:
         if node.op is Op.CONCAT:
@@ -95,9 +101,10 @@ def _ways(node: Expr) -> tuple[Expr, ...]:
 
 
 def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[str, int]) -> set[str]:
-    """Callees that must stay calls for the rules of ``group``, one system, to stay small. Notes their size.
+    """Callees that must stay calls so that the rules of ``group``, one system, stay small. Records the sizes of
+    these rules.
 
-    An inlined family counts once, however often its variables are named: they share their bodies.
+    An inlined family counts once, however often its variables are named, because all share their bodies.
     """
     total = sum(inliner.rules.size(name) for name in group)
     allowed = max(_LARGE, 2 * total)
@@ -123,7 +130,7 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
 
 def _call_counts(nodes: list[Expr]) -> dict[str, int]:
-    """How often each rule is called by a body, given its outer nodes, once counted repetitions are written out."""
+    """How often a body calls each rule, given its outer nodes, if counted repetitions are written out."""
     counts = {id(nodes[-1]): 1}
     found: dict[str, int] = {}
     for node in reversed(nodes):  # users before operands

@@ -1,9 +1,9 @@
 """A shortest word of each rule of a grammar.
 
-Every rule's word is improved until none changes: words of callees first enter short bodies, so the number of
-passes is at most the depth of the shortest derivation tree, and a pass is linear in the bodies that call what
-changed. A least fixed point of Knuth's kind (Knuth, "A generalization of Dijkstra's algorithm", 1977), by
-iteration: words are few, and byte order decides between equally long ones.
+Every rule's word is improved until none changes. Words of callees are first found for short bodies, so the number
+of passes is at most the depth of the shortest derivation tree, and a pass is linear in the bodies that call a
+changed rule. This is a least fixed point of Knuth's kind (Knuth, "A generalization of Dijkstra's algorithm", 1977),
+computed by iteration, because words are few and byte order decides between equally long ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tokenfst.budget import Budget
 
 
 def shortest_words(rules: Mapping[str, Expr], budget: Budget | None) -> dict[str, bytes]:
-    """The shortest word of each rule that has one; of several the least in byte order."""
+    """The shortest word of each rule that has a word; of several, the first in byte order."""
     leaves: dict[int, bytes | None] = {}
     callers: dict[str, list[str]] = {}
     for name, body in rules.items():
@@ -68,8 +68,10 @@ def _word(
 
 
 def _unordered(value: Unordered, separator: bytes | None, parts: list[bytes | None]) -> bytes | None:
-    """The required members and the shortest others that are needed, in the order that makes the least word: x comes
-    before y if xy is less than yx, each with its separator."""
+    """The required members and the shortest others that are needed, in the order that gives the least word.
+
+    With the separator after each, x comes before y if xy is less than yx.
+    """
     low, _, required, repeats = value
     if low == 0:
         return b""

@@ -1,20 +1,19 @@
 """The regular part of a grammar down to a depth: all calls inlined, recursion cut.
 
-The idea. What is regular as it stands is inlined exactly (``inlining``): left and tail recursion, and calls that
-come back to nothing. Cycles of other calls are cut at their heads, which come from a weak topological order
-(``graph.nested_heads``). A call of a head from inside of its component takes one of the ``depth`` re-entries
-of that head; entering an inner component anew gives it all of its own, and one more where it is not entered by its
-head: the first call of the head is no re-entry then.
+The idea. Regular parts are inlined exactly (``inlining``): left and tail recursion, and calls that are not
+recursive. Cycles of other calls are cut at their heads, which come from a weak topological order
+(``graph.nested_heads``). A call of a head from inside of its component uses one of the ``depth`` re-entries of that
+head. Entering an inner component anew gives it all of its own re-entries. It gets one more if it is not entered by
+its head, because the first call of the head is then no re-entry.
 
-Invariant: no step changes the language but the cuts, and a cut only removes derivations; so the result is a
-subset, and more depth a superset. A path through a derivation that re-enters a head n times nests that rule
-n times in itself, so nothing is lost of derivations in which every rule is nested at most ``depth`` times. That
-holds of the rules that removing left recursion adds as well: each stands for occurrences of the rule it is named
-after.
+Invariant: only the cuts change the language, and a cut only removes derivations; so the result is a subset, and
+more depth gives a superset. A path through a derivation that re-enters a head n times nests that rule n times in
+itself, so no derivation is lost in which every rule is nested at most ``depth`` times. This also holds for the
+rules that removing left recursion adds: each stands for occurrences of the rule that it is named after.
 
-Cost: an expression per (rule, re-entries left), shared by all that call it: rules × depth nodes where no
-component lies inside of another, rules × depth^k for k levels of them. Rejected: one counter for all
-components, which is always linear, but then a sign in front of a number would use up the depth of brackets.
+Cost: one expression per (rule, re-entries left), shared by all callers: rules × depth nodes if no component lies
+inside of another, rules × depth^k for k levels of them. Rejected: one counter for all components, which is always
+linear, but then a sign before a number would use up the depth of brackets.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ def inline(rules: Mapping[str, Expr], start: str, depth: int, budget: Budget) ->
     inliner = Inliner(rules, start, budget)
     around = inliner.heads()
     if (recursive := next((name for name, heads in around.items() if heads), None)) is not None:
-        # A head is entered again as often as ``depth`` says, and each time a node is made at least.
+        # A head is entered again ``depth`` times, and each time at least one node is made.
         inliner.meter.require(depth, recursive)
 
     def entered(caller: _Key, callee: str) -> _Key | None:
-        """What a call leads to; ``None`` if it is one too deep."""
+        """The key that a call leads to; ``None`` if the call is one too deep."""
         name, left = caller
         chain, target = around[name], around[callee]
         if target and target[-1] == callee and target == chain[: len(target)]:
@@ -54,7 +53,7 @@ def inline(rules: Mapping[str, Expr], start: str, depth: int, budget: Budget) ->
         common = 0
         while common < min(len(chain), len(target)) and chain[common] == target[common]:
             common += 1
-        # A component that is not entered by its head has an entry of it left beside the re-entries.
+        # A component that is not entered by its head has one entry of the head left besides the re-entries.
         return callee, (*left[:common], *(depth + (head != callee) for head in target[common:]))
 
     first: _Key = (start, (depth,) * len(around[start]))

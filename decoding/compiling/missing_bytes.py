@@ -1,4 +1,4 @@
-"""Vocabularies that cannot spell every text: which bytes no token has, and what that leaves of a constraint."""
+"""Vocabularies that cannot spell every text: which bytes no token contains, and which words of a constraint remain."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from tokenfst.tokenizers.vocabulary.census import census
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _WITNESS = Budget(states=20_000)
-"""What a witness for a warning may cost."""
+"""The budget for finding a witness for a warning."""
 
 
 def of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
-    """The words of a grammar without bytes that no token has, where each byte that is left is a token by itself: then
-    every text can be spelled on from every place. ``ConstraintError`` where it is not: whether tokens lead on would be
-    a question about the whole stack."""
+    """The words of a grammar that contain only bytes of the vocabulary, each of which must be a token by itself.
+
+    Then every text can be continued from every place. Raises ``ConstraintError`` if a needed byte is not a token by
+    itself, because whether tokens can continue a text would then depend on the whole stack.
+    """
     alone = sum({1 << token[0] for token in vocabulary.tokens if len(token) == 1})
     used = sum(1 << byte for byte in set(b"".join([*vocabulary.tokens, *(vocabulary.initial_tokens or ())])))
     if not (grammar & _holding(ex.ALL_BYTES & ~used)).is_empty():
@@ -39,13 +41,16 @@ def of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
 
 
 def _holding(bits: int) -> Language:
-    """The texts that hold a byte of a set."""
+    """The texts that contain a byte of a set."""
     return Language(ex.concat(ex.UNIVERSE, ex.byte_set(bits), ex.UNIVERSE))
 
 
 def warn_unspellable(constraint: Constraint, vocabulary: Vocabulary, native: _native.TokenAutomaton) -> None:
-    """Strings that no token sequence spells vanish from the token language: say so, with a witness. Whether there are
-    any beside spelled ones is looked for within ``_WITNESS`` only: a courtesy must not cost more than the work."""
+    """Warn, with a witness, if no token sequence spells some strings, which are then missing in the token language.
+
+    If other strings can be spelled, a witness is searched for within ``_WITNESS`` only, because a warning must not
+    cost more than the compilation.
+    """
     if not native.spellable:
         witness, part = constraint.witness(), "none"
     else:

@@ -33,15 +33,15 @@ _BITS = {
     torch.float16: (torch.int16, 0x7C00, 0x7FFF),
     torch.bfloat16: (torch.int16, 0x7F80, 0x7FFF),
 }
-"""For each type of logits: integers of its width, infinity, and the greatest magnitude."""
+"""For each type of logits: the integers of its width, infinity, and the greatest magnitude."""
 BLOCK = 4096
-"""Columns of a row that one program masks."""
+"""The number of columns of a row that one program masks."""
 READ = 8192
-"""Columns of a row that one program of the greedy kernel reads."""
+"""The number of columns of a row that one program of the greedy kernel reads."""
 ADVANCED = 32
-"""Rows that one program advances."""
+"""The number of rows that one program advances."""
 COMPOSED = 1024
-"""Tokens that one program runs from a state."""
+"""The number of tokens that one program runs from a state."""
 
 
 def takes(logits: Tensor | None) -> bool:
@@ -110,7 +110,7 @@ def greedy(
 
 
 def compose(t: Tables, states: Tensor, only_end: Tensor) -> Tensor:
-    """``DeviceAutomaton.compose``; ``only_end``: the mask of the end tokens, for rows where nothing is allowed."""
+    """``DeviceAutomaton.compose``; ``only_end``: the mask of the end tokens, for rows in which nothing is allowed."""
     words = t.rows.shape[1]
     out = torch.empty((len(states), words), dtype=torch.int32, device=states.device)
     if len(states):
@@ -142,8 +142,11 @@ def advance_tree_of_stacks(t: Tables, rows: Tensor, parents: Tensor, tokens: Ten
 
 
 def resting(t: Tables, rows: Tensor, has_left: bool) -> tuple[Tensor, Tensor | None]:
-    """The state whose mask each row has, int32 (B,); ``has_left``: and how many tokens complete what lies below what
-    that looks at, int32 (B,)."""
+    """The state whose mask each row has, int32 (B,).
+
+    With ``has_left`` also the number of tokens, int32 (B,), that complete the part of the stack below what this
+    state reads.
+    """
     found, capacity = rows.new_empty(len(rows)), rows.shape[1] - SYMBOLS
     lengths = torch.empty_like(found) if has_left else None
     if len(rows):
@@ -164,7 +167,7 @@ def _stack_walk(t: Tables) -> tuple[Any, ...]:
 
 
 def with_stacks(t: Tables) -> int:
-    """How many states have stacks, or may have."""
+    """How many states have stacks, or may have them."""
     return min(len(t.states), len(t.controls))
 
 
@@ -173,12 +176,12 @@ def _walk(t: Tables) -> tuple[Any, ...]:
 
 
 def left_of(left: Tensor | int | None, states: Tensor) -> tuple[Tensor, int]:
-    """Tokens left as kernels take them: a tensor of one number a row, and a number for all."""
+    """The remaining tokens in the form that kernels take: a tensor with one number a row, and a number for all rows."""
     return (states, -1 if left is None else left) if left is None or isinstance(left, int) else (left, 0)
 
 
 def budgeted(left: Tensor | int | None, steps: int) -> dict[str, Any]:
-    """What kernels are compiled for: whether there is a limit of tokens, and of what kind."""
+    """The compile-time parameters of kernels: whether there is a limit of tokens, and whether it differs by row."""
     return {
         "has_left": left is not None,
         "has_each": left is not None and not isinstance(left, int),

@@ -19,7 +19,7 @@ def mask_at(
     state, row, each, left, states, layers, masks, num_states, has_left: tl.constexpr, has_each: tl.constexpr,
     steps: tl.constexpr,
 ):  # fmt: skip
-    """The row, and the range of flips, of what a row may take: ``plain.mask_of``."""
+    """The row, and the range of flips, of the mask of a row of the batch: ``plain.mask_of``."""
     at = states + tl.where((state >= 0) & (state < num_states), state, 0).to(tl.int64) * 8
     mask = tl.load(at + 2)
     if has_left:
@@ -42,8 +42,10 @@ def mask_at(
 
 @triton.jit
 def text_of(state, token, known, states, tokens):
-    """Of what tokens spell behind states: where it begins, its length, and the token's length inside of a text, below
-    0 for end tokens. Tokens at the beginning of a text may spell something else."""
+    """For tokens at states: where their text begins, its length, and their length inside of a text.
+
+    The last one is below 0 for end tokens. Tokens at the beginning of a text may spell something else.
+    """
     record = tokens + tl.where(known, token, 0).to(tl.int64) * 4
     inside = tl.load(record + 1)
     first = (tl.load(states + tl.where(known, state, 0).to(tl.int64) * 8 + 5) & 2) != 0
@@ -53,7 +55,9 @@ def text_of(state, token, known, states, tokens):
 
 @triton.jit
 def state_behind(row, at, length, inside, table):
-    """The states that walks ended in, ``row`` being where: or those behind no bytes, or an end token."""
+    """The states that walks reach, where ``row`` is their last row; also for tokens without bytes and for end
+    tokens.
+    """
     reached = tl.load(table + row)
     reached = tl.where(length == 0, tl.where(inside > 0, tl.load(at + 6), 0), reached)
     return tl.where(inside < 0, tl.load(at + 5) & 1, reached)
@@ -61,7 +65,9 @@ def state_behind(row, at, length, inside, table):
 
 @triton.jit
 def walked(state, token, states, table, classes, text, tokens, num_states, vocab_size):
-    """The states behind tokens: ``plain.advance``. Loops as long as the longest of them has bytes."""
+    """The states that tokens lead to: ``plain.advance``. The loop runs as often as the longest of the tokens has
+    bytes.
+    """
     known = (state > 1) & (state < num_states) & (token >= 0) & (token < vocab_size)
     at = states + tl.where(known, state, 0).to(tl.int64) * 8
     begin, length, inside = text_of(state, token, known, states, tokens)
@@ -82,7 +88,7 @@ def mask_kernel(
     has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """Forbidden logits of one row and one block of tokens become -inf."""
+    """Set the forbidden logits of one row and one block of tokens to -inf."""
     row = tl.program_id(0)
     base, flips_begin, flips_end = mask_at(
         tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
@@ -113,7 +119,9 @@ def columns_of(first, groups: tl.constexpr):
 
 @triton.jit
 def _keys(at, column, loaded, allowed, infinity: tl.constexpr, magnitude: tl.constexpr):
-    """Logits as integers in the order of the numbers: equal zeros are equal and every NaN is above all others."""
+    """Logits as integers in the order of the numbers: equal zeros are equal, and every NaN is above all other
+    numbers.
+    """
     bits = tl.load(at + column, mask=loaded, other=0).to(tl.int32)
     size = bits & magnitude
     key = tl.where(size > infinity, NAN_KEY, tl.where(bits < 0, -size, size))
@@ -128,8 +136,9 @@ def greatest_kernel(
 ):  # fmt: skip
     """The greatest allowed logit of a block of columns, and its first column.
 
-    What is loaded depends on words of the mask, not on bits, so that a lane loads 16 bytes at once. The column is
-    looked for in the one group that has the greatest, which is read again: nearer than an index for each column.
+    Loads depend on words of the mask, not on bits, so that a lane loads 16 bytes at once. The column is searched
+    for in the one group that has the greatest logit; reading this group again is faster than keeping an index for
+    each column.
     """
     row = tl.program_id(0)
     base, flips_begin, flips_end = mask_at(
@@ -169,7 +178,7 @@ def choose_kernel(
     keys, columns, batch, states, table, classes, text, tokens, num_states, vocab_size, chosen, reached,
     blocks, padded: tl.constexpr,
 ):  # fmt: skip
-    """The greatest of a row's blocks, and the state behind it."""
+    """The greatest logit of a row's blocks, and the state that its token leads to."""
     row = tl.program_id(0) + tl.arange(0, 1)
     place = tl.arange(0, padded)
     key = tl.load(keys + tl.program_id(0) * blocks + place, mask=place < blocks, other=NO_KEY)
@@ -187,7 +196,7 @@ def choose_kernel(
 def advance_kernel(
     batch, taken, count, states, table, classes, text, tokens, num_states, vocab_size, reached, block: tl.constexpr
 ):  # fmt: skip
-    """The states of a block of rows after a token each."""
+    """The states of a block of rows after one token each."""
     row = tl.program_id(0) * block + tl.arange(0, block)
     state = tl.load(batch + row, mask=row < count, other=0)
     token = tl.load(taken + row, mask=row < count, other=0)
@@ -197,8 +206,10 @@ def advance_kernel(
 
 @triton.jit
 def path_of(node, parents, count, num_rows, depth):
-    """How many nodes lead from a row of the batch to a node, itself included, and that row. The number is 0 where there
-    are more than ``depth``, or where parents name no node and no row."""
+    """How many nodes lead from a row of the batch to a node, including the node, and that row.
+
+    The number is 0 if there are more than ``depth``, or if a parent is neither a node nor a row.
+    """
     length = (node < count).to(tl.int32)
     at = tl.where(length > 0, node, 0).to(tl.int64)
     before = tl.load(parents + at)
@@ -214,7 +225,7 @@ def path_of(node, parents, count, num_rows, depth):
 
 @triton.jit
 def node_above(node, steps, parents, most):
-    """The node ``steps`` steps above another one on its path; ``most``: the greatest number of steps."""
+    """The node ``steps`` steps above another one on its path. ``most``: the greatest number of steps."""
     at = node.to(tl.int64)
     for k in range(most):
         at = tl.where(k < steps, tl.load(parents + at), at)
@@ -226,8 +237,10 @@ def advance_tree_kernel(
     batch, parents, taken, count, num_rows, depth, states, table, classes, text, tokens, num_states, vocab_size,
     reached, block: tl.constexpr,
 ):  # fmt: skip
-    """The states behind a block of nodes of a tree of tokens. Each node walks its own path from the root, a few tokens,
-    so no node waits for another."""
+    """The states after a block of nodes of a tree of tokens.
+
+    Each node walks its own path from the root, which has few tokens, so no node waits for another.
+    """
     node = tl.program_id(0) * block + tl.arange(0, block)
     length, row = path_of(node, parents, count, num_rows, depth)
     state = tl.where(length > 0, tl.load(batch + row), 0)
@@ -244,7 +257,7 @@ def advance_tree_kernel(
 def compose_kernel(
     batch, states, table, classes, text, tokens, num_states, vocab_size, words, bitmask, block: tl.constexpr
 ):  # fmt: skip
-    """One block of words of the mask of a state, by running every token from it."""
+    """One block of words of the mask of a state, computed by running every token from it."""
     row = tl.program_id(0)
     token = tl.program_id(1) * block + tl.arange(0, block)
     state = tl.load(batch + row) + tl.zeros_like(token)

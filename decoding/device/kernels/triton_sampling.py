@@ -1,7 +1,8 @@
-"""The sampled step by Triton: two launches, with nothing between them and the host (``triton_sampling_kernels``).
+"""The sampled step by Triton: two launches without synchronization with the host (``triton_sampling_kernels``).
 
-No logit is written. What the kernels leave to each other lies in a workspace, which is kept for each size of batch and
-sampler: so a CUDA graph finds it where it was. Tables must be ``dense``, as for the other kernels.
+No logit is written. The kernels pass data to each other in a workspace. There is one for each batch size and
+sampler, and it is kept, so that CUDA graphs find it at the same address. Tables must be ``dense``, as for the other
+kernels.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import MOST_FLIPS
 
 _SPARE_BITS = {torch.float32: 0, torch.float16: 13, torch.bfloat16: 16}
-"""The bits that are 0 in every logit of a type as a float32."""
+"""The bits that are 0 in every logit of a type, as a float32."""
 
 
 class Workspace(NamedTuple):
-    """Of each block: greatest score and mass, both again for all logits; of each group of 32 its greatest key; of each
-    row a list of groups. Parts that a sampler does not use have one element."""
+    """Memory that the two kernels share.
+
+    For each block: its greatest score and its mass, and both again over all logits. For each group of 32: its
+    greatest key. For each row: a list of groups. Parts that a sampler does not use have one element.
+    """
 
     tops: Tensor
     masses: Tensor
@@ -53,8 +57,10 @@ class Workspace(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Of each row: ``numbers`` float32 (B, 8), ``seeds``, ``draws`` and ``forced`` int64 (B,), ``seen`` int32 (B,
-    words) where there are penalties. ``draws``, ``forced`` and ``seen`` are brought up to date."""
+    """The parameters of each row: ``numbers`` float32 (B, 8), and ``seeds``, ``draws`` and ``forced`` int64 (B,).
+
+    If there are penalties, also ``seen`` int32 (B, words). ``draws``, ``forced`` and ``seen`` are updated.
+    """
 
     numbers: Tensor
     seeds: Tensor
@@ -76,9 +82,10 @@ def sample(
     walks: bool,
     logs: bool,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Tokens, the states behind them (with ``walks``; else ``states``), and with ``logs`` both log-probabilities.
+    """The tokens, the states after them (with ``walks``; otherwise ``states``), and with ``logs`` both
+    log-probabilities.
 
-    ``states``: int32 (B,), or (B, 2 + capacity) with stacks, whose masks are then looked for in the same launches.
+    ``states``: int32 (B,), or (B, 2 + capacity) with stacks, whose masks are then found in the same launches.
     """
     count, device = len(states), states.device
     chosen = torch.empty(count, dtype=torch.int64, device=device)

@@ -1,18 +1,20 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Triton kernels of the sampled step; ``triton_sampling`` starts them, ``plain_sampling`` says what they give.
+"""Triton kernels of the sampled step; ``triton_sampling`` starts them, ``plain_sampling`` specifies their results.
 
-``mass_kernel``: a program takes a block of columns of a row as [256, 32] beside 256 mask words, and writes its greatest
-score and the sum of its weights. No column of a word without an allowed token is read. ``draw_kernel``: a program takes
-a row, draws a block by its mass and the token in it, group of 32 by group, and walks the token's bytes. Weights are
-integers, so the order of sums is free.
+``mass_kernel``: a program takes a block of columns of a row as [256, 32] with 256 mask words, and writes its
+greatest score and the sum of its weights. It reads no column of a word without an allowed token. ``draw_kernel``: a
+program takes a row, draws a block by its mass and then the token in it, one group of 32 after the other, and walks
+the token's bytes. Weights are integers, so the order of sums does not matter.
 
-With filters the first kernel also writes the greatest key of each group: keys are integers in the order of the scores.
-The cut is found by bisection over keys, first among groups, which bounds it from below (k groups whose greatest is at
-least some key hold k tokens), then among the tokens of the groups above the bound: usually a few hundred. A mass
-alone (``top_p`` without ``top_k``) is searched for from the top downwards, in spans that quadruple.
+With filters the first kernel also writes the greatest key of each group: keys are integers in the order of the
+scores. The cut is found by bisection over keys. First it is done among groups, which gives a lower bound (k groups
+whose greatest key is at least some key hold k tokens), then among the tokens of the groups above the bound: usually
+a few hundred. A mass alone (``top_p`` without ``top_k``) is searched for from the top downwards, in spans that
+quadruple.
 
-Cost: one read of the row, and of each group above the bound once for each bit of a key. Rejected: a sort (the whole row
-several times), a histogram (masses by atomics depend on nothing, but serialize where logits are alike).
+Cost: one read of the row, and one read of each group above the bound for each bit of a key. Rejected: a sort (reads
+the whole row several times), a histogram (masses by atomics give the same result in any order, but serialize if
+logits are similar).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ CHUNK = tl.constexpr(1024)
 
 @triton.jit
 def _score(at, seen, column, loaded, allowed, numbers, penalized: tl.constexpr):
-    """Scores of columns; -inf for what has no weight."""
+    """The scores of columns; -inf for columns without weight."""
     score = tl.load(at + column, mask=loaded, other=float("-inf")).to(tl.float32)
     if penalized:
         word = tl.load(seen + column // 32, mask=allowed, other=0)
@@ -53,7 +55,7 @@ def _weight(score, top, scale):
 
 @triton.jit
 def _key(score, shift: tl.constexpr):
-    """Integers in the order of scores, equal where these are; ``shift``: bits that are 0 in all of them."""
+    """Integers in the order of scores, equal if the scores are. ``shift``: bits that are 0 in all of them."""
     bits = score.to(tl.int32, bitcast=True)
     size = (bits & 0x7FFFFFFF) >> shift
     return tl.where(score > float("-inf"), tl.where(bits < 0, -size, size), NO_KEY)
@@ -68,8 +70,10 @@ def mass_kernel(
     penalized: tl.constexpr, filtered: tl.constexpr, logs: tl.constexpr, shift: tl.constexpr, block: tl.constexpr,
     stacked: tl.constexpr,
 ):  # fmt: skip
-    """The greatest score of a block and its mass; with ``logs`` also of all its logits; with ``filtered`` the greatest
-    key of each group."""
+    """The greatest score of a block and its mass.
+
+    With ``logs`` also both over all its logits; with ``filtered`` the greatest key of each group.
+    """
     row = tl.program_id(0)
     base, flips_begin, flips_end = mask_of_row(
         row, batch, each, left, states, layers, masks, num_states, controls, comb, frames, num_controls, num_slots,
@@ -114,7 +118,7 @@ def mass_kernel(
 
 @triton.jit
 def _shares(tops, masses, scale, blocks, padded: tl.constexpr):
-    """The greatest score of a row, and the masses of its blocks relative to that."""
+    """The greatest score of a row, and the masses of its blocks relative to it."""
     place = tl.arange(0, padded)
     tops = tl.load(tops + place, mask=place < blocks, other=-LARGEST)
     mass = tl.load(masses + place, mask=place < blocks, other=0)
@@ -124,7 +128,7 @@ def _shares(tops, masses, scale, blocks, padded: tl.constexpr):
 
 @triton.jit
 def _fallen(weights, target, count: tl.constexpr):
-    """The first of ``count`` places whose sum of weights exceeds the target, and the sum before it."""
+    """The first of ``count`` places at which the sum of weights exceeds the target, and the sum before it."""
     sums = tl.cumsum(weights, 0)
     place = tl.arange(0, count)
     found = tl.min(tl.where(sums > target, place, count - 1), 0)
@@ -133,7 +137,7 @@ def _fallen(weights, target, count: tl.constexpr):
 
 @triton.jit
 def _random(high, low, mass):
-    """A number below ``mass``, of 64 random bits."""
+    """A number below ``mass``, made from 64 random bits."""
     both = (high.to(tl.uint64) << 32) | low.to(tl.uint64)
     return tl.umulhi(both, mass.to(tl.uint64)).to(tl.int64)
 
@@ -141,7 +145,7 @@ def _random(high, low, mass):
 @triton.jit
 def _tile(chunk, count, is_list, listed, at, seen, row_words, vocab_size, numbers, top, scale,
           penalized: tl.constexpr, shift: tl.constexpr):  # fmt: skip
-    """Columns, scores, keys and weights of a chunk of candidates: of a list of tokens, or of groups of 32."""
+    """Columns, scores, keys and weights of a chunk of candidates, from a list of tokens or from groups of 32."""
     slot = chunk * CHUNK + tl.arange(0, CHUNK)
     entry = tl.load(listed + tl.where(is_list, slot, slot // 32), mask=slot < count, other=0)
     column = tl.where(is_list, entry, entry * 32 + slot % 32)
@@ -155,7 +159,7 @@ def _tile(chunk, count, is_list, listed, at, seen, row_words, vocab_size, number
 @triton.jit
 def _above(key, count, is_list, listed, at, seen, row_words, vocab_size, numbers, top, scale,
            penalized: tl.constexpr, shift: tl.constexpr):  # fmt: skip
-    """How many candidates have this key or a greater one, and their mass."""
+    """How many candidates have at least this key, and their mass."""
     number = tl.full((), 0, tl.int64)
     mass = tl.full((), 0, tl.int64)
     for chunk in range(tl.cdiv(count, CHUNK)):
@@ -174,8 +178,11 @@ def _middle(low, high):
 @triton.jit
 def _cut(low, high, least, by_mass: tl.constexpr, count, is_list, listed, at, seen, row_words, vocab_size, numbers,
          top, scale, penalized: tl.constexpr, shift: tl.constexpr):  # fmt: skip
-    """The greatest key from ``low`` to ``high`` that so many candidates, or such a mass of them, reach, else ``low``;
-    the mass above it, how many have it, and the weight of each."""
+    """The greatest key from ``low`` to ``high`` that the given number or mass of candidates reaches, otherwise
+    ``low``.
+
+    Also the mass above it, how many candidates have this key, and the weight of each.
+    """
     while low < high:
         middle = _middle(low, high)
         number, mass = _above(middle, count, is_list, listed, at, seen, row_words, vocab_size, numbers, top, scale,
@@ -195,7 +202,7 @@ def _cut(low, high, least, by_mass: tl.constexpr, count, is_list, listed, at, se
 @triton.jit
 def _kept(target, cut, tied, floor, count, is_list, listed, at, seen, row_words, vocab_size, numbers, top, scale,
           penalized: tl.constexpr, shift: tl.constexpr):  # fmt: skip
-    """The mass of what is kept, and the first token where the sum of weights exceeds the target."""
+    """The mass of the kept candidates, and the first token at which the sum of weights exceeds the target."""
     mass = tl.full((), 0, tl.int64)
     ties = tl.full((), 0, tl.int64)
     found = vocab_size
@@ -215,10 +222,10 @@ def _kept(target, cut, tied, floor, count, is_list, listed, at, seen, row_words,
 
 @triton.jit
 def _list(group_keys, low, listed, groups: tl.constexpr):
-    """Write the groups whose greatest key is at least ``low``; how many columns they have."""
+    """Write the groups whose greatest key is at least ``low``, and return how many columns they have."""
     wanted = group_keys >= low
     place = tl.cumsum(wanted.to(tl.int32), 0) - 1
-    tl.debug_barrier()  # a list that was there before has been read
+    tl.debug_barrier()  # wait until the list that was there before has been read
     tl.store(listed + place, tl.arange(0, groups), mask=wanted)
     tl.debug_barrier()
     return 32 * tl.sum(wanted.to(tl.int32), 0)
@@ -234,7 +241,7 @@ def _filtered(
     top_p = tl.load(numbers + 2)
     floor = tl.load(numbers + 3)
     best = _key(top, shift)
-    # What ``min_p`` keeps surely lies above this; with top_k and top_p the mass of all of the k is needed.
+    # ``min_p`` keeps nothing below this; with top_k and top_p the mass of all of the k is needed.
     lowest = _key(top + tl.maximum(floor * 1.001 - 0.001, -LARGEST) / scale, shift)
     lowest = tl.where((top_k > 0) & (top_p < 1), LOWEST, tl.maximum(lowest, LOWEST))
     bound = lowest
@@ -300,7 +307,7 @@ def _from_block(
     number, high, low, mass, base_top, scale, is_list, flips, num_flips, at, seen, row_words, words, width, vocab_size,
     numbers, most_flips: tl.constexpr, penalized: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """A token of one block, whose greatest score and mass are given."""
+    """A token of one block, given the block's greatest score and mass."""
     target = _random(high, low, mass)
     first = number * block
     groups: tl.constexpr = block // 32
@@ -357,8 +364,10 @@ def draw_kernel(
     penalized: tl.constexpr, filtered: tl.constexpr, logs: tl.constexpr, walks: tl.constexpr, shift: tl.constexpr,
     padded: tl.constexpr, groups: tl.constexpr, block: tl.constexpr, stacked: tl.constexpr,
 ):  # fmt: skip
-    """Draw the token of a row by the masses of its blocks; the state behind it. ``stacked``: ``mask_of_row``'s
-    ``padded``."""
+    """Draw the token of a row by the masses of its blocks, and compute the state after it.
+
+    ``stacked``: ``padded`` of ``mask_of_row``.
+    """
     row = tl.program_id(0)
     base, begin, end = mask_of_row(
         row, batch, each, left, states, layers, masks, num_states, controls, comb, frames, num_controls, num_slots,

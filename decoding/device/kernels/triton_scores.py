@@ -1,9 +1,10 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Scores of tokens by Triton: what ``plain_scores`` says.
+"""Scores of tokens by Triton, as ``plain_scores`` specifies them.
 
-A program adds the scores of a block of tokens to one row of logits: those of a resident row are read, for others the
-bytes of each token are run through the tables, as long as the longest of the block has bytes. One launch, without
-synchronization with the host. Sums are made in the order of the bytes, in float32, as there.
+A program adds the scores of a block of tokens to one row of logits. Scores of a resident row are read. For other
+rows the bytes of each token are run through the tables, as often as the longest token of the block has bytes. One
+launch, without synchronization with the host. Sums are computed in the order of the bytes, in float32, as in
+``plain_scores``.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.weights import WeightTables
 
 BLOCK = 1024
-"""Tokens that one program scores."""
+"""The number of tokens that one program scores."""
 ADVANCED = 32
-"""Rows that one program advances."""
+"""The number of rows that one program advances."""
 
 
 @triton.jit
@@ -36,7 +37,7 @@ def _ones(words):
 def _step(
     state, entry, reads, table, weights, num_classes, bits, first, failures, costs, words, chain: tl.constexpr
 ):  # fmt: skip
-    """Where states lead by classes of bytes, 0 for nowhere, and the weight of that."""
+    """The targets of states by classes of bytes, 0 if there is none, and the weights of these steps."""
     if chain == 0:
         place = state.to(tl.int64) * num_classes + entry
         weight = tl.load(weights + place, mask=reads, other=0.0)
@@ -63,9 +64,23 @@ def _step(
 
 @triton.jit
 def _weighed(
-    state, kind, token, known, table, weights, classes, text, tokens, num_classes, bits, first, failures, costs, words,
+    state,
+    kind,
+    token,
+    known,
+    table,
+    weights,
+    classes,
+    text,
+    tokens,
+    num_classes,
+    bits,
+    first,
+    failures,
+    costs,
+    words,
     chain: tl.constexpr,
-):  # fmt: skip
+):  # The states that the bytes of tokens lead to, and the weights of the tokens.
     """Where the bytes of tokens lead from states, and what they weigh."""
     record = tokens + tl.where(known, token, 0).to(tl.int64) * 4
     before = state == 2
@@ -101,7 +116,7 @@ def add_scores_kernel(
     special, num_states, num_classes, vocab_size, bits, first, failures, costs, words, chain: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """The scores of a block of tokens, added to one row of logits."""
+    """Add the scores of a block of tokens to one row of logits."""
     row = tl.program_id(0)
     token = tl.program_id(1) * block + tl.arange(0, block)
     inside = token < vocab_size
@@ -129,7 +144,7 @@ def add_scores_kernel(
 def add_rows_kernel(
     logits, stride, width, batch, factor, scored, num_states, vocab_size, block: tl.constexpr
 ):  # fmt: skip
-    """A block of the row of scores that one row of the batch names, added to its logits."""
+    """Add a block of the resident row of scores that one row of the batch names to the row's logits."""
     row = tl.program_id(0)
     token = tl.program_id(1) * block + tl.arange(0, block)
     inside = token < vocab_size
@@ -145,7 +160,7 @@ def advance_scores_kernel(
     vocab_size, bits, first, failures, costs, words, start, absorbs, reached, scored, chain: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """The states of a block of rows after a token each, and the tokens' scores."""
+    """The states of a block of rows after one token each, and the tokens' scores."""
     row = tl.program_id(0) * block + tl.arange(0, block)
     here = row < count
     at = tl.load(batch + row, mask=here, other=0)

@@ -1,13 +1,13 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 """Triton kernels of push-down automata; ``triton`` starts them, ``plain_stacks`` specifies their results.
 
-A program takes one row of a batch and holds its stack in registers, spread over the lanes: it reads a symbol by a sum
-in which all others count 0, and writes one by a choice, so no load of a symbol waits for a store. What a row holds is
-compared with bounds before it indexes anything. Loops end by themselves, whatever a row holds: ``tables.stacks``
-refuses automata in which one byte may look into the stack any number of times.
+A program takes one row of a batch and holds its stack in registers, distributed over the lanes. It reads a symbol
+with a sum in which all other places count 0, and writes one with a select, so no load of a symbol waits for a
+store. The contents of a row are compared with bounds before they are used as an index. Loops end whatever a row
+contains: ``tables.stacks`` refuses automata in which one byte may read the stack any number of times.
 
-Cost: O(bytes of the token * depth / 32) a row. Rejected: a row in each lane, its stack in memory: lanes that disagree
-about the next action, and one that waits for the longest walk of all.
+Cost: O(bytes of the token * depth / 32) a row. Rejected: one row in each lane with its stack in memory, because
+lanes would diverge at the next action, and all would wait for the longest walk.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ FAR = tl.constexpr(2**31 - 1)
 
 @triton.jit
 def _is_known(state, depth, num_states, capacity):
-    """Whether a row is under way: neither dead nor ended, nothing out of range."""
+    """Whether a row is active: neither dead nor ended, with all values in range."""
     return (state > 1) & (state < num_states) & (depth >= 0) & (depth <= capacity)
 
 
 @triton.jit
 def _find(owner, answer, comb, num_slots):
-    """What an owner of slots keeps for an answer; 0: nothing, as where there is no owner."""
+    """The entry of an owner of slots for an answer; 0 if there is none, or no owner."""
     at = owner.to(tl.int64) + answer
     inside = (owner > 0) & (at >= 0) & (at < num_slots)
     slot = comb + 2 * tl.where(inside, at, 0)
@@ -44,14 +44,16 @@ def _find(owner, answer, comb, num_slots):
 
 @triton.jit
 def _symbol(stack, place, at):
-    """The symbol at this height; 0 where there is none."""
+    """The symbol at this height; 0 if there is none."""
     return tl.sum(tl.where(place == at, stack, 0), 0).to(tl.int64)
 
 
 @triton.jit
 def _acted(row, stack, depth, place, capacity, actions, pushes, comb, num_slots):
-    """What the action ``-row`` comes to: a place, or again an action; 0 where the row dies, with depth -1 where there
-    was no room, -2 where symbols did not fit together."""
+    """The result of the action ``-row``: a row, or another action; 0 if the row of the batch dies.
+
+    The depth is then -1 if the stack was full, and -2 if symbols did not match.
+    """
     action = actions + (-row).to(tl.int64) * 5
     depth = tl.where(tl.load(action + 1) == 0, 0, depth)
     k = tl.load(action + 2)
@@ -79,7 +81,7 @@ def _walked(
     state, given, stack, token, place, states, table, classes, text, tokens, actions, pushes, comb, num_states,
     vocab_size, num_slots, capacity,
 ):  # fmt: skip
-    """The state, the depth and the stack behind a token: ``plain_stacks.advance``."""
+    """The state, the depth and the stack after a token: ``plain_stacks.advance``."""
     known = _is_known(state, given, num_states, capacity) & (token >= 0) & (token < vocab_size)
     depth = tl.where(known, given, 0)
     stack = tl.where(place < depth, stack, 0)
@@ -114,7 +116,7 @@ def step_stack(
     row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size,
     num_slots, capacity, padded: tl.constexpr,
 ):  # fmt: skip
-    """Write the row behind a token to ``reached``."""
+    """Write the row after a token to ``reached``."""
     begin = row.to(tl.int64) * (capacity + 2)
     place = tl.arange(0, padded)
     number, depth, stack = _walked(
@@ -130,7 +132,7 @@ def advance_stacks_kernel(
     batch, taken, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots,
     capacity, reached, padded: tl.constexpr,
 ):  # fmt: skip
-    """The row behind a token. ``padded``: a power of 2, at least ``capacity``."""
+    """Compute the row after a token. ``padded``: a power of 2, at least ``capacity``."""
     row = tl.program_id(0)
     step_stack(
         row, tl.load(taken + row), batch, reached, states, table, classes, text, tokens, actions, pushes, comb,
@@ -143,7 +145,9 @@ def advance_tree_of_stacks_kernel(
     batch, parents, taken, count, num_rows, levels, states, table, classes, text, tokens, actions, pushes, comb,
     num_states, vocab_size, num_slots, capacity, reached, padded: tl.constexpr,
 ):  # fmt: skip
-    """The row behind a node of a tree of tokens: its path from the root, with the stack in registers throughout."""
+    """The row after a node of a tree of tokens: walks its path from the root, with the stack in registers
+    throughout.
+    """
     node = tl.program_id(0)
     length, row = path_of(node, parents, count, num_rows, levels)
     begin = row * (capacity + 2)
@@ -165,8 +169,10 @@ def _resting(
     at, controls, comb, frames, num_states, num_slots, num_frames, capacity, has_left: tl.constexpr,
     padded: tl.constexpr,
 ):  # fmt: skip
-    """The state whose mask the row at ``at`` has, and with ``has_left`` the ``length`` of what lies below what that
-    looks at: ``plain_stacks.resting``."""
+    """The state whose mask the row at ``at`` has: ``plain_stacks.resting``.
+
+    With ``has_left`` also the ``length`` of the part of the stack below what this state reads.
+    """
     state = tl.load(at)
     depth = tl.load(at + 1)
     known = _is_known(state, depth, num_states, capacity)
@@ -197,7 +203,7 @@ def resting_kernel(
     batch, controls, comb, frames, num_states, num_slots, num_frames, capacity, found, lengths,
     has_left: tl.constexpr, padded: tl.constexpr,
 ):  # fmt: skip
-    """``_resting`` of each row."""
+    """``_resting`` for each row."""
     row = tl.program_id(0)
     at = batch + row.to(tl.int64) * (capacity + 2)
     state, length = _resting(
@@ -213,8 +219,10 @@ def mask_of_row(
     row, batch, each, left, states, layers, masks, num_states, controls, comb, frames, num_controls, num_slots,
     num_frames, capacity, has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, padded: tl.constexpr,
 ):  # fmt: skip
-    """``mask_at`` of a row of a batch. ``padded``: 0 if rows are numbers of states; with stacks a power of 2, at least
-    ``capacity``."""
+    """``mask_at`` for a row of a batch.
+
+    ``padded``: 0 if rows are numbers of states; with stacks a power of 2, at least ``capacity``.
+    """
     if padded > 0:
         at = batch + row.to(tl.int64) * (capacity + 2)
         state, length = _resting(
