@@ -71,7 +71,7 @@ class LlamaSampler:
         return self._error is not None or self._matcher.is_terminated() or self._matcher.max_tokens_left == 0
 
     def check(self) -> None:
-        """Raise what went wrong inside of llama.cpp's calls, if anything did."""
+        """Raise the error that occurred inside of llama.cpp's calls, if there was one."""
         if self._error is not None:
             raise self._error
 
@@ -83,7 +83,7 @@ class LlamaSampler:
         return c.llama_sampler_init(ctypes.byref(_interface), number)
 
     def accept(self, token: int) -> None:
-        """Take a token. What is wrong with it says ``check``."""
+        """Accept a token. An error is raised later, by ``check``."""
         if self.is_over():
             return
         try:
@@ -104,7 +104,7 @@ class LlamaSampler:
             self._error = error
 
     def apply(self, candidates: Any) -> None:
-        """Forbid what is not allowed in a ``llama_token_data_array``."""
+        """Forbid the candidates of a ``llama_token_data_array`` that are not allowed."""
         size = int(candidates.size)
         memory = (ctypes.c_char * (size * _CANDIDATE.itemsize)).from_address(
             ctypes.cast(candidates.data, ctypes.c_void_p).value or 0
@@ -141,7 +141,7 @@ class LlamaSampler:
         return self._ends, None
 
     def reset(self) -> None:
-        """Back to the beginning of the text."""
+        """Return to the beginning of the text."""
         self._matcher.reset()
         if self._scorer is not None:
             self._scorer.reset()
@@ -154,14 +154,14 @@ class LlamaSampler:
         return made
 
     def separate(self) -> None:
-        """Share nothing with the sampler that this is a copy of."""
+        """Stop sharing state with the sampler that this is a copy of."""
         self._matcher, self._row = self._matcher.fork(), self._row.copy()
         self._scorer = None if self._scorer is None else self._scorer.fork()
         self.pointer = self._pointer()
 
 
 _known: dict[int, LlamaSampler] = {}
-"""By the number that llama.cpp has as the context of a sampler."""
+"""The samplers by the number that llama.cpp stores as the context of a sampler."""
 _numbers = itertools.count(1)
 
 
@@ -177,7 +177,7 @@ def _free(sampler: Any) -> None:
     _known.pop(sampler.contents.ctx, None)
 
 
-# Callbacks of ctypes return no pointers to structures, and leak texts; addresses do.
+# ctypes callbacks cannot return pointers to structures, and leak texts; so they return addresses.
 _returns_address = ctypes.CFUNCTYPE(ctypes.c_void_p, c.llama_sampler_p_ctypes)
 _name = ctypes.create_string_buffer(b"tokenfst")
 _name_callback = _returns_address(lambda sampler: ctypes.addressof(_name))
@@ -190,4 +190,4 @@ _interface = c.llama_sampler_i(
     clone=ctypes.cast(_clone_callback, c.llama_sampler_i_clone),
     free=c.llama_sampler_i_free(_free),
 )
-"""Lives as long as the module, as llama.cpp keeps its address."""
+"""The module keeps this alive, because llama.cpp keeps its address."""

@@ -1,16 +1,17 @@
-"""Structured outputs of SGLang by tokenfst: the grammar backend, one for a scheduler, and the grammar of a request.
+"""The SGLang grammar backend: one backend for each scheduler, and one grammar for each request.
 
-SGLang asks a backend for a grammar by its kind and text alone, keeps it, and copies it for each request; masks of a
-step are asked for together, drafts are accepted, masked and taken back one by one. So a grammar is a template until a
-request comes: ``begin`` gives it the matcher, with the request's end tokens and number of tokens. The hooks that call
-it are in ``sglang_plugin``. Written for SGLang 0.5.23 (docs/engines/sglang.md).
+SGLang requests a grammar by its kind and text alone, caches it, and copies it for each request. It requests the
+masks of a step together; drafts are accepted, masked and taken back one by one. So a grammar is a template until it
+gets a request: ``begin`` then creates its matcher, with the request's end tokens and number of tokens. The hooks
+that call ``begin`` are in ``sglang_plugin``. Written for SGLang 0.5.23 (docs/engines/sglang.md).
 
-Invariant: a text is whole within the request's ``max_new_tokens``, unless reasoning comes before it, since nobody tells
-a grammar how many tokens the reasoning took. After the end of a text every token is accepted and none is masked, as
-SGLang wants it; going back before the end is going back.
+Invariant: a text is complete within the request's ``max_new_tokens``, unless reasoning precedes it, because a
+grammar does not learn how many tokens the reasoning took. After the end of a text every token is accepted and none
+is masked, as SGLang requires; a rollback to before the end continues the text.
 
-Automata are kept by their bytes (``CompiledRequests``). SGLang's own table of grammars has no bound, and holds the
-texts of requests only: a template whose automaton has gone is compiled again, on a thread of its own.
+Automata are cached by their size in bytes (``CompiledRequests``). SGLang's own table of grammars is unbounded, but
+holds only the texts of requests: if the automaton of a template was dropped, it is compiled again, in a separate
+thread.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _ANY = "$$ANY$$"
-"""What SGLang's requests say instead of a schema where any JSON will do."""
+"""The value with which SGLang's requests ask for any JSON instead of a schema."""
 
 
 class _NotBegun:
-    """What a template has instead of a text."""
+    """The state of a template, which has no text."""
 
     def __getattr__(self, name: str) -> Any:
         raise MatcherError("this grammar is a template: begin() gives it a text")
@@ -61,7 +62,7 @@ _NOT_BEGUN: Any = _NotBegun()
 
 
 class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
-    """A request's constraint, and from ``begin`` on its matcher, in SGLang's words."""
+    """A request's constraint and, after ``begin``, its matcher, with SGLang's interface."""
 
     def __init__(self, requests: CompiledRequests, request: Request, ends: tuple[int, ...]) -> None:
         super().__init__()
@@ -69,26 +70,27 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         self.served: RequestMatcher = _NOT_BEGUN
 
     def begin(self, stops: Sequence[int], max_tokens: int | None) -> None:
-        """Start a text that ``stops`` may end, too, complete within ``max_tokens``.
+        """Start a text that ``stops`` may end as well, complete within ``max_tokens``.
 
-        Raises TokenBudgetError where none is so short, and for further stop tokens what compiling raises."""
+        Raises TokenBudgetError if no text is that short, and for further stop tokens the errors of compilation.
+        """
         self.served = self._requests.served(self.request, sorted({*self._ends, *stops}), max_tokens)
 
     @property
     def matcher(self) -> AnyMatcher:
-        """The same without regard for the engine."""
+        """The matcher, with tokenfst's own interface."""
         return self.served.matcher
 
     def is_compiled(self) -> bool:
-        """Whether its automaton is at hand."""
+        """Whether its automaton is in the cache."""
         return self._requests.known(self.request, self._ends) is not None
 
     def copy(self) -> TokenfstGrammar:
-        """A template of the same constraint."""
+        """A new template of the same constraint."""
         return TokenfstGrammar(self._requests, self.request, self._ends)
 
     def accept_token(self, token: int) -> None:
-        """Advance. ValueError for a token that is not allowed; tokens after the end are not looked at."""
+        """Advance. Raises ValueError for a token that is not allowed; tokens after the end are ignored."""
         self.current_token = token
         if not self.served.accept_until_over((token,)):
             raise ValueError(
@@ -97,15 +99,15 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
             )
 
     def rollback(self, k: int) -> None:
-        """Take tokens back."""
+        """Undo the last ``k`` tokens."""
         self.matcher.rollback(k)
 
     def is_terminated(self) -> bool:
-        """Whether nothing more is looked at: an end token was taken, or the last of ``max_new_tokens``."""
+        """Whether the text has ended, by an end token or by the last of ``max_new_tokens``."""
         return self.served.is_over()
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
-        """Rows that allow everything, in host memory."""
+        """Rows that allow every token, in host memory."""
         return TokenfstGrammarBackend.allocate_vocab_mask(vocab_size, batch_size, device)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
@@ -114,7 +116,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[Any], vocab_mask: torch.Tensor) -> None:
-        """The masks of a step, in one native call where all grammars are of this class."""
+        """The masks of a step, in one native call if all grammars are of this class."""
         grammars = [entry.grammar for entry in entries]
         if {*map(type, grammars)} == {TokenfstGrammar}:
             served = [grammar.served for grammar in grammars]
@@ -124,7 +126,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
-        """Allow everything in all rows."""
+        """Allow every token in all rows."""
         vocab_mask.fill_(-1)
 
     @staticmethod
@@ -134,11 +136,11 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """Forbidden logits become -inf. NaN is not looked for: that would wait for the device."""
+        """Set forbidden logits to -inf. There is no check for NaN, because it would have to wait for the device."""
         apply_token_bitmask_inplace(logits, vocab_mask, check_nan=False)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The text that must come next, in whole characters, if any."""
+        """The text that must come next, up to the last complete character; None if there is none."""
         matcher = self.matcher
         if self.is_terminated() or not isinstance(matcher, Matcher | ReachMatcher):
             return None
@@ -146,13 +148,13 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         return ([], text) if text else None
 
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
-        """That text; the matcher is its own state."""
+        """That text; the matcher itself holds the state."""
         return helper[1], -1
 
     def jump_and_retokenize(
         self, old_output_ids: list[int], new_output_ids: list[int], next_state: int
     ) -> None:
-        """Follow the tokens that the text was cut into anew. ValueError where one is not allowed."""
+        """Accept the tokens into which the text was cut anew. Raises ValueError if one is not allowed."""
         pairs = zip(old_output_ids, new_output_ids, strict=False)
         same = next((place for place, (old, new) in enumerate(pairs) if old != new), None)
         if same is None:
@@ -166,7 +168,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
 
 class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
-    """What a scheduler compiles and keeps. ``TOKENFST_CACHE_MB``: how much of it, 512 by default."""
+    """Compiles and caches constraints for a scheduler. ``TOKENFST_CACHE_MB``: the size of the cache, 512 by default."""
 
     is_support_token_filter = True
     set_token_filter = staticmethod(set_token_filter_torch)
@@ -195,16 +197,16 @@ class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
 
     @staticmethod
     def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
-        """Rows that allow everything, in host memory that a device can read where there is one."""
+        """Rows that allow every token, in host memory that a device can read if there is one."""
         shape = (batch_size, -(-vocab_size // 32))
         return torch.full(shape, -1, dtype=torch.int32, pin_memory=_has_device())
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
-        """JSON of a schema."""
+        """The JSON texts of a schema."""
         return self._made("json", "true" if key_string == _ANY else key_string)
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
-        """What a pattern matches in full."""
+        """The texts that a pattern matches in full."""
         return self._made("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
@@ -212,7 +214,7 @@ class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         return self._made("grammar", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        """The texts of a structural tag, legacy ones too."""
+        """The texts of a structural tag, including the legacy form."""
         return self._made("structural_tag", key_string)
 
     def _made(self, kind: Kind, text: str) -> BaseGrammarObject:
@@ -226,7 +228,7 @@ class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
     def get_cached_or_future_value(
         self, key: tuple[str, str], require_reasoning: bool
     ) -> tuple[BaseGrammarObject | Future[BaseGrammarObject], bool]:
-        """A template, or the promise of one. What has gone from the store is compiled again."""
+        """A template, or a future of one. If its automaton was dropped from the cache, it is compiled again."""
         known = self.cache.get(key)
         if isinstance(known, TokenfstGrammar) and not known.is_compiled():
             del self.cache[key]
@@ -236,12 +238,12 @@ class TokenfstGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
 
 @cache
 def _has_device() -> bool:
-    """Whether there is a device that reads the host's memory. Asked once: a mask is allocated for each step."""
+    """Whether there is a device that reads host memory. Computed once, because a mask is allocated for each step."""
     return bool(torch.cuda.is_available())
 
 
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> BaseGrammarBackend:
-    """The backend of a scheduler, as ``register_grammar_backend`` wants it."""
+    """The backend of a scheduler, as ``register_grammar_backend`` requires it."""
     backend: BaseGrammarBackend = TokenfstGrammarBackend(
         tokenizer, vocab_size, eos_token_ids, _whitespace(server_args)
     )
@@ -259,7 +261,7 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
 
 
 def _whitespace(server_args: Any) -> str:
-    """``whitespace`` of ``json_schema`` that the server's options mean."""
+    """The value of ``whitespace`` of ``json_schema`` for the server's options."""
     if server_args.constrained_json_disable_any_whitespace:
         return "compact"
     if server_args.constrained_json_whitespace_pattern is not None:
@@ -269,15 +271,16 @@ def _whitespace(server_args: Any) -> str:
 
 
 def begin_request(request: Any) -> None:
-    """Give the grammar of a scheduler's request its text. What cannot be ends the request, before it runs, with the
-    reason."""
+    """Give a scheduler's request its matcher. A constraint that cannot be met ends the request before it runs, with
+    the reason.
+    """
     grammar = request.grammar
     inner = getattr(grammar, "grammar", grammar)
     if not isinstance(inner, TokenfstGrammar):
         return
     params = request.sampling_params
     reasons = inner is not grammar and request.require_reasoning
-    # Before n texts SGLang asks for none, to have the prompt in its cache.
+    # Before it generates n texts, SGLang runs the prompt with 0 new tokens, to have it in its cache.
     counted = not reasons and params.max_new_tokens != 0
     try:
         inner.begin(sorted(params.stop_token_ids or ()), params.max_new_tokens if counted else None)

@@ -1,14 +1,14 @@
-"""The plugin that gives SGLang the grammar backend "tokenfst".
+"""The plugin that adds the grammar backend "tokenfst" to SGLang.
 
 SGLang has a registry of backends and loads plugins (``sglang.srt.plugins``) in every process, before anything else.
-What the registry does not have is a word about the request that a grammar is for; so two of SGLang's own hooks tell a
-grammar which tokens may end it and how many it may take (``begin_request``), after the manager of grammars has
-given it to a request:
+The registry passes no information about the request that a grammar is for. So two of SGLang's own hooks tell a
+grammar which tokens may end it and how many it may take (``begin_request``), after the grammar manager has given it
+to a request:
 
-    GrammarManager.process_req_with_grammar      a grammar that was known already; scores that cannot be had are refused
-    GrammarManager.get_ready_grammar_requests    those whose compiling has ended
+    GrammarManager.process_req_with_grammar      for a cached grammar; also refuses scores that are not available
+    GrammarManager.get_ready_grammar_requests    for grammars whose compilation has ended
 
-A backend refuses to start where the hooks are not in place, with the version that it was written for.
+A backend refuses to start if the hooks are not installed, with the version that it was written for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MANAGER = "sglang.srt.constrained.grammar_manager.GrammarManager"
 
 
 def register() -> None:
-    """Put the backend in place. Called by SGLang in each process, any number of times."""
+    """Install the backend. SGLang calls this in each process, any number of times."""
     from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
     from sglang.srt.constrained.base_grammar_backend import register_grammar_backend
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType

@@ -39,7 +39,7 @@ class SGLangScores(CustomLogitProcessor):  # type: ignore[misc]
             try:
                 asked = read_scores(params, self.weighted)
             except TokenfstError as error:
-                # refuse_scores has ended this request, and SGLang still computes a token of it, which it discards.
+                # refuse_scores has ended this request; SGLang still computes one token for it, which it discards.
                 _log.warning("scores of a request: %s", error)
                 continue
             if asked is None:
@@ -79,7 +79,7 @@ def end_tokens(request: Any) -> list[int]:
 
 
 def refuse_scores(request: Any, server_args: Any) -> None:
-    """End a request that asks for scores that it cannot have, before it runs, with the reason."""
+    """End a request for scores that are not available, before it runs, with the reason."""
     params = request.sampling_params.custom_params
     if not isinstance(params, dict) or SCORES not in params:
         return

@@ -153,7 +153,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         try:
             return tokens[: self.matcher.validate_tokens(tokens)]
         except BudgetExceeded:
-            return []  # drafts are guesses; what is really chosen is taken by accept_tokens
+            return []  # drafts are guesses; the tokens that are really chosen go to accept_tokens
 
     def rollback(self, num_tokens: int) -> None:
         """Undo the last tokens."""

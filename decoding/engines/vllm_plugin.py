@@ -1,19 +1,20 @@
-"""The plugin that gives vLLM the structured outputs backend "tokenfst".
+"""The plugin that adds the structured outputs backend "tokenfst" to vLLM.
 
-vLLM has no registry of backends: their names are a ``Literal``, their classes an if-chain. It does load plugins
-(``vllm.general_plugins``), in every process, before anything else; this one changes seven places, each only for engines
-whose backend is "tokenfst":
+vLLM has no registry of backends: their names are a ``Literal``, their classes an if-chain. But it loads plugins
+(``vllm.general_plugins``) in every process, before anything else. This plugin changes seven places, each only for
+engines whose backend is "tokenfst":
 
     StructuredOutputsConfig.backend                      the name is one of those allowed
-    SamplingParams._validate_structured_outputs          a request is read and compiled in the front end: what is
-                                                         refused is an HTTP 400 with the library's own message
+    SamplingParams._validate_structured_outputs          a request is read and compiled in the front end; a refused
+                                                         one gets HTTP 400 with the library's own message
     StructuredOutputManager.grammar_init                 makes the backend
-    StructuredOutputManager._create_grammar              a request's own white space and number of tokens count
+    StructuredOutputManager._create_grammar              uses a request's own white space and number of tokens
     StructuredOutputManager.grammar_bitmask              masks of a whole batch in one native call
     StructuredOutputManager.accept_tokens                the tokens of a request in one native call
-    BeamSearchOnlineMixin.beam_search                    a constraint is refused, which vLLM's server would forget
+    BeamSearchOnlineMixin.beam_search                    refuses a constraint, which vLLM's server would ignore
 
-Whatever place is missing, the plugin raises with the versions that it was written for, and changes nothing.
+If any of these places is missing, the plugin raises an error with the versions that it was written for, and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 def register() -> None:
-    """Put the backend in place. Called by vLLM in each process, any number of times."""
+    """Install the backend. vLLM calls this in each process, any number of times."""
     import vllm
     from vllm.config.structured_outputs import StructuredOutputsConfig
     from vllm.sampling_params import SamplingParams
@@ -103,11 +104,11 @@ def _wrap_validation(params: Any) -> None:
 
 
 _front_ends: dict[int, tuple[Any, Any]] = {}
-"""Of each tokenizer of a front end, itself and what was compiled for it."""
+"""For each tokenizer of a front end, the tokenizer itself and its cache of compiled constraints."""
 
 
 def _validate(self: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
-    """Refuse what the engine could not do, before the request is queued."""
+    """Refuse what the engine cannot do, before the request is queued."""
     from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import check_json_nesting
 
@@ -136,7 +137,7 @@ def _validate(self: Any, model_config: Any, config: Any, tokenizer: Any) -> None
             "leave it out"
         )
     try:
-        room = model_config.max_model_len - 1  # the prompt has a token at least
+        room = model_config.max_model_len - 1  # the prompt has at least one token
         most = None if config.reasoning_parser else min(self.max_tokens or room, room)
         requests.matcher(vllm_backend.read_params(asked), sorted(self.all_stop_token_ids), most)
     except TokenfstError as error:
@@ -199,9 +200,10 @@ def _has_begun(manager: Any, request: Any) -> bool:
 
 
 def _wrap_beams() -> None:
-    """Refuse constraints where a server searches by beams: vLLM would forget them.
+    """Refuse constraints in a server's beam search, because vLLM would ignore them.
 
-    A server has imported these modules before plugins are loaded; other processes do without."""
+    A server imports these modules before plugins are loaded; other processes do not need the change.
+    """
     modules = [
         sys.modules.get(f"vllm.entrypoints.{name}")
         for name in (

@@ -1,8 +1,9 @@
-"""What machines share: artifacts in Ray's object store.
+"""Artifacts in Ray's object store, which all machines of a cluster share.
 
-One actor of the cluster reads an artifact out of the store when it is first asked for, and keeps where it lies in the
-object store; who asks gets a reference, and with it the bytes, which come to each machine once and are shared there by
-all processes. Where the actor or its machine is lost, the store is read instead: an answer never depends on Ray.
+One actor of the cluster reads an artifact from the store when it is first requested, and keeps its reference in the
+object store. A process asks the actor for the reference. The bytes are sent to each machine once and are shared
+there by all processes. If the actor or its machine is lost, the store is read instead: a result never depends on
+Ray.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from tokenfst.decoding.token_automata import artifact
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _KEPT = 256
-"""Automata that a process keeps."""
+"""The number of automata that a process keeps."""
 _REFERENCES = 100_000
-"""Artifacts that the cluster keeps in its object store, which puts on disk what does not fit into memory."""
+"""The number of artifacts that the cluster keeps in its object store, which moves to disk what does not fit into
+memory.
+"""
 
 
 class Shelf:
@@ -35,11 +38,11 @@ class Shelf:
         self._reads = 0
 
     def find(self, key: str) -> list[Any]:
-        """A reference to an artifact's bytes, in a list so that Ray does not read it for us."""
+        """A reference to an artifact's bytes, in a list so that Ray does not replace it by the bytes."""
         return [self._found.get(key, lambda: self._put(key))]
 
     def reads(self) -> int:
-        """How many artifacts were read out of the store."""
+        """How many artifacts were read from the store."""
         return self._reads
 
     def _put(self, key: str) -> Any:
@@ -48,14 +51,14 @@ class Shelf:
 
 
 def shelf(store: Store) -> Any:
-    """The actor of a store, one in a cluster."""
+    """The actor of a store, one for each cluster."""
     name = f"tokenfst-{hashlib.sha256(store.url.encode()).hexdigest()[:16]}"
     kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Shelf)
     return kind.options(name=name, get_if_exists=True).remote(store)
 
 
 class Shared:
-    """Automata of documents, in one process of a cluster."""
+    """The automata of documents, in one process of a cluster."""
 
     def __init__(self, store: Store, vocabulary: Vocabulary, budget: Budget | None, expand: bool) -> None:
         self._store, self._vocabulary, self._budget, self._expand = store, vocabulary, budget, expand
@@ -63,7 +66,7 @@ class Shared:
         self._made: Recent[str, Automaton] = Recent(_KEPT)
 
     def automaton(self, document: dict[str, Any], text: str) -> Automaton:
-        """The automaton of a document, whose text is known."""
+        """The automaton of a document, given with its text."""
         return self._made.get(text, lambda: self._make(document))
 
     def _make(self, document: dict[str, Any]) -> Automaton:

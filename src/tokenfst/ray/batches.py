@@ -1,8 +1,9 @@
-"""``compile_batch`` on Ray: many constraints into a store, by all machines of a cluster.
+"""``compile_batch`` on Ray: all machines of a cluster compile many constraints into a store.
 
-Ray Data gives blocks of lines to actors; each has one process below it that compiles (``decoding/store/batch``), so a
-line that ends its process is an outcome like others, and costs neither the actor nor the lines beside it. An actor or a
-machine that is lost gives its blocks to others: what it had put is known, the rest is compiled again.
+Ray Data gives blocks of lines to actors. Each actor has one child process that compiles (``decoding/store/batch``),
+so a line that ends this process is an outcome like any other, and affects neither the actor nor other lines. If an
+actor or a machine is lost, its blocks go to other actors: entries that were stored are found, the rest is compiled
+again.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ except ImportError as error:
     raise MissingDependencyError('batches on Ray need it: pip install "tokenfst[ray]"') from error
 
 BATCH = 64
-"""Lines that an actor gets at a time."""
+"""The number of lines that an actor gets at a time."""
 _BLOCK = 512
-"""Lines of a block, what is done again where a machine is lost."""
+"""The number of lines of a block, which is the unit that is repeated if a machine is lost."""
 _NAMES = tuple(field.name for field in fields(Outcome))
 
 
@@ -42,12 +43,13 @@ def compile_batch(
     jobs: int = 1,
     column: str = "text",
 ) -> Iterator[Outcome]:
-    """``tokenfst.decoding.store.batch.compile_batch`` by ``jobs`` actors of Ray, each with a CPU: what became of each
-    line, as blocks of them are done.
+    """Run ``tokenfst.decoding.store.batch.compile_batch`` with ``jobs`` actors of Ray, each with one CPU.
 
-    ``lines``: texts, or a dataset of Ray Data with one line a row in ``column`` (``ray.data.read_text``); the lines of
-    a dataset have no numbers, and are told by their ``id``. The store must be reachable from all machines. Raises what
-    Ray raises where there is no cluster; whatever goes wrong with a line is its outcome.
+    Yields the outcome of each line as soon as its block is done.
+
+    ``lines``: texts, or a dataset of Ray Data with one line a row in ``column`` (``ray.data.read_text``); the lines
+    of a dataset have no numbers and are identified by their ``id``. All machines must reach the store. Raises the
+    errors of Ray if there is no cluster; any failure of a line is its outcome.
     """
     whole("compile_batch", "jobs", jobs, 1)
     if isinstance(lines, ray.data.Dataset):
@@ -76,7 +78,7 @@ def _outcome(row: dict[str, Any]) -> Outcome:
 
 
 class Compiler:
-    """What an actor does: lines in, outcomes out."""
+    """The actor: lines in, outcomes out."""
 
     def __init__(
         self, store: Store, vocabulary: Any, budget: Budget | None, expand: bool, column: str

@@ -1,7 +1,8 @@
-"""``generate`` on Ray: a dataset of prompts and constraints to a dataset of texts.
+"""``generate`` on Ray: from a dataset of prompts and constraints to a dataset of texts.
 
-Each actor has the model once, and goes through batches of rows, each row with its own constraint. A row whose
-constraint cannot be compiled, or for which the tokens are too few, gets an error in place of a text; the others go on.
+Each actor holds one copy of the model, and processes batches of rows, each row with its own constraint. If a row's
+constraint cannot be compiled, or the tokens are too few for it, the row gets an error instead of a text; other rows
+are not affected.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ except ImportError as error:
     raise MissingDependencyError('decoding on Ray needs it: pip install "tokenfst[ray]"') from error
 
 Loaded = tuple[Any, Callable[[str], list[int]]]
-"""A model, and what makes token ids of a prompt."""
+"""A model, and a function from text to token ids."""
 
 
 @checked
@@ -83,7 +84,7 @@ def generate(
 
 
 class Decoder:
-    """What an actor does: rows in, rows with texts out."""
+    """The actor: rows in, rows with texts out."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class Decoder:
         self._columns, self._most, self._options = columns, max_new_tokens, options
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """The rows, with what the model wrote."""
+        """The rows, with the texts that the model wrote."""
         from tokenfst.decoding.search.jump_forward import generate
 
         constraint, prompt = (list(map(str, batch[column])) for column in self._columns)
@@ -124,7 +125,7 @@ class Decoder:
         return batch | {"text": texts, "tokens": tokens, "finished": finished, "error": errors}
 
     def _automaton(self, text: str) -> Automaton | str:
-        """The automaton of a row's constraint; why there is none."""
+        """The automaton of a row's constraint, or the message why there is none."""
         try:
             found = self._shared.automaton(members_of(text), text)
             if isinstance(found, TokenAutomaton) and (least := found.distance()) > self._most:
