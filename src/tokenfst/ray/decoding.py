@@ -47,15 +47,17 @@ def generate(
     expand: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A dataset of Ray Data with the columns ``text``, ``tokens``, ``finished`` and ``error`` beside those of
-    ``dataset``: what the model writes after each prompt, held to each row's constraint. It is lazy, as all datasets.
+    """The rows of ``dataset`` with additional columns ``text``, ``tokens``, ``finished`` and ``error``.
 
-    ``model``: a folder or a name that transformers loads, with its tokenizer, or a function that returns a model (as
-    ``tokenfst.generate`` takes it) and what makes token ids of a text; it runs once in each of ``workers`` actors.
-    ``constraint_column``: documents as JSON text, as lines of a batch are (``{"json_schema": {...}}``). ``vocabulary``:
-    that of the model. ``options``: of ``tokenfst.generate``, such as ``do_sample``. Constraints are compiled into
-    ``store`` where it does not have them; artifacts come to each machine once. Raises ``ConstraintError`` where a
-    column is missing.
+    The text is what the model writes after each prompt under the row's constraint. The result is a lazy dataset of
+    Ray Data.
+
+    ``model``: a folder or a name that transformers loads, with its tokenizer; or a function that returns a model
+    (as for ``tokenfst.generate``) and a function from text to token ids. This function runs once in each of
+    ``workers`` actors. ``constraint_column``: documents as JSON text, like the lines of a batch (``{"json_schema":
+    {...}}``). ``vocabulary``: the model's vocabulary. ``options``: those of ``tokenfst.generate``, such as
+    ``do_sample``. Constraints that ``store`` does not have are compiled into it; artifacts are sent to each machine
+    once. Raises ``ConstraintError`` if a column is missing.
     """
     whole("generate", "max_new_tokens", max_new_tokens, 1)
     whole("generate", "batch_size", batch_size, 1)
