@@ -67,7 +67,7 @@ def digest(program: Program) -> str:
 
 @dataclass(slots=True)
 class _Step:
-    """An instruction: what kind it is, the instructions it is made of, and what else it says."""
+    """An instruction: its kind, its operands that are instructions, and its other data."""
 
     op: int
     parts: list[int]
@@ -84,16 +84,18 @@ class _Description:
         self.lexicons = [_hash(b"lexicon", *map(_sized, lexicon.words())) for lexicon in program.lexicons]
         self.machines = [_of_machine(dfa) for dfa in program.machines]
         self.nested = {_UNION}
-        if not program.is_token_level:  # else x & ~y is another thing than y's complement, met with x later
+        if (
+            not program.is_token_level
+        ):  # otherwise x & ~y differs from the complement of y that is intersected with x later
             self.nested.add(_INTERSECT)
         self.open_steps = self._find_open()
         self.found: list[bytes] = [b""] * len(self.steps)
-        self.rows: list[Sequence[_Part]] = [()] * len(self.steps)  # of what is a concatenation, or words
-        self.inner: list[set[bytes]] = [set()] * len(self.steps)  # of what is a union or an intersection
+        self.rows: list[Sequence[_Part]] = [()] * len(self.steps)  # for concatenations and words
+        self.inner: list[set[bytes]] = [set()] * len(self.steps)  # for unions and intersections
         self.bits = [0] * len(self.steps)
 
     def digest(self) -> str:
-        """The whole program's."""
+        """The digest of the whole program."""
         for number, step in enumerate(self.steps):
             if number not in self.open_steps:
                 self._tell_one(number, step)
@@ -110,7 +112,7 @@ class _Description:
             before, told = told, len(set(colors.values()))
             if told == before:
                 break
-        else:  # perhaps more could be told apart: none are taken for one
+        else:  # the partition may not be stable, so no two are taken as equal
             colors = {name: _hash(colors[name], name.to_bytes(4, "little", signed=True)) for name in order}
         self._tell(colors)
         firsts: dict[bytes, int] = {}
@@ -132,12 +134,12 @@ class _Description:
         return self.steps[name].parts[0] if name >= 0 else self.program.rules[-1 - name][0]
 
     def _name(self, step: int) -> int | None:
-        """What a step names, if it is a leaf for what is above it."""
+        """The name in a step, if it is a leaf for the steps above it."""
         op = self.steps[step].op
         return step if op == _VARIABLE else -1 - self.steps[step].own[0] if op == _CALL else None
 
     def _find_open(self) -> dict[int, None]:
-        """The steps below which something is named, in their order."""
+        """The steps that contain a name, in order."""
         found: dict[int, None] = {}
         for number, step in enumerate(self.steps):
             if self._name(number) is not None or any(part >= number or part in found for part in step.parts):
@@ -145,7 +147,7 @@ class _Description:
         return found
 
     def _reached(self, root: int, order: Sequence[bytes] | None) -> list[int]:
-        """The names that ``root`` reaches in the order in which they are met; parts without order by ``order``."""
+        """The names that ``root`` reaches, in the order of visits; unordered parts in the order of ``order``."""
         found: dict[int, None] = {}
         seen: set[int] = set()
         stack = [root]
@@ -169,7 +171,9 @@ class _Description:
         return list(found)
 
     def _unnested(self, step: _Step) -> list[int]:
-        """The parts of a step, with those of the same kind that are told in place (``_tell_mixed``) as their parts."""
+        """The parts of a step, in which parts of the same kind that are described inline (``_tell_mixed``) are
+        replaced by theirs.
+        """
         found: dict[int, None] = {}
         rest = step.parts[::-1]
         while rest:
@@ -184,10 +188,10 @@ class _Description:
     # --- one step -------------------------------------------------------------------------------------------------
 
     def _tell(self, names: dict[int, bytes]) -> None:
-        """Tells the open steps, with ``names`` for what is named."""
+        """Describe the open steps, with ``names`` for the names in them."""
         for number in self.open_steps:
             if (name := self._name(number)) is not None:
-                self.found[number] = names.get(name, b"")  # nothing of a rule that the root does not reach
+                self.found[number] = names.get(name, b"")  # nothing for a rule that the root does not reach
         for number in self.open_steps:
             if self._name(number) is None:
                 self._tell_one(number, self.steps[number])
@@ -218,7 +222,9 @@ class _Description:
             name = self.program.token_names[own[0]]
             yield _sized(repr((name.name, name.special, name.but)).encode("utf-8", "surrogatepass"))
         else:
-            if op == _UNORDERED:  # the separator, the required ones, the optional ones, what may be repeated
+            if (
+                op == _UNORDERED
+            ):  # the separator, required members, optional members, members that may be repeated
                 required, last = 1 + own[2], len(told) - (own[3] > 0)
                 told[1:required] = sorted(told[1:required])
                 told[required:last] = sorted(told[required:last])
@@ -226,7 +232,7 @@ class _Description:
             yield from told
 
     def _in_a_row(self, step: _Step) -> list[_Part]:
-        """The parts of a concatenation, words that follow each other as one."""
+        """The parts of a concatenation, with consecutive words combined into one."""
         found: list[_Part] = []
         word = ""
         for part in step.parts:
@@ -242,7 +248,9 @@ class _Description:
         return [*found, word] if word or not found else found
 
     def _tell_mixed(self, number: int, step: _Step) -> None:
-        """A union or an intersection: its different parts in one order; the sets of bytes of a union as one."""
+        """Describe a union or an intersection: its distinct parts in a fixed order, with the sets of bytes of a
+        union combined.
+        """
         found: set[bytes] = set()
         bits = 0
         for part in step.parts:
@@ -318,5 +326,5 @@ def _sized(data: bytes) -> bytes:
 
 
 def _hash(*parts: bytes) -> bytes:
-    """What is hashed: a tag that ends with a line or is a word of its own, then parts of known lengths."""
+    """Hash a tag, which ends with a newline or is a unique word, followed by parts of known lengths."""
     return sha256(b"".join(parts)).digest()

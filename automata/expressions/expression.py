@@ -85,7 +85,7 @@ class Op(enum.IntEnum):
     FRESH = 20
     FEW_TOKENS = 21
 
-    __hash__ = int.__hash__  # an enumeration's own is a function of Python
+    __hash__ = int.__hash__  # the hash of an enumeration is a slower function in Python
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -103,19 +103,24 @@ class Dfa:
 
     @property
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return int(self.table.shape[0])
 
     def native_tables(self) -> NativeMachine:
-        """What the native core takes: the tables and, for a table that lists edges, each state's first one."""
+        """The form that the native core takes: the tables and, for a table that lists edges, the first edge of each
+        state.
+        """
         return self.classes, self.table, self.accepting, self.start, _DENSE
 
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """The own data of an UNORDERED node, whose operands are the separator, the options, the required ones first, and,
-    where it ``repeats``, what may come any number of times: 1 where that counts towards ``low``, 2 where it does not.
-    ``high`` is -1 where there is no bound."""
+    """The data of an UNORDERED node.
+
+    Its operands are the separator, the options, with the required ones first, and, if ``repeats`` is not 0, the
+    member that may occur any number of times: it counts towards ``low`` if ``repeats`` is 1, and does not if it is
+    2. ``high`` is -1 if there is no bound.
+    """
 
     low: int
     high: int
@@ -128,7 +133,7 @@ class Unordered:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """The own data of a FRESH node: what is known of how many words it has (``exclusion_marks.fresh``)."""
+    """The data of a FRESH node: the known facts about its number of words (``exclusion_marks.fresh``)."""
 
     thin: bool = True
     fewest: int = 0
@@ -142,7 +147,7 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class TokenBound:
-    """The own data of a FEW_TOKENS node: of how many tokens a word has bytes at most."""
+    """The data of a FEW_TOKENS node: the maximum number of tokens of which a word has bytes."""
 
     most: int
 
@@ -152,8 +157,9 @@ class TokenBound:
 
 @dataclass(frozen=True, slots=True)
 class TokenName:
-    """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it; or,
-    with ``but``, all special tokens but these and the end tokens."""
+    """The name in a TOKENS node: a special token of the vocabulary, or a class of tokens that is given with it; or,
+    with ``but``, all special tokens except these and the end tokens.
+    """
 
     name: str
     special: bool
@@ -161,7 +167,7 @@ class TokenName:
 
     @classmethod
     def others(cls, names: Iterable[str]) -> TokenName:
-        """All special tokens but those with these names, and but the end tokens."""
+        """All special tokens except those with these names and the end tokens."""
         but = tuple(sorted(set(names)))
         return cls(f"but {', '.join(map(repr, but))}" if but else "any", True, but)
 
@@ -172,12 +178,14 @@ class TokenName:
 
 
 class Expr(Node):
-    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds, a table or words).
-    ``source``: what the user wrote for this node, so that errors can name it.
+    """One node.
 
-    A node is *plain* if it is made of sets, words and automata by concatenation, union and repetition alone, and has
-    a word. Then it is known what such a node is asked for again and again; nothing is said of others. ``size``: the
-    positions of a plain node with its counted repetitions written out, at most 2**62; 0 if it is not plain.
+    ``args`` are its operands; ``value`` is its data (bits, bytes, a name, bounds, a table or words). ``source``:
+    the user's text for this node, so that errors can name it.
+
+    A node is *plain* if it consists of sets, words and automata under concatenation, union and repetition only, and
+    has a word. For plain nodes, frequently needed facts are stored; for others they are not. ``size``: the number
+    of positions of a plain node with its counted repetitions expanded, at most 2**62; 0 if it is not plain.
     ``nullable``: whether a plain node has the empty word. ``known``: whether it was found to have a word, for
     ``languages.emptiness``.
     """
@@ -186,18 +194,18 @@ class Expr(Node):
 
     def __reduce__(self) -> tuple[object, ...] | str:
         if self is EMPTY or self is EPSILON:
-            return self.op.name  # there is one of each
+            return self.op.name  # there is only one node of each
         return Expr, (self.op,), (self.args, self.value, self.source, self.size, self.nullable)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         Node.__init__(self, self.op, *state)
 
     def finish(self, *args: Expr) -> None:
-        """Gives a node operands that had to be made after it, as the body of a variable."""
+        """Set the operands of a node if they had to be made after it, as for the body of a variable."""
         Node.__init__(self, self.op, args, self.value, self.source)
 
     def named(self, source: str | None) -> Expr:
-        """The same with another ``source``, as an object of its own."""
+        """A copy with another ``source``."""
         return Expr(self.op, self.args, self.value, source, self.size, self.nullable)
 
     def walk(self) -> list[Expr]:
@@ -206,16 +214,16 @@ class Expr(Node):
 
 
 def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Expr]:
-    """The nodes of the graph that hangs from ``roots``, each once, operands first; without recursion.
+    """The nodes of the graph below ``roots``, each once, operands first; without recursion.
 
-    ``inner`` says whose operands belong to it; those of all nodes, if it is not given.
+    ``inner`` decides whose operands are included; by default those of all nodes.
     """
     found: list[Expr] = []
     seen: set[Expr] = set()
     stack: list[Expr | None] = list(reversed(roots))
     while stack:
         node = stack.pop()
-        if node is None:  # what is below the node that comes next is done
+        if node is None:  # everything below the next node is done
             node = stack.pop()
             assert node is not None
             found.append(node)
@@ -230,7 +238,7 @@ def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Exp
 
 
 MOST_POSITIONS = 1 << 62
-"""What `Expr.size` is at most."""
+"""The maximum of `Expr.size`."""
 EMPTY = Expr(Op.EMPTY)
 EPSILON = Expr(Op.EPSILON, size=1, nullable=True)
 ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES, size=1)
@@ -271,14 +279,14 @@ def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None
 
 
 def bounds_of(node: Expr) -> tuple[int, int | None]:
-    """How often the body of a REPEAT node is repeated: at least, and at most (None: any number of times)."""
+    """The least and the greatest number of repetitions of the body of a REPEAT node (None: unbounded)."""
     assert isinstance(node.value, tuple)
     low, high = node.value
     return low, None if high < 0 else high
 
 
 def copies(bounds: tuple[int, int]) -> int:
-    """How often a repetition's body stands there once it is written out; a loop counts once."""
+    """How many copies of its body a repetition has when it is expanded; a loop counts as one."""
     low, high = bounds
     return max(low, 1) if high < 0 else high
 
@@ -295,16 +303,18 @@ def machine(dfa: Dfa, source: str | None = None) -> Expr:
 
 
 def words(lexicon: Lexicon) -> Expr:
-    """The words of a finite set. Costs the same however many there are."""
+    """The words of a finite set. The cost does not depend on their number."""
     return Expr(Op.WORDS, value=lexicon) if len(lexicon) else EMPTY
 
 
 def selection(
     lexicon: Lexicon, separator: Expr, low: int = 1, high: int | None = None, source: str | None = None
 ) -> Expr:
-    """``low`` to ``high`` words of a finite set, no word twice, with ``separator`` between two; ``None``: up to all.
+    """``low`` to ``high`` words of a finite set, no word twice, with ``separator`` between two; ``None``: up to
+    all.
 
-    ``low`` must be 1 at least. ``separator`` must not have the empty word, nor hold calls, recursion or look-behind.
+    ``low`` must be at least 1. ``separator`` must not have the empty word, and must not contain calls, recursion or
+    look-behind.
     """
     if low > len(lexicon):
         return EMPTY
@@ -329,7 +339,7 @@ def scope(part: Expr) -> Expr:
 
 
 def call(name: str) -> Expr:
-    """The words of the rule ``name``. Belongs in the rules of a ``Grammar``: no program can hold it."""
+    """The words of the rule ``name``. Only for the rules of a ``Grammar``: a program cannot contain it."""
     return Expr(Op.CALL, value=name)
 
 
@@ -344,13 +354,14 @@ def unordered(
     high: int | None = None,
     source: str | None = None,
 ) -> Expr:
-    """``low`` to ``high`` members in any order, with separators between them. Each of the ``options`` comes at most
-    once, the first ``required`` of them exactly once, ``other`` any number of times; unless it ``counts``, ``low`` is
-    a number of options.
+    """``low`` to ``high`` members in any order, with separators between them.
 
-    No member may have the empty word, and none may name a variable of ``recursive`` from outside or hold a free
-    ``behind``. The walk remembers which options were used, and finds nothing out before it gets there: an automaton
-    of all states would have 2^options of them.
+    Each of the ``options`` occurs at most once, the first ``required`` of them exactly once, ``other`` any number
+    of times; unless it ``counts``, ``low`` is a number of options.
+
+    No member may have the empty word, refer to a variable of ``recursive`` from outside, or contain a free
+    ``behind``. The walk remembers which options were used, and computes nothing in advance: an automaton of all
+    states would have 2^options of them.
     """
     low = max(low, required)
     if any(option is EMPTY for option in options[:required]) or (high is not None and high < low):
@@ -375,19 +386,24 @@ def unordered(
 
 
 def one_token(text: Expr) -> Expr:
-    """One token whose bytes are a word of ``text``, which has a word that is not empty, and no calls, recursion or
-    look-behind."""
+    """One token whose bytes are a word of ``text``.
+
+    ``text`` must have a word that is not empty, and must not contain calls, recursion or look-behind.
+    """
     return Expr(Op.ONE_TOKEN, (text,), None, None, 1)
 
 
 def tokens(name: TokenName) -> Expr:
-    """One token of a class; which it is, the vocabulary says."""
+    """One token of a class, which the vocabulary defines."""
     return Expr(Op.TOKENS, (), name, None, 1)
 
 
 def few_tokens(text: Expr, most: int) -> Expr:
-    """The words of ``text`` that have bytes of at most ``most`` tokens, one at least: a token counts that lies in the
-    word, begins before it or ends behind it. ``text`` has no tokens as such, calls, recursion or free look-behind."""
+    """The words of ``text`` that have bytes of at most ``most`` tokens, which must be at least one.
+
+    A token counts if it is in the word, or begins before it, or ends after it. ``text`` must not contain tokens,
+    calls, recursion or free look-behind.
+    """
     return (
         text
         if text is EMPTY or text is EPSILON

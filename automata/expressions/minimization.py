@@ -81,7 +81,7 @@ def _arcs(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
 
 
 def _breadth_first(table: npt.NDArray[Any], start: int) -> npt.NDArray[np.int64]:
-    """The states in the order in which a search meets them that takes the letters in their order."""
+    """The states in the order of a breadth-first search that takes the letters in their order."""
     seen = np.zeros(len(table), np.bool_)
     seen[start] = True
     frontier = np.array([start])

@@ -68,7 +68,7 @@ class Code:
         self.forms = tuple(forms)
         self._write = write
         self._letters: dict[str, Expr] = {}
-        """Of characters that stood in words; those beyond ``_MOST_LETTERS`` are not kept."""
+        """The letters of characters in words; at most ``_MOST_LETTERS`` are kept."""
         self._spelled_once = False
         """Whether some letter is a LITERAL."""
 
@@ -216,8 +216,9 @@ def _character(code: Code, ranges: Ranges) -> Expr:
 
 @lru_cache(maxsize=4096)
 def _plain_leaf(code: Code, node: Expr) -> Expr | None:
-    """The spellings of a leaf whose words are whole characters; ``None`` if it is no such leaf. Front ends share leaves
-    among many expressions."""
+    """The spellings of a leaf whose words are whole characters; otherwise ``None``. Front ends share leaves among
+    many expressions.
+    """
     text, value = decoded(node), node.value
     if text is not None:
         return code.word(text)
@@ -228,7 +229,7 @@ def _plain_leaf(code: Code, node: Expr) -> Expr | None:
 
 
 def _only_word(dfa: Dfa) -> bytes:
-    """The word of an automaton that has no other."""
+    """The word of an automaton, if it has only one."""
     word, state = bytearray(), dfa.start
     while not dfa.accepting[state]:
         following = dfa.table[state, dfa.classes]

@@ -75,7 +75,7 @@ def within_edits(
 
 
 class _Edits:
-    """The sets of pairs, and where letters lead."""
+    """The sets of pairs, and the targets of letters."""
 
     def __init__(self, letters: LetterAutomaton, k: int, transpositions: bool, deadline: Deadline) -> None:
         self.k, self.transpositions, self.deadline = k, transpositions, deadline
@@ -92,7 +92,7 @@ class _Edits:
         return any(q > 0 and self.final[q] for q, _ in state)
 
     def follow(self, state: _State) -> tuple[_State | None, dict[int, _State]]:
-        """Where any letter leads that the language has no use for, and where the others lead."""
+        """The target of all letters that the language does not use, and the targets of the others."""
         edited: dict[int, int] = {}
         matched: dict[int, dict[int, int]] = {}
         for q, errors in state:
@@ -119,7 +119,7 @@ class _Edits:
         return others, steps
 
     def closed(self, reached: dict[int, int]) -> _State:
-        """With all that deletions reach."""
+        """The closure under deletions."""
         whole = dict(reached)
         for q, errors in reached.items():
             near = self.deleted(q) if q > 0 else ()
@@ -143,7 +143,7 @@ class _Edits:
         return list(found.items())
 
     def _swaps(self, q: int) -> list[tuple[int, int]]:
-        """For each two letters from q on: the second, and the half-way state that waits for the first."""
+        """For each two letters from q on: the second one, and the intermediate state that waits for the first one."""
         self.deadline.tick(sum(len(self.arcs[middle]) for _, middle in self.arcs[q]))
         return list(
             dict.fromkeys(

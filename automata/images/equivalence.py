@@ -72,7 +72,7 @@ _BLOCK = 256
 
 
 def _changed(edit: Callable[[str], str]) -> dict[int, tuple[int, ...]]:
-    """What ``edit`` makes of the characters that it changes. Blocks that it leaves as they are hold none of them."""
+    """The characters that ``edit`` changes, with their results. Blocks that it does not change contain none."""
     changed: dict[int, tuple[int, ...]] = {}
     for begin in range(0, sys.maxunicode + 1, _BLOCK):
         block = every_character()[begin : begin + _BLOCK]
@@ -145,13 +145,13 @@ def equivalent_texts(
 
 
 class _Mapped:
-    """h(L): the automaton of the language, and beside it the paths of mapped characters that lead elsewhere.
+    """h(L): the automaton of the language, together with the paths of mapped characters that lead to other states.
 
-    Its letters are numbered: two are one letter if the language does not tell them apart, their combining class is the
-    same, and either may stand for the other in every path.
+    Its letters are numbered. Two letters are one if the language does not distinguish them, their combining class
+    is the same, and either may replace the other in every path.
 
-    Characters of one class whose words are of the same classes lead to the same places from every state: such a
-    *detour* is found once, and stands for all of them.
+    Characters of one class whose words are of the same classes lead to the same states from every state. Such a
+    *detour* is computed once for all of them.
     """
 
     def __init__(self, letters: LetterAutomaton, letter_map: LetterMap, deadline: Deadline) -> None:
@@ -167,7 +167,7 @@ class _Mapped:
         codes = [*self.named, *letter_map.marks]
         self.known = dict(zip(codes, letters.class_of(codes).tolist(), strict=True))
         rests: list[dict[int, set[tuple[int, ...]]]] = [{} for _ in detours]
-        """Of each detour: by the first letter of its words, what is read behind that."""
+        """For each detour: by the first letter of its words, the letters after it."""
         for word, numbers in words.items():
             deadline.tick(len(word))
             spelled = tuple([self.letter(code, self.known[code]) for code in word])
@@ -175,14 +175,15 @@ class _Mapped:
                 rests[number].setdefault(spelled[0], set()).add(spelled[1:])
         self.rests = [{letter: tuple(each) for letter, each in found.items()} for found in rests]
         self.detours: list[list[tuple[int, int]]] = [[] for _ in self.rows]
-        """Of each state: the detours there, and where they lead."""
+        """For each state: its detours, and the states that they lead to."""
         for number, ends in enumerate(detours):
             for state, target in ends:
                 self.detours[state].append((number, target))
 
     def _detours(self) -> tuple[list[list[tuple[int, int]]], list[int]]:
-        """Where mapped characters lead, from which states, if their words lead elsewhere from there; and which of these
-        each mapped character does."""
+        """Where words of mapped characters lead, from the states in which they lead elsewhere than the character;
+        and the detour of each mapped character.
+        """
         images = list(self.map.images.values())
         longest = max(map(len, images))
         padded = np.array([word + (-1,) * (longest - len(word)) for word in images])
@@ -241,7 +242,7 @@ class _Mapped:
         return begins, np.array(group), words
 
     def ends(self) -> dict[int, set[int]]:
-        """Of each detour: the states that it leads to."""
+        """For each detour: the states that it leads to."""
         found: dict[int, set[int]] = {}
         for each in self.detours:
             for number, end in each:
@@ -249,7 +250,7 @@ class _Mapped:
         return found
 
     def step(self, place: _Place, letter: int) -> list[_Place]:
-        """Where a letter leads."""
+        """The places that a letter leads to."""
         q, rest = place
         if rest:
             return [(q, rest[1:])] if rest[0] == letter else []
@@ -261,8 +262,9 @@ class _Mapped:
 
 
 def _interchangeable(words: Mapping[tuple[int, ...], set[int]]) -> dict[int, int]:
-    """The letters of words, which have their detours, by what stands around them: those with the same number have the
-    same places in all words."""
+    """The letters of words with their detours, grouped by their surroundings: letters with the same number occur at
+    the same places in all words.
+    """
     numbers: dict[object, int] = {}
     around: dict[int, set[object]] = {}
     for word, detours in words.items():
@@ -275,10 +277,10 @@ def _interchangeable(words: Mapping[tuple[int, ...], set[int]]) -> dict[int, int
 
 
 class _Marks:
-    """Reads letters, marks in any order that is equivalent."""
+    """Reads letters, and marks in any equivalent order."""
 
     def __init__(self, mapped: _Mapped, deadline: Deadline) -> None:
-        """``mapped`` has numbered all of its letters."""
+        """``mapped`` must have numbered all of its letters."""
         self.mapped, self.deadline = mapped, deadline
         self.classes = [key[1] for key in mapped.keys]
         self.marks = [letter for letter, number in enumerate(self.classes) if number]
@@ -317,7 +319,7 @@ class _Marks:
         return frozenset(reached)
 
     def of(self, place: _Place) -> dict[int, frozenset[_Place]]:
-        """Where marks lead from a place."""
+        """The places that marks lead to from a place."""
         if place not in self.arcs:
             _, rest = place
             marks = self.marks if not rest else rest[:1] if self.classes[rest[0]] else ()
@@ -329,7 +331,7 @@ class _Marks:
     def _passable(self) -> set[_Place]:
         """The places from which two marks of different classes may lead elsewhere in another order, now or later.
 
-        Raises ``ConstraintError`` where there is a circle of them.
+        Raises ``ConstraintError`` if there is a cycle of them.
         """
         places: list[_Place] = [(q, ()) for q in range(1, len(self.mapped.rows))]
         for number, ends in self.mapped.ends().items():
@@ -361,7 +363,7 @@ class _Marks:
     def _check_no_circle(
         self, found: set[_Place], following: dict[_Place, set[_Place]], before: dict[_Place, list[_Place]]
     ) -> None:
-        """Places without one of ``found`` behind them are taken away until none is left, or a circle, which raises."""
+        """Remove places without a successor in ``found`` until none is left, or a cycle, for which this raises."""
         count: dict[_Place, int] = {}
         for place in found:
             self.deadline.tick(1 + len(following[place]) // 8)

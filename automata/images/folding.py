@@ -52,7 +52,7 @@ def case_insensitive(language: Language, *, full: bool = False, budget: Budget |
 
 
 class _FoldingCode(Code):
-    """UTF-8, where each character stands for its class."""
+    """UTF-8, in which each character represents its class."""
 
     functional = False
 
@@ -62,7 +62,7 @@ class _FoldingCode(Code):
     def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
         cased, folded = cased_characters()
         letters = by_characters(read, cased.tolist(), deadline)
-        # Of each interval, the columns that its characters stand for; intervals with the same are one class.
+        # For each interval, the columns of its characters; intervals with the same columns are one class.
         columns = {place: {group} for place, group in enumerate(letters.group.tolist())}
         orbits: dict[int, set[int]] = {}
         places = np.searchsorted(letters.begins, cased).tolist()

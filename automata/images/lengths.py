@@ -80,7 +80,9 @@ class _Narrowed:
         return intersect(node, repeat(character_set(((0, MAX_CODE_POINT),), True), low, high))
 
     def _concatenation(self, node: Expr, low: int, high: int | None, depth: int) -> Expr:
-        """The bounds, less what is fixed, on the one part that is not; on all, if there are several."""
+        """Apply the bounds, less the fixed lengths, to the one part without a fixed length; to all, if there are
+        several.
+        """
         widths = [self.widths[id(arg)] for arg in node.args]
         loose = [k for k, (least, greatest) in enumerate(widths) if least != greatest]
         if len(loose) != 1:
@@ -91,7 +93,7 @@ class _Narrowed:
         return concat(*node.args[: loose[0]], part, *node.args[loose[0] + 1 :])
 
     def _repetition(self, node: Expr, low: int, high: int | None) -> Expr | None:
-        """The bounds as those of the repetition, if each round has the same length."""
+        """The bounds as those of the repetition, if all rounds have the same length."""
         least, greatest = self.widths[id(node.args[0])]
         if least != greatest or least == 0:
             return None

@@ -111,7 +111,7 @@ def by_characters(read: Characters, cuts: Iterable[int], deadline: Deadline) -> 
     group = np.full(len(begins), -1)
     group[letters] = classes.ravel()
     made = minimal(columns, np.array([False, *read.accepting]), 1, deadline)
-    # Characters that are cut out are of the class of their interval.
+    # Characters with an interval of their own have the class of the interval around them.
     alone = np.fromiter(cuts, np.int64)
     finer = np.unique(np.concatenate([begins, alone, alone + 1]))
     finer = finer[finer <= MAX_CODE_POINT]
@@ -185,7 +185,7 @@ def write_letters(
 
 
 def _ranges(begins: Ints, targets: npt.NDArray[np.uint32]) -> Steps:
-    """What a state does, as ranges, from where it goes at each interval."""
+    """The steps of a state, as ranges, given its target for each interval."""
     edge = np.flatnonzero(np.append(True, targets[1:] != targets[:-1]))
     low = begins[edge].tolist()
     high = [*(begin - 1 for begin in low[1:]), MAX_CODE_POINT]

@@ -113,7 +113,7 @@ class LetterMoves:
         return [step for step in found if step[1] < math.inf]
 
     def _next(self, state: int) -> list[tuple[int, int]]:
-        """Each state that follows, with a letter that leads there."""
+        """Each next state, with a letter that leads to it."""
         if state not in self._onward:
             letters: dict[int, int] = {}
             for group, target in enumerate(self._automaton.table[state].tolist()):
@@ -131,7 +131,9 @@ class _Search:
         self._moves = LetterMoves(text, automaton, prices)
 
     def run(self) -> Repair:
-        """Dijkstra; at the same cost what changes fewer letters, then what is furthest in the text."""
+        """Run Dijkstra's algorithm. At equal cost it prefers fewer changed letters, then the position that is
+        further on.
+        """
         start: _Node = (0, self._automaton.start)
         best: dict[_Node, tuple[float, int]] = {start: (0.0, 0)}
         came: dict[_Node, _Step] = {}
@@ -185,12 +187,12 @@ def written(text: str, cost: float, steps: Iterable[tuple[int, Kind | None, int]
 
 
 def _rank(letter: int) -> tuple[int, int]:
-    """Which of two letters is to stand for both: a printable one of ASCII, and the smaller one. -1: none."""
+    """The rank by which one of several letters represents all: first printable ASCII, then smaller ones. -1: none."""
     return (3 if letter < 0 else 0 if 0x20 < letter < 0x7F else 1 if letter == 0x20 else 2, letter)
 
 
 def _letters(automaton: LetterAutomaton) -> list[int]:
-    """Of each class the letter that stands for it."""
+    """For each class, the letter that represents it."""
     found = [-1] * automaton.table.shape[1]
     lasts = np.append(automaton.begins[1:], 0x110000) - 1
     for first, last, group in zip(
@@ -198,7 +200,7 @@ def _letters(automaton: LetterAutomaton) -> list[int]:
     ):
         if group < 0:
             continue
-        # The first letter of the interval, and the first that can be printed.
+        # The first letter of the interval, and the first printable one.
         for letter in (first, max(first, 0x21)):
             if letter <= last and _rank(letter) < _rank(found[group]):
                 found[group] = letter

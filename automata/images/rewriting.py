@@ -66,7 +66,9 @@ def rewrite(
 
 
 def _compose(dfa: Dfa, arcs: fst.Arcs, deadline: Deadline) -> fst.Arcs:
-    """An acceptor of what ``arcs`` write on words of ``dfa``; its states are pairs, numbered as they are met."""
+    """An acceptor of the words that ``arcs`` write on words of ``dfa``. Its states are pairs, numbered in the order
+    of visits.
+    """
     budget = deadline.budget
     if dfa.start == 0 or arcs.start < 0:
         none = np.zeros(0, np.int32)

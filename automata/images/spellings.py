@@ -1,21 +1,23 @@
 """The inverse image of a language under a code: all spellings of its texts, in any code of ``characters.codes``.
 
-The idea: replace each character by its spellings and leave the expression as it is, so that repetitions stay
-counted, boolean operations lazy and nothing is determinized. Decoding is a function on the valid spellings J* (J: the
-spellings of one character, a prefix code), and inverse images under a function commute with union, intersection and
-complement; with concatenation and repetition, where every cut of a text falls between two characters. It does if all
-parts but one are *whole*: all their words are valid UTF-8. All that ``regex`` makes is of this kind: its leaves are
-whole characters, and "any bytes" in it stands for "the rest of the text" or "the text so far".
+The idea: replace each character by its spellings and keep the form of the expression, so that repetitions stay
+counted, boolean operations lazy, and nothing is determinized. Decoding is a function on the valid spellings J* (J:
+the spellings of one character, a prefix code). Inverse images under a function commute with union, intersection and
+complement. They commute with concatenation and repetition if every division of a text is between two characters.
+This is the case if all parts but one are *whole*: all their words are valid UTF-8. All expressions of ``regex`` are
+of this kind: their leaves are whole characters, and "any bytes" in them stands for "the rest of the text" or "the
+text so far".
 
-Two ways to write a part down. *Strict*: its words are in J*. *Loose*: it need be right on J* only, because what
-surrounds it is in J*; that is enough for the last part of a concatenation, beside a strict operand of an
-intersection, and for what a look-behind looks at. So complements and look-ahead cost no further intersection.
-(J is no suffix code: ``\\\\n`` ends in ``\\n``. "Any bytes, then a newline" must therefore become J*, then a newline.)
+A part can be written in two ways. *Strict*: its words are in J*. *Loose*: it is only right on J*, because its
+surroundings are in J*. That is enough for the last part of a concatenation, for an operand of an intersection with
+a strict one, and for the text that a look-behind reads. So complements and look-ahead need no further intersection.
+(J is not a suffix code: ``\\\\n`` ends in ``\\n``. "Any bytes, then a newline" must therefore become J*, then a
+newline.)
 
-What is not whole (parts of characters, written out byte by byte, under concatenation) is determinized, read
-character by character, and spelled anew; so is every automaton that is more than a set of characters.
+A part that is not whole (parts of characters, written byte by byte, under concatenation) is determinized, read
+character by character, and spelled again; so is every automaton that is more than a set of characters.
 
-Cost: linear in the expression, plus one small automaton for each set of characters, once for the life of the process.
+Cost: linear in the expression, plus one small automaton for each set of characters, once in a process.
 """
 
 from __future__ import annotations
@@ -64,8 +66,11 @@ def inverse_image(expr: Expr, code: Code, budget: Budget) -> Expr:
 
 
 def images_of_rules(rules: Mapping[str, Expr], code: Code, budget: Budget) -> dict[str, Expr]:
-    """The same for the rules of a grammar, each by itself: the spellings of a text are those of what its rules read,
-    one after the other, since all rules have whole characters. ConstraintError for one that has not."""
+    """The same for the rules of a grammar, one by one.
+
+    This is right because all rules have whole characters: the spellings of a text are those of what its rules read,
+    one after the other. Raises ConstraintError for a rule that has not.
+    """
     deadline = Deadline(budget, "the spellings of a grammar")
     found = {}
     for name, body in rules.items():
@@ -79,16 +84,16 @@ def images_of_rules(rules: Mapping[str, Expr], code: Code, budget: Budget) -> di
 
 @dataclass(slots=True, eq=False)
 class _Facts:
-    """What is known of a node. All of it errs on the safe side."""
+    """Facts about a node. If a fact is not certain, it has the value that is safe."""
 
     whole: Final[bool]
-    """All words are valid UTF-8."""
+    """Whether all words are valid UTF-8."""
     empty: Final[bool]
-    """The empty word may be among them."""
+    """Whether the empty word may be one of them."""
     exact: Final[bool]
-    """The inverse image goes through the node's operator, and that of its operands through theirs."""
+    """Whether the inverse image commutes with the node's operator, and with those of its operands."""
     free: Final[frozenset[int]]
-    """Variables (and 0 for look-behind) whose meaning is given further out."""
+    """Variables (and 0 for look-behind) that are bound outside of the node."""
 
 
 _NONE = frozenset[int]()
@@ -99,13 +104,13 @@ _LETTER, _EMPTY_WORD, _BROKEN = (
     _Facts(True, True, True, _NONE),
     _Facts(False, False, True, _NONE),
 )
-# Looked up once: a member of an enumeration costs more than all else that is asked of most nodes.
+# Looked up once, because access to a member of an enumeration costs more than the other work for most nodes.
 _CONCAT, _UNION, _REPEAT, _VARIABLE = Op.CONCAT, Op.UNION, Op.REPEAT, Op.VARIABLE
 _OPEN = frozenset((_CONCAT, _UNION, _REPEAT))
 
 
 def _is_universal(node: Expr) -> bool:
-    """Any bytes, or any but none."""
+    """Whether a node has all words, or all except the empty one."""
     return node.op is _REPEAT and node.args[0].value == ALL_BYTES and node.value in ((0, -1), (1, -1))
 
 
@@ -115,15 +120,17 @@ class _Mapper:
         self.root, self.code, self.deadline, self.calls = root, code, deadline, calls
         self.read: dict[int, Characters] = {}
         self.partial: set[int] = set()
-        """Variables found not to be whole."""
+        """Variables that were found not to be whole."""
         self.images = code.plain_images(root, deadline)
-        """Of parts that need no more than that."""
+        """The images of parts for which a loose one is enough."""
         self.facts = self._find_facts()
 
     # --- what can be mapped in place ------------------------------------------------------------------
 
     def _find_facts(self) -> dict[int, _Facts]:
-        """Facts bottom up. Variables count as whole until their bodies say otherwise, as a least fixed point may."""
+        """Compute facts bottom up. Variables are assumed to be whole until their bodies show otherwise (a fixed
+        point).
+        """
         while True:
             facts: dict[int, _Facts] = {}
             found = len(self.partial)
@@ -141,7 +148,7 @@ class _Mapper:
                 return facts
 
     def _variable(self, node: Expr) -> _Facts:
-        """A variable inside of its own body."""
+        """The facts of a variable inside of its own body."""
         return _Facts(id(node) not in self.partial, True, True, frozenset((id(node),)))
 
     def _facts_of_leaf(self, node: Expr) -> _Facts:
@@ -166,7 +173,7 @@ class _Mapper:
                 assert isinstance(value, Lexicon)
                 return _BROKEN if None in map(text_of, value.words()) else _LETTER
             case Op.CALL if self.calls:
-                return _EMPTY_WORD  # which it may be
+                return _EMPTY_WORD  # a look-behind may be the empty word
         raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
 
     def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:  # noqa: C901  # one case a kind
@@ -209,10 +216,10 @@ class _Mapper:
 
     @staticmethod
     def _cuts_between_characters(parts: Sequence[Expr], facts: Sequence[_Facts]) -> bool:
-        """Whether every text of a concatenation can be cut into its parts between characters.
+        """Whether every text of a concatenation can be divided into its parts between characters.
 
-        A whole part that reads something is found between characters only. Parts that are not whole must be one
-        between two such; or several that take any bytes, of which one at most must take some.
+        A whole part that is not empty is found between characters only. Parts that are not whole must be one
+        between two such parts; or several that take any bytes, at most one of which must not be empty.
         """
         run: list[Expr] = []
         conditions = False
@@ -251,7 +258,7 @@ class _Mapper:
                     self.deadline.check()
                 args = [done[id(arg), how] for arg, how in self._operands(node, strict)]
                 if node.op is _VARIABLE:
-                    # As in `expression.recursive`: finished after the nodes that it holds.
+                    # As in `expression.recursive`: finished after the nodes that it contains.
                     done[key].finish(*args)
                 else:
                     done[key] = self._composed(node, args, strict)
@@ -270,8 +277,11 @@ class _Mapper:
         return done[id(self.root), True]
 
     def _operands(self, node: Expr, strict: bool) -> list[tuple[Expr, bool]]:
-        """The operands, and which of them must be strict. Those of a recursion all are: each variable has one
-        mapping, inside of which the others around it stand."""
+        """The operands, and whether each must be strict.
+
+        All operands of a recursion must be: each variable has one mapping, which applies to the outer variables in
+        it as well.
+        """
         op = node.op
         if strict and op in _OPEN:
             return [(arg, True) for arg in node.args]

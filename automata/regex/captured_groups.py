@@ -61,7 +61,7 @@ def captured_groups(pattern: Pattern, plain: Callable[[list[tuple[Any, Any]], in
 
 
 class _LooksAround(Exception):
-    """A part of a pattern asks about the text around it."""
+    """A part of a pattern depends on the text around it."""
 
 
 class _Reader:
@@ -74,7 +74,7 @@ class _Reader:
         self.pattern, self.names, self.plain = pattern, names, plain
 
     def sequence(self, items: list[tuple[Any, Any]], flags: int) -> Tree:
-        """The items one after the other; those without a choice that stand together are one leaf."""
+        """The items in sequence. Adjacent items without a choice are one leaf."""
         parts: list[Tree] = []
         run: list[tuple[Any, Any]] = []
         for item in items:

@@ -1,9 +1,10 @@
-r"""What can stand left and right of a place in a text, and which of it ``^ $ \\A \\Z \\b \\B`` ask for.
+r"""The characters that can be to the left and right of a place in a text, and which of them ``^ $ \\A \\Z \\b \\B``
+require.
 
-Characters fall into a few kinds (word characters below and above U+007F, since ``(?a:...)`` tells them
-apart; the newline; others), and the edge of the text is a kind too. A zero-width condition is a relation
-between the kind to the left and the kind to the right: finite, so its truth in a known context is a table
-look-up, and what remains is one language of texts before the place and one of texts after it.
+Characters are divided into a few kinds (word characters below and above U+007F, because ``(?a:...)`` distinguishes
+them; the newline; others), and the edge of the text is a kind too. A zero-width condition is a relation between the
+kind to the left and the kind to the right. It is finite, so its truth in a known context is a table look-up, and
+what remains is one language of texts before the place and one of texts after it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _MOST_LOOKED_AT = 70_000
 """Up to this number, characters are tested one by one, instead of testing all code points."""
 LEFT = EDGE | ASCII_WORD | OTHER_WORD | NEWLINE | OTHER
 RIGHT = LEFT | LAST_NEWLINE
-"""To the right, NEWLINE has more text after it and LAST_NEWLINE has none (``$`` tells them apart)."""
+"""To the right, NEWLINE has more text after it and LAST_NEWLINE has none (``$`` distinguishes them)."""
 
 
 @lru_cache(maxsize=4096)
@@ -51,7 +52,7 @@ def kinds_of(ranges: Ranges, text: bool) -> int:
     if above and not text:
         return found | OTHER
     if overlap(above, ((0x80, 0x80),)) and overlap(above, ((0xE9, 0xE9),)):
-        # A control character and é: both kinds, without a look at all word characters.
+        # For example a control character and é: both kinds, so not all word characters need to be inspected.
         return found | OTHER_WORD | OTHER
     if sum(high - low for low, high in above) < _MOST_LOOKED_AT:
         texts = "".join(chr(code) for low, high in above for code in range(low, high + 1))
@@ -71,7 +72,7 @@ def of_kinds(kinds: int, text: bool) -> Expr:
     if kinds & (NEWLINE | LAST_NEWLINE):
         chosen.append((10, 10))
     if kinds & OTHER:
-        # Together with OTHER_WORD that is all but ASCII's words and the newline.
+        # Together with OTHER_WORD these are all characters except ASCII's word characters and the newline.
         word = category("w", text and not kinds & OTHER_WORD)
         chosen += negate(normalize((*word, (10, 10))), MAX_CODE_POINT if text else 0xFF)
     elif kinds & OTHER_WORD and text:
@@ -80,7 +81,7 @@ def of_kinds(kinds: int, text: bool) -> Expr:
 
 
 def texts_before(kinds: int, context: int, text: bool) -> Expr:
-    """Texts that end with one of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
+    """Texts that end with one of ``kinds`` (EDGE: the empty text), if only ``context`` is possible."""
     if kinds & context == context:
         return UNIVERSE
     if kinds == EDGE:
@@ -92,7 +93,7 @@ def texts_before(kinds: int, context: int, text: bool) -> Expr:
 
 
 def texts_after(kinds: int, context: int, text: bool) -> Expr:
-    """Texts that begin with one of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
+    """Texts that begin with one of ``kinds`` (EDGE: the empty text), if only ``context`` is possible."""
     letters = kinds & (ASCII_WORD | OTHER_WORD | OTHER)
     if kinds & EDGE and letters:
         return complement(texts_after(context & ~kinds, context, text))

@@ -81,7 +81,7 @@ _LINE_BEGIN, _LINE_END = (
 
 @dataclass(frozen=True, slots=True)
 class _Flags:
-    """What modifiers change: case does not matter, ``^`` and ``$`` are those of lines, ``.`` is any character."""
+    """The effect of modifiers: ignore case, ``^`` and ``$`` match at lines, ``.`` matches any character."""
 
     i: bool = False
     m: bool = False
@@ -108,7 +108,7 @@ def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
     except RecursionError:
         nested = True
     if nested:
-        # Outside of the handler, where the stack is shallow again.
+        # Outside of the handler, where the stack is not deep any more.
         message = "groups are nested too deeply here; flatten the pattern"
         raise UnsupportedPatternError(message, pattern, deepest_group(pattern))
     try:
@@ -121,7 +121,7 @@ def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
 
 
 def _origin(pieces: list[Piece], position: int) -> int:
-    """Where in the given pattern the place ``position`` of the rewritten one comes from."""
+    """The position in the given pattern that corresponds to ``position`` in the rewritten one."""
     begins = [0]
     for text, _ in pieces:
         begins.append(begins[-1] + len(text))
@@ -136,7 +136,7 @@ class _Reader:
         self.at = 0
         self.flags = _Flags()
         self.groups: list[Group] = []
-        """Those that capture."""
+        """The groups that capture."""
         self.refers = False
         """Whether there is a back-reference."""
 
@@ -179,7 +179,7 @@ class _Reader:
     # --- back-references ------------------------------------------------------------------------------
 
     def reference(self) -> Reference | None:
-        """A back-reference, if one stands here."""
+        """A back-reference, if there is one at this position."""
         begin = self.at
         found = _REFERENCE.match(self.text, begin)
         if found is None:
@@ -190,7 +190,9 @@ class _Reader:
         return Reference(begin, group, lambda character: _letter(character, folded=folded))
 
     def resolve(self, whole: Group, budget: Budget | None) -> None:
-        """Writes out what back-references match. UnsupportedPatternError where that is not finite."""
+        """Replace back-references by the texts that they match. Raises UnsupportedPatternError if these are not
+        finitely many.
+        """
         known = {each.number for each in self.groups} | {each.name for each in self.groups}
         for each in whole.parts():
             if isinstance(each, Reference) and each.group not in known:
@@ -224,7 +226,7 @@ class _Reader:
     # --- parts ----------------------------------------------------------------------------------------
 
     def opened(self) -> Group | None:
-        """What a parenthesis opens; ``None`` for modifiers to the end of the group around them."""
+        """The group that a parenthesis opens; ``None`` for modifiers that apply to the end of the enclosing group."""
         begin = self.at
         match = _OPENING.match(self.text, begin)
         assert match is not None
@@ -297,7 +299,7 @@ class _Reader:
             return BEGIN if character == "^" else END
         self.at += 2
         border = _FOLDED_BORDER if self.flags.i else r"(?a:\b)"
-        # Not Python's \B, which until 3.14 did not hold in an empty text.
+        # Not Python's \B, which did not match in an empty text before 3.14.
         return border if self.text[self.at - 1] == "b" else f"(?!{border})"
 
     def atom(self) -> str:
@@ -312,7 +314,7 @@ class _Reader:
         return _letter(character, folded=self.flags.i)
 
     def cased(self, ranges: Ranges) -> Ranges:
-        """A set of characters, and those that are equal but for case where that does not matter."""
+        """A set of characters; if case is ignored, including those that differ only in case."""
         return with_other_case(ranges) if self.flags.i else ranges
 
     # --- sets of characters ---------------------------------------------------------------------------
@@ -370,7 +372,7 @@ class _Reader:
         return ((code, code),)
 
     def code(self, letter: str, begin: int, in_class: bool) -> int:
-        """The character that an escape stands for, which begins with ``letter``."""
+        """The character that an escape denotes, which begins with ``letter``."""
         if letter in _CONTROLS:
             return _CONTROLS[letter]
         if letter == "b" and in_class:
@@ -433,7 +435,7 @@ def _is_one(ranges: Ranges) -> bool:
 
 @lru_cache(maxsize=1024)
 def _spelled(ranges: Ranges) -> str:
-    """A set of characters as Python writes it: one character, a class, or what never matches."""
+    """A set of characters in Python's notation: one character, a class, or a pattern that never matches."""
     ranges = without_surrogates(ranges)
     if not ranges:
         return "(?!)"
@@ -457,7 +459,7 @@ def _character(code: int) -> str:
 
 
 def _letter(character: str, *, folded: bool) -> str:
-    """One character; ``folded``: or one that is equal but for case."""
+    """One character; ``folded``: or one that differs only in case."""
     code = ord(character)
     ranges = ((code, code),)
     return _spelled(with_other_case(ranges) if folded else ranges)

@@ -1,15 +1,16 @@
 """Patterns of ECMA-262 as trees of groups, and back-references to groups that match finitely many texts.
 
 A pattern *searches*: it may match anywhere. "Any text" is added at both ends, and pushed inward through groups and
-alternatives to the places where a ``^`` or ``$`` cancels it, so that ``^(a|b)$`` is as plain as ``(a|b)``.
+alternatives to the places where a ``^`` or ``$`` cancels it, so that ``^(a|b)$`` is as simple as ``(a|b)``.
 
-A back-reference is not regular, unless its group matches finitely many texts. Then the alternative that holds both is
-one alternative for each of these texts, in which the text stands for the group and for the references to it. That is
-exact where the group has matched whenever the reference is reached: it stands before it in the same alternative, and
-nothing around it that ends before the reference is repeated or has other alternatives.
+A back-reference is not regular unless its group matches finitely many texts. In that case the alternative that
+contains both is replaced by one alternative for each of these texts, in which the text replaces the group and the
+references to it. This is exact if the group has always matched when the reference is reached: it precedes the
+reference in the same alternative, and nothing around it that ends before the reference is repeated or has other
+alternatives.
 
-Cost: an alternative is copied once for each text of a group that is referred to, ``_MOST_WORDS`` times at most, and all
-copies together have at most ``_MOST_ITEMS`` items.
+Cost: an alternative is copied once for each text of a group that is referred to, at most ``_MOST_WORDS`` times, and
+all copies together have at most ``_MOST_ITEMS`` items.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ _MOST_WORDS = 1_000
 _MOST_ITEMS = 100_000
 
 Piece = tuple[str, int]
-"""Text for Python, and where in the given pattern it comes from."""
+"""Text for Python, and its position in the given pattern."""
 
 
 @dataclass(slots=True)
 class Reference:
-    """A back-reference to a group, by its number or name. ``spelled`` writes a character as it is to be matched."""
+    """A back-reference to a group, by its number or name. ``spelled`` writes a character in the form in which it is
+    matched.
+    """
 
     position: int
     group: int | str
@@ -40,7 +43,7 @@ class Reference:
 
 @dataclass(slots=True)
 class Group:
-    """What stands between parentheses, or the whole pattern. ``number``: of a group that captures, from 1."""
+    """The content of parentheses, or the whole pattern. ``number``: of a capturing group, from 1."""
 
     position: int
     opening: str = PLAIN
@@ -50,7 +53,7 @@ class Group:
     name: str | None = None
 
     def write(self, out: list[Piece], left: str, right: str) -> None:
-        """Writes the group for Python, with the text ``left`` and ``right`` of it, pushed inward where that can be."""
+        """Write the group for Python, with the texts ``left`` and ``right`` around it, pushed inward if possible."""
         if self.repeated or self.opening != PLAIN:
             out.append((left, self.position))
             self._write_inside(out, "", "")
@@ -79,7 +82,7 @@ class Group:
         out.append((")", self.position))
 
     def parts(self) -> Iterator[list[Piece] | Group | Reference]:
-        """All that is inside, at any depth."""
+        """The contents, at any depth."""
         waiting: list[Group] = [self]
         while waiting:
             for alternative in waiting.pop().alternatives:
@@ -93,16 +96,17 @@ Item = list[Piece] | Group | Reference
 
 
 class References:
-    """Takes the back-references out of one pattern."""
+    """Removes the back-references of one pattern."""
 
     def __init__(self, words: Callable[[Group], list[str] | None], spelled: Callable[[str], str]) -> None:
-        """``words``: the texts that a group matches, if they are few and do not depend on what is around it.
-        ``spelled`` writes one character."""
+        """``words``: the texts that a group matches, if they are few and do not depend on the surrounding text.
+        ``spelled`` writes one character.
+        """
         self._words, self._spelled = words, spelled
         self._items = 0
 
     def resolve(self, whole: Group) -> Reference | None:
-        """Rewrites the pattern in place; the first reference that has to stay, if one has."""
+        """Rewrite the pattern in place. Returns the first reference that has to remain, if there is one."""
         waiting = [(whole, False)]
         while waiting:
             group, behind = waiting.pop()
@@ -115,7 +119,7 @@ class References:
         return next((each for each in whole.parts() if isinstance(each, Reference)), None)
 
     def _alternative(self, items: list[Item]) -> list[Item]:
-        """The items, those of the first group that is referred to behind it written out."""
+        """The items, with the first group written out that a later reference refers to."""
         items = _flat(items)
         for k, item in enumerate(items):
             if not isinstance(item, Group) or not item.number or item.repeated:
@@ -136,7 +140,7 @@ class References:
 
 
 def _flat(items: list[Item]) -> list[Item]:
-    """The items without groups around them that do nothing but stand there."""
+    """The items without groups around them that have no effect."""
     found: list[Item] = []
     waiting = list(reversed(items))
     while waiting:
@@ -162,7 +166,7 @@ def _references(items: list[Item]) -> Iterator[Reference]:
 
 
 def _put(items: list[Item], names: set[int | str | None], word: str) -> list[Item]:
-    """A copy of the items with a word for the references to a group."""
+    """A copy of the items with a word in place of the references to a group."""
     found: list[Item] = []
     for item in items:
         if isinstance(item, Reference) and item.group in names:
@@ -188,7 +192,7 @@ def few_words(dfa: Dfa) -> list[str] | None:
     pending = [(dfa.start, b"")]
     while pending:
         state, word = pending.pop()
-        if len(word) >= len(rows):  # a state comes twice
+        if len(word) >= len(rows):  # a state occurs twice
             return None
         if accepting[state]:
             found.append(word.decode())

@@ -96,13 +96,15 @@ class Places:
 
     @cached_property
     def first(self) -> Ranges:
-        """What a word can begin with, or more."""
+        """A superset of the characters with which a word can begin."""
         found, _, _ = self.reached((self.start,))
         return normalize(pair for place in found for pair in self.sets[place] or ())
 
     def reached(self, starts: Iterable[int]) -> tuple[tuple[int, ...], bool, int]:
-        """The places that read a character, up to the end of the pattern; whether the end is among them, and whether
-        places behind it were dropped, as far as that can be told."""
+        """The places that read a character, up to the end of the pattern.
+
+        Also whether the end is among them, and whether places after it were dropped, as far as this can be decided.
+        """
         found: list[int] = []
         seen: set[int] = set()
         ends, drops = False, _NEVER
@@ -114,8 +116,8 @@ class Places:
                 stack.append(out if again in seen else again)  # an empty round is the last one
                 continue
             if place in seen:
-                # Written once, a repetition has one place for many: what is behind the end may be another of them.
-                # And what comes first may be gone for a condition on the text around.
+                # A repetition that is written once has one place for many: one after the end may be one of them.
+                # And a condition on the surrounding text may exclude the first one.
                 doubt = (ends and self.folded) or self.blind
                 drops = max(drops, _DOUBT) if doubt and place != _END else drops
                 self.ends_twice |= place == _END
@@ -186,7 +188,7 @@ def is_orderly(pattern: Pattern) -> bool:
     if not _has_choices(pattern) or _longest_first(pattern):
         return True
     if _counts_choices(pattern):
-        return False  # the copies of what is counted are one place below
+        return False  # the copies of a counted part are one place below
     places = Places(pattern, folded=True)
     lists = [places.reached((places.start,))]
     lists += [
@@ -269,7 +271,8 @@ def _automaton(places: Places, budget: Budget) -> Leftmost:
 
 def cut(sets: dict[Ranges, int]) -> tuple[Ints, Ints, list[frozenset[int]]]:
     """Classes of characters that no set distinguishes: ``begins`` and ``group`` as in ``LetterAutomaton``, and the
-    sets that each class is in. Characters in no set have a class, too, and surrogates have none."""
+    sets that contain each class. Characters in no set have a class, too; surrogates have none.
+    """
     edges = {0}
     for ranges in (*sets, SURROGATES):
         edges.update(edge for low, high in ranges for edge in (low, high + 1))
@@ -288,7 +291,7 @@ def cut(sets: dict[Ranges, int]) -> tuple[Ints, Ints, list[frozenset[int]]]:
 
 
 def _longest_first(pattern: Pattern) -> bool:
-    """Whether a pattern is alternatives of one length each, those of longer ones in front."""
+    """Whether a pattern consists of alternatives of one length each, longer ones first."""
     items = pattern.tree.data
     while len(items) == 1 and items[0][0] is SUBPATTERN:
         items = items[0][1][3].data
@@ -299,7 +302,7 @@ def _longest_first(pattern: Pattern) -> bool:
 
 
 def _has_choices(pattern: Pattern) -> bool:
-    """Whether there is anything to prefer: alternatives, or repetitions that may end in several places."""
+    """Whether there is a choice: alternatives, or repetitions that may end at several places."""
     return _chooses(pattern.tree)
 
 
@@ -317,8 +320,10 @@ def _chooses(tree: Any) -> bool:
 
 
 def _counts_choices(pattern: Pattern) -> bool:
-    """Whether something is counted that can be read in several ways, or a count that can end in several places is
-    repeated: then how far one copy goes decides what is left for the next."""
+    """Whether a counted part can be read in several ways, or a count that can end at several places is repeated.
+
+    Then the end of one copy determines what is left for the next one.
+    """
     stack = [(pattern.tree, False)]
     while stack:
         tree, repeated = stack.pop()

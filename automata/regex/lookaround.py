@@ -1,23 +1,22 @@
 r"""Anchors, word boundaries, look-ahead and look-behind of a pattern as boolean operations on languages.
 
-The idea, in three steps.
+The translation has three steps.
 
-1. *Context.* What can stand left and right of a place is one of a few kinds of character (a word character,
-   a newline, ..., or the edge of the text), found from the first and last characters of what surrounds it.
-   A zero-width condition such as ``\b`` is a relation between the two kinds. Mostly the context decides it:
-   ``^`` at the beginning, ``$`` at the end, ``\b`` between ``foo`` and a space cost nothing.
-2. *Continuation.* Look-ahead sees all of the text that is left, and so it restricts the language K of what
-   follows: ``(?=X)`` before K is (X·Σ*) ∩ K, ``(?!X)`` is ¬(X·Σ*) ∩ K. Parts that hold look-ahead are
-   therefore written in continuation-passing style, r before K; a loop of them is the least X with X = K ∪
-   (body before X), a counted one is written out. All other parts stay as they are and are concatenated with
-   K. A complement holds invalid UTF-8 too; K holds none, so the intersection is exact.
-3. *Look-behind* sees the text back to its beginning: ``(?<=X)`` is ``behind(Σ*·X)`` and ``(?<!X)``
-   ``behind(¬(Σ*·X))``. Conditions inside of it must stand at fixed distances from its end, and become further
+1. *Context.* The characters to the left and right of a place are of a few kinds (a word character, a newline, ...,
+   or the edge of the text), which are computed from the first and last characters of the surrounding parts. A
+   zero-width condition such as ``\b`` is a relation between the two kinds. Usually the context decides it: ``^`` at
+   the beginning, ``$`` at the end, ``\b`` between ``foo`` and a space cost nothing.
+2. *Continuation.* Look-ahead reads all of the remaining text, so it restricts the language K of what follows:
+   ``(?=X)`` before K is (X·Σ*) ∩ K, ``(?!X)`` is ¬(X·Σ*) ∩ K. Parts with look-ahead are therefore written in
+   continuation-passing style, r before K; a loop of them is the least X with X = K ∪ (body before X), a counted one
+   is expanded. All other parts are unchanged and are concatenated with K. A complement contains invalid UTF-8 too,
+   but K does not, so the intersection is exact.
+3. *Look-behind* reads the text back to its beginning: ``(?<=X)`` is ``behind(Σ*·X)`` and ``(?<!X)``
+   ``behind(¬(Σ*·X))``. Conditions inside of it must be at fixed distances from its end, and become further
    restrictions of the same prefix; those at the very end are conditions at the place itself.
 
-Cost: linear in the pattern, apart from written-out loops (bounded by ``Budget.positions``, ``_COPY``
-positions a node) and alternatives inside a look-behind that hold conditions (at most
-``_MAX_ALTERNATIVES``).
+Cost: linear in the pattern, apart from expanded loops (bounded by ``Budget.positions``, ``_COPY`` positions a node)
+and alternatives inside a look-behind that contain conditions (at most ``_MAX_ALTERNATIVES``).
 """
 
 from __future__ import annotations
@@ -72,15 +71,15 @@ from tokenfst.errors import BudgetExceeded
 _Item = tuple[Any, Any]
 _Plain = Callable[[list[_Item], int], Expr]
 _Way = list[tuple[Expr | _Item, int, int | None]]
-"""One alternative of a look-behind, in a line: (plain expression or condition, flags, width if it is fixed)."""
+"""One alternative of a look-behind, as a sequence of (plain expression or condition, flags, width if it is fixed)."""
 
 _COPY = 64
-"""Positions that a node of a written-out loop counts for: a node in memory, unlike a counted position."""
+"""The number of positions that a node of an expanded loop counts as, because it is a node in memory."""
 _MAX_ALTERNATIVES = 1000
 
 
 class Lookaround:
-    """Translates a pattern that holds assertions; ``plain`` translates parts that hold none."""
+    """Translates a pattern with assertions; ``plain`` translates parts without assertions."""
 
     def __init__(self, pattern: Pattern, plain: _Plain) -> None:
         self.pattern, self.plain = pattern, plain
@@ -110,7 +109,7 @@ class Lookaround:
         return self.edges[key]
 
     def item_edge(self, op: Any, argument: Any, flags: int) -> tuple[int, int, bool]:
-        """The same of one item of a tree."""
+        """The same for one item of a tree."""
         if op is AT or op is ASSERT or op is ASSERT_NOT:
             return 0, 0, True
         if op is FAILURE:
@@ -132,7 +131,7 @@ class Lookaround:
     # --- in a context: ``left`` and ``right`` are the kinds that may stand there ---
 
     def sequence(self, tree: Tree, flags: int, left: int, right: int) -> Part:
-        """Items one after the other, each between those beside it."""
+        """Items in sequence, each with its neighbours as context."""
         if not self.pattern.asserting.get(id(tree), True):
             return self.plain(tree.data, flags)
         edges = [self.item_edge(op, argument, flags) for op, argument in tree.data]
@@ -151,7 +150,7 @@ class Lookaround:
         return sequence([*parts, self.plain(run, flags)])
 
     def asserts(self, item: _Item) -> bool:
-        """Whether a zero-width condition stands in ``item``."""
+        """Whether ``item`` contains a zero-width condition."""
         op, argument = item
         if op is SUBPATTERN:
             return self.pattern.asserting[id(argument[3])]
@@ -184,11 +183,11 @@ class Lookaround:
         return looked(op is ASSERT_NOT, body, flags, left, right)
 
     def loop(self, low: int, high: int, body: Tree, flags: int, left: int, right: int) -> Part:
-        """A repetition, whose rounds may stand beside each other."""
+        """A repetition, whose rounds may be adjacent to each other."""
         if high == 0:
             return EPSILON
         if body.getwidth()[1] == 0:
-            # Conditions hold at a place or do not, however often they are asked.
+            # A condition is true or false at a place, however often it is tested.
             return self.sequence(body, flags, left, right) if low else EPSILON
         if high == 1:
             part = self.sequence(body, flags, left, right)
@@ -206,7 +205,7 @@ class Lookaround:
         return Loop(part, low, bound, weight)
 
     def condition(self, relation: dict[int, int], left: int, right: int) -> Part:
-        """A condition on the neighbours of a place, as far as the context does not decide it."""
+        """A condition on the neighbours of a place, simplified by the context."""
         parts: list[Part] = []
         for follows, kinds in grouped(relation, left, right).items():
             before_here = self.behind(texts_before(kinds, left, self.text))
@@ -215,7 +214,7 @@ class Lookaround:
         return choice(parts)
 
     def behind(self, past: Expr) -> Expr:
-        """The empty word, where the text before is in ``past``."""
+        """The empty word, if the text before it is in ``past``."""
         if past is UNIVERSE:
             return EPSILON
         if past is EMPTY:
@@ -224,7 +223,7 @@ class Lookaround:
         return behind(past)
 
     def look_ahead(self, negated: bool, body: Tree, flags: int, left: int, right: int) -> Part:
-        """An assertion about the text behind."""
+        """An assertion about the following text."""
         first, _, empty = self.edge(body, flags)
         part = EMPTY if not empty and not first & right else self.sequence(body, flags, left, RIGHT)
         if part is EMPTY or part is EPSILON:
@@ -233,7 +232,7 @@ class Lookaround:
         return Ahead(complement(seen) if negated else seen)
 
     def look_behind(self, negated: bool, body: Tree, flags: int, left: int, right: int) -> Part:
-        """An assertion about the text before."""
+        """An assertion about the preceding text."""
         _, last, empty = self.edge(body, flags)
         if not empty and not last & left:
             return EPSILON if negated else EMPTY
@@ -312,7 +311,7 @@ class Lookaround:
         return ways
 
     def product(self, whole: Tree, xs: list[_Way], ys: list[_Way]) -> list[_Way]:
-        """Every way of ``xs`` and then of ``ys``."""
+        """Every alternative of ``xs`` followed by one of ``ys``."""
         if len(xs) * len(ys) > _MAX_ALTERNATIVES or len(xs[0]) > _MAX_ALTERNATIVES:
             self.pattern.refuse_assertion(whole, "too many conditions inside this look-behind; write fewer")
         return [x + y for x in xs for y in ys]
@@ -350,7 +349,7 @@ class Lookaround:
 
 
 def _fixed_width(tree: Tree) -> int | None:
-    """How many characters every word of ``tree`` has; None if that differs."""
+    """The number of characters of every word of ``tree``; None if it differs."""
     low, high = tree.getwidth()
     return int(low) if low == high else None
 

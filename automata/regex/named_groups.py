@@ -51,7 +51,7 @@ _PLAIN_TEXT = re.compile(r"(?:[^\\.^$*+?{}\[\]|()#\s]|[ \n]|\\[^0-9A-Za-z])*")
 
 @dataclass(frozen=True, slots=True)
 class NamedGroup:
-    """The group ``number`` of a pattern, where ``flags`` hold."""
+    """The group ``number`` of a pattern, with the ``flags`` that apply to it."""
 
     pattern: Pattern
     number: int
@@ -86,14 +86,14 @@ class NamedGroup:
         return self._combined(name, [self._pattern(*part, translate) for part in parts])
 
     def _substrings(self, name: str) -> Expr:
-        """What is made of texts."""
+        """The language of a group whose arguments are texts."""
         if name == "CHUNKS_OF":
             return text_groups.chunks([self._text(*part) for part in self._group.parts()])
         text = self._text(*self._inside)
         return substring_of(text, words=name == "WORDS_OF", budget=self.pattern.budget).expr
 
     def _combined(self, name: str, parts: list[Expr]) -> Expr:
-        """What is made of patterns, or of nothing."""
+        """The language of a group whose arguments are patterns, or which has none."""
         match name:
             case "QUOTED_TEXT":
                 return text_groups.quoted('"')
@@ -115,7 +115,7 @@ class NamedGroup:
 
     @property
     def _inside(self) -> tuple[int, int]:
-        """Where what is between the brackets begins and ends."""
+        """The start and end of the content of the brackets."""
         return self._group.begin, self._group.end
 
     @property

@@ -121,7 +121,7 @@ class Pattern:
     # --- size -----------------------------------------------------------------------------------------
 
     def _measure(self, tree: Tree) -> tuple[int, bool]:
-        """The positions of ``tree`` with repetitions written out, and whether it holds an assertion."""
+        """The number of positions of ``tree`` with repetitions expanded, and whether it contains an assertion."""
         size, asserting = 0, False
         for op, argument in tree.data:
             if op is LITERAL or op is IN or op is ANY or op is NOT_LITERAL or op is FAILURE:
@@ -214,7 +214,7 @@ class Pattern:
 
 
 def _mentioned(text: str | bytes, names: Collection[str]) -> set[str]:
-    """Which of the names ``text`` gives to a group, at a glance: it may do so in a comment, or a class.
+    """The names that ``text`` may give to a group, by a quick search that also finds them in comments and classes.
 
     Raises UnsupportedPatternError for bytes.
     """
@@ -253,7 +253,7 @@ _ANYTHING = r"[\s\S]*"
 
 
 def deepest_group(text: str | bytes) -> int:
-    """Where the innermost group of ``text`` opens, whether the parser can read it or not."""
+    """The position at which the innermost group of ``text`` opens, whether or not the parser can read it."""
     return _Scan(_decode(text), verbose=False).deepest
 
 
@@ -265,7 +265,9 @@ def combine_flags(flags: int, added: int, removed: int) -> int:
 
 
 def _paired(nodes: list[int], places: list[_Place]) -> dict[int, _Place]:
-    """Where each node stands. Nothing, should a parser of another release have left a node out: no place is wrong."""
+    """The position of each node; empty if a parser of another release has omitted a node, so that no position is
+    wrong.
+    """
     return dict(zip(nodes, places, strict=True)) if len(nodes) == len(places) else {}
 
 
@@ -274,12 +276,12 @@ def _decode(text: str | bytes) -> str:
 
 
 def shorten(text: str) -> str:
-    """``text``, or its two ends where it is long."""
+    """``text``; if it is long, only its two ends."""
     return text if len(text) <= 80 else f"{text[:50]}...{text[-27:]}"
 
 
 def _walk(tree: Tree) -> Iterator[tuple[Any, Any]]:
-    """Every node in the order of the text: repetitions after their bodies, the rest before what they hold."""
+    """Every node in the order of the text: repetitions after their bodies, all others before their contents."""
     for op, argument in tree.data:
         if op in _QUANTIFIERS:
             yield from _walk(argument[2])
@@ -326,18 +328,20 @@ _OPENING = ("conditional", "atomic", "assertion", "flags", "group")
 
 
 class _Scan:
-    """What stands where in the text of a pattern that the parser has accepted (or has refused further on)."""
+    """The positions of constructs in the text of a pattern that the parser has accepted (or rejected at a later
+    position).
+    """
 
     def __init__(self, text: str, verbose: bool) -> None:  # noqa: C901  # one case a kind of token
         self.quantified: list[tuple[int, int]] = []
-        """Begin of the repeated part, end of the quantifier; in the order of the quantifiers."""
+        """The start of the repeated part and the end of the quantifier, in the order of the quantifiers."""
         self.assertions: list[int] = []
         self.refused: list[tuple[int, str]] = []
         self.numbers: list[tuple[int, str]] = []
-        """Quantifiers' positions, once for each number in them."""
+        """The positions of quantifiers, once for each number in them."""
         self.deepest = 0
         self.named: list[tuple[int, int, list[int]]] = []
-        """Begin and end of each named group, and where bars stand in it that stand in no further group."""
+        """The start and end of each named group, and the positions of bars in it that are not in a nested group."""
         opened: list[tuple[int, bool, list[int]]] = []
         depth = part = at = 0
         while at < len(text):

@@ -1,10 +1,10 @@
 """Sets of arrays as unions of cells, closed under intersection, union and complement.
 
-A cell constrains the first items one by one, every later item, the number of items, and how many of the items from some
-index on have a property (``contains``). All of these are closed under negation: an array that is not ``items: A``
-contains an item of ``not A``, and one whose items do not all differ has an item twice. The latter needs unbounded
-memory in general: it cancels against items that differ on the other side, and what remains is rejected when it is
-written, unless its items are listed (``writing.items``).
+A cell constrains the first items one by one, every later item, the number of items, and how many of the items from
+some index on have a property (``contains``). All of these are closed under negation: an array that is not ``items:
+A`` contains an item of ``not A``, and one whose items do not all differ contains an item twice. The latter needs
+unbounded memory in general. It cancels against items that differ in the other set; what remains is rejected when it
+is written, unless its items are listed (``writing.items``).
 
 Invariants of a cell made by ``cell``: items beyond ``high`` are unconstrained; the formula of the last item of
 ``prefix`` differs from ``rest``; ``low <= high``.
@@ -20,8 +20,9 @@ from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formu
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """``low`` to ``high`` (``None``: or more) of the items from ``start`` on satisfy ``formula``; ``where`` is the
-    keyword that says so."""
+    """``low`` to ``high`` (``None``: or more) of the items from ``start`` on satisfy ``formula``. ``where`` is the
+    keyword that requires it.
+    """
 
     formula: Formula
     low: int
@@ -32,10 +33,11 @@ class Contains:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Array:
-    """One cell. ``unique`` is the place of the uniqueItems that asks for it; empty if none does. ``twice``: that of the
-    one that must not hold, so that some item comes twice."""
+    """One cell. ``unique``: the place of the uniqueItems that requires different items; empty if there is none.
+    ``twice``: the place of the one that must be violated, so that some item occurs twice.
+    """
 
-    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
     prefix: Final[tuple[Formula, ...]] = ()
     rest: Final[Formula] = ANY
     low: Final[int] = 0
@@ -106,7 +108,7 @@ def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
 def invert_cell(array: Array, formulas: Formulas) -> ArraySet:
     """The complement of a cell."""
     found: list[Array] = []
-    if array.unique or array.twice:  # among those that have its items: others are found below
+    if array.unique or array.twice:  # only among arrays that have its items; other arrays follow below
         found.append(Array(array.prefix, array.rest, unique=array.twice, twice=array.unique))
     if array.low:
         found.append(Array(high=array.low - 1))

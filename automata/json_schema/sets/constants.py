@@ -1,6 +1,7 @@
-"""Single JSON values: what ``const`` and ``enum`` list, compared as JSON Schema compares them.
+"""Single JSON values, listed by ``const`` and ``enum``, compared as JSON Schema compares them.
 
-Numbers are equal if their values are (1, 1.0 and 1e0), booleans are no numbers, objects are equal whatever their order.
+Numbers are equal if their values are (1, 1.0 and 1e0), booleans are not numbers, and the order of an object's
+members does not matter.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PLAIN = 1 << 53
 
 
 class NotJsonError(ValueError):
-    """A constant is no JSON value."""
+    """A constant is not a JSON value."""
 
 
 class Whole(int):
@@ -32,7 +33,7 @@ class Whole(int):
 
 
 class Constant:
-    """One JSON value; ``key`` is the same for equal values that are written in the same ways."""
+    """One JSON value. ``key`` is the same for equal values with the same spellings."""
 
     __slots__ = ("key", "value")
 
@@ -42,9 +43,12 @@ class Constant:
 
 
 def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
-    """A hashable form that equal JSON values share, but for integers that are given with a fraction or an exponent.
-    NotJsonError for what is no JSON value, ValueError for a number or a nesting that is out of reach,
-    BudgetExceeded("seconds")."""
+    """A hashable form that equal JSON values share, except for integers that are given with a fraction or an
+    exponent.
+
+    Raises NotJsonError for anything that is not a JSON value, ValueError for a number or a nesting that is too
+    large, BudgetExceeded("seconds").
+    """
     if value is None or isinstance(value, bool):
         return repr(value)
     if value.__class__ is int and -_PLAIN < value < _PLAIN:
@@ -75,7 +79,7 @@ def constant_shape(value: Any, constant: Callable[[Any], Formula], work: Work) -
 
 
 def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula], work: Work) -> Shape:
-    """Exactly these values. Errors as of ``freeze``."""
+    """Exactly these values. Raises the errors of ``freeze``."""
     known = list(values)
     numbers = [
         each
@@ -103,7 +107,7 @@ def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula], w
 
 
 def _bare(numbers: list[int | float | Decimal | Fraction]) -> NumberSet:
-    """Of constants, ``Shape.bare``: without those that are given with a fraction or an exponent."""
+    """``Shape.bare`` of constants: those that are not given with a fraction or an exponent."""
     others = [each for each in numbers if not is_bare(each)]
     if not numbers:
         return NO_NUMBER
@@ -111,13 +115,15 @@ def _bare(numbers: list[int | float | Decimal | Fraction]) -> NumberSet:
 
 
 def is_bare(number: int | float | Decimal | Fraction) -> bool:
-    """Whether a constant is given by digits alone."""
+    """Whether a constant is given by digits only."""
     return isinstance(number, int)
 
 
 def listed_values(shape: Shape) -> list[Any] | None:
-    """The values of a shape without arrays and objects, if they are plainly few; ``None`` otherwise. Numbers are ints
-    if they are bare, and fractions otherwise."""
+    """The values of a shape without arrays and objects, if they are few; otherwise ``None``.
+
+    Numbers are ints if they are bare, and fractions otherwise.
+    """
     words = schema_strings.subset_of_words(shape.strings)
     numbers = [cut for cut, there in zip(shape.numbers.cuts, shape.numbers.at, strict=True) if there]
     if shape.arrays or shape.objects or words is None or shape.numbers.count() != len(numbers):

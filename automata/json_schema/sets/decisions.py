@@ -1,15 +1,16 @@
-"""Objects for which a given number of several sets hold: exactly one (``oneOf``), none (``not``), all (``allOf``).
+"""Objects that are in a given number of several sets: in exactly one (``oneOf``), none (``not``), all (``allOf``).
 
 Expanded directly, "exactly one of n" is a product of n complements, each a union of as many cells as a schema has
-conditions. But schemas mostly constrain the same few names. So the cases are split by one name after the other, first
-the one that most of the undecided sets constrain: it is missing, or its value is in one of the regions into which the
-conditions on it divide all values. Each case decides some of the sets, and ends as soon as the number of those that
-hold is known; cases with the same remaining conditions are merged. So a discriminator is tested once, and independent
-conditions are never multiplied (Shannon expansion, as in decision diagrams, over multi-valued variables). The
-conditions on unlisted names are a variable that holds or not, and so is the number of members.
+conditions. But schemas mostly constrain the same few names. So the cases are split by one name after the other,
+first by the name that most of the undecided sets constrain: either the member is missing, or its value is in one of
+the regions into which the conditions on it divide all values. Each case decides some of the sets, and ends as soon
+as the number of sets that contain the object is known. Cases with the same remaining conditions are merged. So a
+discriminator is tested once, and independent conditions are never multiplied (Shannon expansion, as in decision
+diagrams, over multi-valued variables). The conditions on unlisted names are a variable that is true or false, and
+so is the number of members.
 
-Invariants: the cells of different cases are disjoint. The literals of a clause are alternatives; the clauses of a cell
-hold together; a set is the union of its cells.
+Invariants: the cells of different cases are disjoint. The literals of a clause are alternatives; the clauses of a
+cell hold together; a set is the union of its cells.
 
 Cost: a step for each case, at most ``_MOST_CASES``.
 """
@@ -45,7 +46,7 @@ _MOST_CELLS = 600
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What is known of an object: for each name whether it may be missing and which values it may have."""
+    """The facts about an object in a case: for each name whether it may be missing and which values it may have."""
 
     members: dict[str, tuple[bool, Formula]] = field(default_factory=dict)
     demands: tuple[Named, ...] = ()
@@ -54,13 +55,13 @@ class _Case:
     high: int | None = None
 
     def with_member(self, name: str, absent: bool, held: Formula) -> _Case:
-        """The case in which that is known of a member, too."""
+        """The case with an additional fact about a member."""
         members = {**self.members, name: (absent, held)}
         return _Case(members, self.demands, self.some, self.low, self.high)
 
 
 class Decisions:
-    """The query: for which objects is the number of ``sets`` that hold in ``counts``?"""
+    """The query: which objects are in a number of ``sets`` that is in ``counts``?"""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class Decisions:
         is_empty: Callable[[Formula], bool],
         where: str,
     ) -> None:
-        """``is_empty``: whether a formula surely has no value."""
+        """``is_empty``: whether a formula certainly has no value."""
         self._counts, self._formulas, self._is_empty, self._where = counts, formulas, is_empty, where
         cells = [each for cells in sets for each in cells]
         listed = dict.fromkeys(name for each in cells for name, _ in each.listed)
@@ -114,7 +115,7 @@ class Decisions:
     # --- what cells say -------------------------------------------------------------------------------
 
     def _read(self, made: Object) -> Cell:
-        """The clauses of a cell: of each listed name one, with what demands say of it."""
+        """The clauses of a cell: one for each listed name, including the demands on it."""
         clauses: list[tuple[Literal, ...]] = []
         listed, formulas, statements = dict(made.listed), self._formulas, self._statements
         for name in self._names:
@@ -143,7 +144,7 @@ class Decisions:
         return statements.cell(map(statements.clause, clauses))
 
     def _rest(self, names: Strings) -> Strings | None:
-        """Those that no set lists."""
+        """The names that no set lists."""
         if names.values is not None:
             values = names.values.difference(self._names)
             return Strings(values=values) if values else None
@@ -152,7 +153,7 @@ class Decisions:
     # --- cases ----------------------------------------------------------------------------------------
 
     def _split(self, groups: Groups, case: _Case) -> Iterator[tuple[Groups, _Case]]:
-        """The cases of one variable, with what is left to decide."""
+        """The cases of one variable, with the remaining conditions."""
         variable = self._variable(groups)
         if isinstance(variable, str):
             for left, absent, region in self._regions(variable, groups):
@@ -174,7 +175,7 @@ class Decisions:
                 yield left, self._rested(case, variable, holds)
 
     def _variable(self, groups: Groups) -> Variable:
-        """What most sets speak of: a name rather than what is said of others, and the number of members last."""
+        """The variable that most sets constrain: names before other members, and the number of members last."""
         seen: Counter[Variable] = Counter()
         for _, group in groups:
             seen.update(group.variables.keys())
@@ -187,7 +188,7 @@ class Decisions:
         return min(seen, key=rank)
 
     def _regions(self, name: str, groups: Groups) -> Iterator[tuple[Groups, bool, Formula]]:
-        """What is left to decide, for each kind of a member: whether it may be missing, and its values."""
+        """The remaining conditions for each kind of a member: whether it may be missing, and its values."""
 
         statements = self._statements
         missing = statements.decided(
@@ -203,7 +204,7 @@ class Decisions:
             yield missing, True, NONE
 
     def _valued(self, groups: Groups, name: str, formula: Formula, *, holds: bool) -> Groups:
-        """What is left to decide where the member is there, and ``formula`` holds of its value, or does not."""
+        """The remaining conditions if the member is present and ``formula`` is true or false for its value."""
         return self._statements.decided(
             groups,
             name,
@@ -212,7 +213,7 @@ class Decisions:
         )
 
     def _divided(self, name: str, left: Groups, region: Formula) -> dict[Groups, Formula]:
-        """What is left where the member is there, and the values in a region for which that is so."""
+        """The remaining conditions if the member is present, and for each the values in a region that lead to it."""
         self._formulas.work.tick()
         said: Counter[Formula] = Counter()
         for _, group in left:
@@ -237,7 +238,7 @@ class Decisions:
         return found
 
     def _numbers(self, groups: Groups) -> Iterator[tuple[Groups, int, int | None]]:
-        """What is left to decide, from one number of members to another."""
+        """The remaining conditions for each range of the number of members."""
         said = {each.number for each in _literals(groups) if isinstance(each, Count)}
         for low, beyond in pairwise([0, *sorted(said - {0}), None]):
             assert low is not None
@@ -256,7 +257,7 @@ class Decisions:
     # --- answers --------------------------------------------------------------------------------------
 
     def _taken(self, case: _Case, literals: list[Literal]) -> _Case:
-        """A case in which all of these hold, too."""
+        """A case in which all of these literals are also true."""
         for literal in literals:
             if isinstance(literal, Member):
                 absent, region = case.members.get(literal.about, (True, ANY))
@@ -271,7 +272,7 @@ class Decisions:
         return case
 
     def _emit(self, case: _Case, held: list[int]) -> None:
-        """The objects of a case, their members in the order of the first set that holds."""
+        """The objects of a case, with members in the order of the first set that contains them."""
         order = self._orders[min(held)] if held else {}
         names = order | dict.fromkeys(self._names)
         listed = tuple((name, case.members.get(name, (True, ANY))[1]) for name in names)
@@ -295,7 +296,7 @@ def _speaks_of(literal: Literal, name: str) -> TypeGuard[Member]:
 
 
 def _value_of(literal: Literal, name: str, formula: Formula, *, holds: bool) -> bool | None:
-    """Whether a literal holds of a member that is there, if ``formula`` holds of its value, or does not."""
+    """Whether a literal is true for a member that is present, if ``formula`` is true or false for its value."""
     if not _speaks_of(literal, name):
         return None
     if literal.held is ANY or literal.held is NONE:
@@ -304,7 +305,9 @@ def _value_of(literal: Literal, name: str, formula: Formula, *, holds: bool) -> 
 
 
 def _plain(groups: Groups) -> list[list[Literal]] | None:
-    """The literals that make all sets hold, for each way; ``None`` if these are not plainly few."""
+    """For each alternative, the literals that make all sets contain the object; ``None`` unless these are clearly
+    few.
+    """
     if sum(len(group.cells) > 1 for _, group in groups) > 1:
         return None
     ways: list[list[Literal]] = [[]]

@@ -20,9 +20,9 @@ from tokenfst.automata.json_schema.sets.work import Work
 
 
 class Kind(enum.Enum):
-    """What a formula is."""
+    """The kind of a formula."""
 
-    __hash__ = object.__hash__  # an enumeration's own is a function of Python
+    __hash__ = object.__hash__  # the hash of an enumeration is a slower function in Python
 
     ANY = enum.auto()
     NONE = enum.auto()
@@ -36,7 +36,7 @@ class Kind(enum.Enum):
 class Formula:
     """A formula; compare with ``is``. ``atom`` is the content of an ATOM."""
 
-    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
     kind: Final[Kind]
     parts: Final[tuple[Formula, ...]] = ()
     atom: Final[object] = None

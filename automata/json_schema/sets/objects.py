@@ -21,7 +21,7 @@ from tokenfst.automata.json_schema.sets.strings import Strings
 
 @dataclass(slots=True, unsafe_hash=True)
 class Named:
-    """What a formula says of the members whose name is in ``names``."""
+    """A condition: the members whose name is in ``names`` satisfy a formula."""
 
     names: Final[Strings]
     formula: Final[Formula]
@@ -29,11 +29,14 @@ class Named:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Object:
-    """One cell. ``listed``: names in the order in which they are written, with what must hold of their values if they
-    are there; ``demands``: what must hold of all members with such names (listed ones too); ``some``: there is a member
-    with such a name and value; ``where`` the schema it comes from, for messages."""
+    """One cell.
 
-    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    ``listed``: names in the order in which they are written, with the condition on their values if they are
+    present. ``demands``: conditions on all members with such names, including listed ones. ``some``: there is a
+    member with such a name and value. ``where``: the schema from which the cell comes, for messages.
+    """
+
+    # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
     listed: Final[tuple[tuple[str, Formula], ...]] = ()
     required: Final[frozenset[str]] = frozenset()
     demands: Final[tuple[Named, ...]] = ()
@@ -43,8 +46,9 @@ class Object:
     where: Final[str] = field(default="#", compare=False)
 
     def held(self) -> Formula | None:
-        """What holds of the members whose name is not listed, where the cell says it of exactly these; otherwise
-        ``None``."""
+        """The condition on the members whose name is not listed, if the cell has one for exactly these; otherwise
+        ``None``.
+        """
         if self.some or len(self.demands) > 1:
             return None
         for demand in self.demands:
@@ -56,7 +60,9 @@ class Object:
         return ANY
 
     def values(self, formulas: Formulas) -> dict[str, Formula]:
-        """What must hold of the value of each listed name, all demands counted; ``NONE`` if it cannot be there."""
+        """The condition on the value of each listed name, including all demands; ``NONE`` if the member cannot be
+        present.
+        """
         found: dict[str, Formula] = {}
         for name, formula in self.listed:
             for demand in self.demands:
@@ -91,7 +97,7 @@ def cell(made: Object, formulas: Formulas) -> ObjectSet:
     for name in made.required:
         if listed.get(name) is NONE or (barred and any(names.holds(name) for names in barred)):
             return ()
-    # Tuples are shared, never copied: they are many, and compared by identity first.
+    # Tuples are shared, never copied: there are many, and they are compared by identity first.
     kept = made.listed if len(listed) == len(made.listed) else tuple(listed.items())
     return (Object(kept, made.required, demands, some, low, high, made.where),)
 

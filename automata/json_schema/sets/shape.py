@@ -41,12 +41,15 @@ NO_NUMBER = NumberSet.none()
 
 @dataclass(slots=True, unsafe_hash=True)
 class Shape:
-    """A set of JSON values. ``whole``: in draft-04, where 1.0 is a number and no integer, the integers that are written
-    without a fraction and an exponent; ``numbers`` are all other numbers then. ``None``: both are ``numbers``.
-    ``bare``: those integers of which the schema says that they are integers, or lists them as such: of all spellings of
-    such a member, plain ones (``writing.numbers``) take its digits. Other numbers may be among them."""
+    """A set of JSON values.
 
-    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    ``whole``: in draft-04, where 1.0 is a number but not an integer, the integers that are written without a
+    fraction and an exponent; ``numbers`` are then all other numbers. ``None``: both are in ``numbers``. ``bare``:
+    the integers that the schema declares or lists as integers. Of all spellings of such a member, the plain ones
+    (``writing.numbers``) use only its digits. Other numbers may be among them.
+    """
+
+    # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
     null: Final[bool] = True
     true: Final[bool] = True
     false: Final[bool] = True
@@ -59,7 +62,7 @@ class Shape:
     bare: Final[NumberSet] = NO_NUMBER
 
     def written_whole(self) -> NumberSet:
-        """The numbers of which those that are integers may be written as such."""
+        """The numbers that may be written as integers if they are integers."""
         return self.numbers if self.whole is None else self.whole
 
     def has_numbers(self) -> bool:
@@ -79,15 +82,15 @@ class Shape:
         )
 
     def without_strings(self) -> Shape:
-        """All its other values."""
+        """All values that are not strings."""
         return replace(self, strings=NO_STRING)
 
     def without_objects(self) -> Shape:
-        """All its other values."""
+        """All values that are not objects."""
         return replace(self, objects=())
 
     def without_parts(self) -> Shape:
-        """Its values that have none."""
+        """The values without parts."""
         return replace(self, arrays=(), objects=())
 
 
@@ -146,7 +149,7 @@ class Algebra:
             or not _meet_numbers(left.written_whole(), right.written_whole()).is_empty()
             or self._share(left.arrays, right.arrays, EVERY_ARRAY, schema_arrays.meet_cells)
             or self._share(left.objects, right.objects, EVERY_OBJECT, schema_objects.meet_cells)
-            or schema_strings.meet(left.strings, right.strings, self.formulas.work)  # the last: it may search
+            or schema_strings.meet(left.strings, right.strings, self.formulas.work)  # last: may search
         )
 
     def _share(
@@ -262,7 +265,7 @@ class Algebra:
         meet_cells: Callable[[_Cell, _Cell, Formulas], tuple[_Cell, ...]],
         where: str,
     ) -> tuple[_Cell, ...]:
-        """The cells of all pairs that may have a member, each once. Refused as soon as there are too many."""
+        """The cells of all pairs that may have a member, each once. Raises as soon as there are too many."""
         found: dict[_Cell, None] = {}
         for one in left:
             for other in right:
@@ -305,7 +308,7 @@ def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
 
 
 def _all_bare(shapes: list[Shape]) -> NumberSet:
-    """Of the numbers of several shapes, ``Shape.bare``: what is bare wherever it is a member."""
+    """``Shape.bare`` for the numbers of several shapes: those that are bare in every shape that contains them."""
     bare = shapes[0].bare if shapes else NO_NUMBER
     if all(shape.bare is bare for shape in shapes):
         return bare
@@ -317,7 +320,7 @@ def _all_bare(shapes: list[Shape]) -> NumberSet:
 
 
 def _whole(numbers: NumberSet, whole: NumberSet) -> NumberSet | None:
-    """``Shape.whole`` in normal form: integers only, and ``None`` where they are those among ``numbers``."""
+    """``Shape.whole`` in normal form: integers only, and ``None`` if they are the integers of ``numbers``."""
     integers = whole & INTEGERS
     return None if integers == numbers & INTEGERS else integers
 

@@ -1,9 +1,9 @@
-"""What sets of objects say, as statements about one variable each, and what is left of them once a variable is decided.
+"""Sets of objects as statements about one variable each, and what remains of them after a variable is decided.
 
-The idea: a set is a union of cells, a cell a conjunction of clauses, a clause a disjunction of literals, and a literal
-speaks of one variable: a member, what is said of other members, or how many there are. Each of them is one object, so
-that equal ones are compared and looked up by identity, and what a decision leaves of one is worked out once: the cases
-of other variables come back to the same ones.
+The idea: a set is a union of cells, a cell a conjunction of clauses, a clause a disjunction of literals. A literal
+is about one variable: a member, the condition on other members, or the number of members. Each literal, clause and
+cell is one object, so equal ones are compared and looked up by identity. What remains of one after a decision is
+computed once, because the cases of other variables reach the same ones again.
 
 Invariant: literals, clauses, cells and groups of one ``Statements`` are equal only if they are the same object.
 """
@@ -20,19 +20,19 @@ from tokenfst.automata.json_schema.sets.strings import Strings
 
 @dataclass(slots=True, eq=False)
 class Others:
-    """That all members with one of these names, which no set lists, have values in ``held``."""
+    """The condition that all members with one of these names, which no set lists, have values in ``held``."""
 
     names: Final[Strings]
     held: Final[Formula]
 
 
 Variable = str | Others | None
-"""A name; what holds of other names; ``None`` for the number of members."""
+"""A name; a condition on other names; ``None`` for the number of members."""
 
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """Of the member ``about``: it may be missing if ``absent``, and if it is there, its value is in ``held``."""
+    """The member ``about`` may be missing if ``absent`` is true; if it is present, its value is in ``held``."""
 
     about: Final[str]
     absent: Final[bool]
@@ -41,7 +41,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Rest:
-    """What is said of others holds; or, not ``all``, it does not."""
+    """The condition on other names is true; or, unless ``all``, it is false."""
 
     about: Final[Others]
     all: Final[bool]
@@ -49,7 +49,7 @@ class Rest:
 
 @dataclass(slots=True, eq=False)
 class Count:
-    """There are at least ``number`` members; or, if not ``least``, fewer."""
+    """There are at least ``number`` members; or, unless ``least``, fewer."""
 
     number: Final[int]
     least: Final[bool]
@@ -58,28 +58,28 @@ class Count:
 
 Literal = Member | Rest | Count
 Decide = Callable[[Literal], bool | None]
-"""Whether a literal holds; ``None`` if that is left open."""
+"""Whether a literal is true; ``None`` if that is undecided."""
 
 
 @dataclass(slots=True, eq=False)
 class Clause:
-    """One of the literals holds. ``variables``: those that it speaks of, in this order."""
+    """A disjunction of literals. ``variables``: those of its literals, in this order."""
 
-    # Tuples, not sets: the order in which cases are split must not depend on addresses.
+    # Tuples instead of sets, because the order in which cases are split must not depend on addresses.
     literals: Final[tuple[Literal, ...]]
     variables: Final[dict[Variable, None]]
 
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """All of the clauses hold."""
+    """A conjunction of clauses."""
 
     clauses: Final[tuple[Clause, ...]]
     variables: Final[dict[Variable, None]]
 
 
 class Group:
-    """One of the cells holds: what is left to decide of a set."""
+    """A disjunction of cells: the remaining condition of a set."""
 
     __slots__ = ("_said", "cells", "left", "variables")
 
@@ -87,12 +87,14 @@ class Group:
         self.cells: Final = cells
         self.variables: Final = variables
         self.left: Final[dict[Hashable, Group | None]] = {}
-        """What decisions leave of it, by their keys; ``None``: all of it, so that no group holds itself, and what a
-        question took is freed by its counts."""
+        """The remaining groups after decisions, by the keys of these; ``None`` stands for the group itself.
+
+        So no group contains itself, and the memory of a query is freed by reference counts.
+        """
         self._said: dict[str, list[Formula]] | None = None
 
     def said(self, name: str) -> list[Formula]:
-        """What its literals say of the values of a member."""
+        """The conditions of its literals on the values of a member."""
         if self._said is None:
             self._said = {}
             for made in self.cells:
@@ -104,16 +106,16 @@ class Group:
 
 
 Groups = tuple[tuple[int, Group], ...]
-"""What is left to decide of sets, by their place."""
+"""The remaining conditions of sets, by the index of the set."""
 
 TRUE = Group((Cell((), {}),), {})
 FALSE = Group((), {})
 _UNKNOWN = Group((), {})
-"""What a decision leaves that was not made yet."""
+"""The result of a decision that was not computed yet."""
 
 
 class Statements:
-    """The statements of one question."""
+    """The statements of one query."""
 
     def __init__(self) -> None:
         self._members: dict[tuple[str, bool, Formula], Member] = {}
@@ -126,24 +128,24 @@ class Statements:
         self._left: dict[Hashable, dict[Clause, Clause | bool]] = {}
 
     def member(self, name: str, absent: bool, held: Formula) -> Member:
-        """The literal of a member."""
+        """The literal for a member."""
         key = name, absent, held
         return self._members.get(key) or self._members.setdefault(key, Member(*key))
 
     def rest(self, names: Strings, held: Formula, *, holds: bool) -> Rest:
-        """The literal of what is said of others, or that this does not hold."""
+        """The literal for the condition on other names, or for its negation."""
         said = names, held
         about = self._others.get(said) or self._others.setdefault(said, Others(*said))
         key = about, holds
         return self._rests.get(key) or self._rests.setdefault(key, Rest(*key))
 
     def count(self, number: int, *, least: bool) -> Count:
-        """The literal of how many members there are."""
+        """The literal for the number of members."""
         key = number, least
         return self._counts.get(key) or self._counts.setdefault(key, Count(*key))
 
     def clause(self, literals: tuple[Literal, ...]) -> Clause:
-        """One of the literals."""
+        """The disjunction of the literals."""
         found = self._clauses.get(literals)
         if found is None:
             variables: dict[Variable, None] = dict.fromkeys([each.about for each in literals])
@@ -151,7 +153,7 @@ class Statements:
         return found
 
     def cell(self, clauses: Iterable[Clause]) -> Cell:
-        """All of the clauses."""
+        """The conjunction of the clauses."""
         key = tuple(dict.fromkeys(clauses))
         found = self._cells.get(key)
         if found is None:
@@ -162,7 +164,7 @@ class Statements:
         return found
 
     def group(self, cells: Iterable[Cell]) -> Group:
-        """One of the cells. ``TRUE`` and ``FALSE`` are one object each."""
+        """The disjunction of the cells. ``TRUE`` and ``FALSE`` are one object each."""
         key = tuple(dict.fromkeys(cells))
         if not key:
             return FALSE
@@ -177,7 +179,9 @@ class Statements:
         return found
 
     def decided(self, groups: Groups, about: Variable, key: Hashable, decide: Decide) -> Groups:
-        """The sets, given what ``decide`` says of the literals that speak of a variable. ``key``: of this decision."""
+        """The sets after a decision: ``decide`` gives the truth of the literals of a variable. ``key``: of this
+        decision.
+        """
         return tuple(
             [
                 (place, group)

@@ -1,11 +1,12 @@
-"""Sets of strings as unions of cells, closed under and, or, not; what schemas say of strings and of property names.
+"""Sets of strings as unions of cells, closed under intersection, union and complement; for strings and property
+names.
 
-The idea: a cell is a conjunction of languages, each as given or complemented, with bounds on the number of code points
-and some excluded words; or it is a list of words. Lengths stay numbers and words stay words, so that they are lowered
-as one counter and one prefix tree, and questions about constants are answered without an automaton.
+The idea: a cell is a conjunction of languages, each as given or complemented, with bounds on the number of code
+points and some excluded words; or it is a list of words. Lengths stay numbers and words stay words. So they become
+one counter and one prefix tree, and queries about constants need no automaton.
 
-Cost: operations are linear in the cells of both sides multiplied; the complement of n cells multiplies what they hold.
-Lone surrogates in words are dropped: no UTF-8 text holds one (``json_values.strings``).
+Cost: operations are linear in the product of the cells of both sides; the complement of n cells multiplies their
+conditions. Lone surrogates in words are dropped, because no UTF-8 text contains one (``json_values.strings``).
 """
 
 from __future__ import annotations
@@ -36,23 +37,27 @@ _MOST_PAIRS = 16
 language.
 """
 _MOST_SINGLE = 256
-"""The same where one side is a single cell, so that nothing multiplies."""
+"""The same limit if one side is a single cell, so that nothing multiplies."""
 _HOLDS = 8
-"""Words that are looked up in a step."""
+"""The number of words that are looked up in one step."""
 _FEW = 64
-"""Excluded words that are written one by one, as the names that they mostly are; more share their beginnings."""
+"""Up to this number, excluded words are written one by one, as they are mostly names; more words share their
+beginnings.
+"""
 
 
 class TextPattern(str):
-    """The value of ``pattern`` for a language that is no pattern's. As a text it says which language that is: equal
-    texts must have equal languages."""
+    """The value of ``pattern`` for a language that does not come from a pattern.
+
+    As a text it names the language: equal texts must have equal languages.
+    """
 
     __slots__ = ("language",)
     language: Language
 
     @classmethod
     def of(cls, name: str, language: Language) -> TextPattern:
-        """The texts of a language, under a name."""
+        """The texts of a language, with a name."""
         made = cls(f"({name})")
         made.language = language
         return made
@@ -63,35 +68,39 @@ class TextPattern(str):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Part:
-    """The texts in ``language``; or, not ``positive``, those not in ``outer``, which is the language unless that leaves
-    words out. Then ``partial`` says which (``Format.missing``), and ``outer`` has all words, and others: so neither
-    side has a text that it should not have. Without ``outer``, a partial part must not be complemented."""
+    """The texts in ``language``; or, unless ``positive``, those not in ``outer``.
 
-    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    ``outer`` is the language itself unless that leaves words out. Then ``partial`` says which (``Format.missing``),
+    and ``outer`` contains all the words, and others: so neither side has a text that it should not have. Without
+    ``outer``, a partial part must not be complemented.
+    """
+
+    # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
     language: Final[Language]
     positive: Final[bool] = True
     partial: Final[str] = ""
     outer: Final[Language | None] = None
 
     def excluded(self) -> Language:
-        """What its complement is without."""
+        """The language that its complement excludes."""
         return self.outer or self.language
 
     def inverse(self, *, surely: bool) -> Part:
-        """All texts that are not in it; ``surely``: of these, those that are not among what it leaves out."""
+        """All texts that are not in it; with ``surely``, without those that it leaves out."""
         if surely or self.outer is None:
             return Part(self.language, not self.positive, self.partial, self.outer)
         return Part(self.outer, not self.positive, self.partial, self.language)
 
     def holds(self, text: str) -> bool:
-        """Whether a text is in it."""
+        """Whether it contains a text."""
         return _accepts(self.language, text) if self.positive else not _accepts(self.excluded(), text)
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Strings:
-    """One cell. ``values``: exactly these; otherwise the texts in all ``parts``, of ``low`` to ``high`` code points,
-    without ``excluded``."""
+    """One cell. ``values``: exactly these texts; otherwise the texts in all ``parts``, of ``low`` to ``high`` code
+    points, without ``excluded``.
+    """
 
     parts: Final[tuple[Part, ...]] = ()
     low: Final[int] = 0
@@ -111,7 +120,7 @@ class Strings:
         )
 
     def among(self, texts: frozenset[str]) -> frozenset[str]:
-        """Those of some texts that are in the cell, as ``holds`` says of each."""
+        """Those of the texts that are in the cell, as ``holds`` decides."""
         if self.values is not None:
             return texts & self.values
         kept = texts - self.excluded if self.excluded else texts
@@ -120,11 +129,11 @@ class Strings:
         return kept
 
     def is_universal(self) -> bool:
-        """Whether the cell plainly has every text."""
+        """Whether the cell clearly has every text."""
         return self == _EVERY
 
     def is_empty(self, work: Work) -> bool:
-        """Whether the cell surely has no text; decided by a search that may leave it open."""
+        """Whether the cell certainly has no text. The search is bounded and may leave this undecided."""
         if self.values is not None:
             return not self.values
         if self.high is not None and self.high < self.low:
@@ -144,7 +153,7 @@ class Strings:
         return language
 
     def _texts(self) -> Expr:
-        """The expression of a language with parts, without what a ``Language`` knows besides."""
+        """The expression of a language with parts, without the other properties of a ``Language``."""
         if self.low or self.high is not None:
             return self.content().expr
         parts = [part.language.expr for part in self.parts if part.positive] or [Language.any_text().expr]
@@ -155,8 +164,10 @@ class Strings:
         return intersect(*parts)
 
     def json(self, spelling: Spelling, work: Work) -> Expr:
-        """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
-        expression. BudgetExceeded."""
+        """All JSON texts of the cell, including quotation marks; EMPTY if there are none.
+
+        Equal cells share one expression. Raises BudgetExceeded.
+        """
         if self.values is None and not self.parts and not self._bounded:
             return name_texts(spelling).without(self.excluded)
         known = _texts if self.parts else _listed_texts
@@ -176,7 +187,7 @@ class Strings:
                 text = intersect(text, complement(barred))
                 if self.high == 0 and "" in self.excluded:
                     return EMPTY
-            has_a_word(text)  # more texts than are excluded
+            has_a_word(text)  # there are more texts than are excluded
             return text
         return _json_of(self.content(), spelling, work)
 
@@ -186,12 +197,12 @@ class Strings:
 
 
 def _accepts(language: Language, text: str) -> bool:
-    """Whether a text is in a language: of each word of long lists that is asked."""
+    """Whether a text is in a language. This is called for each word of long lists."""
     try:
         return language.automaton.accepts(text.encode())
     except UnicodeEncodeError:  # a lone surrogate
         return False
-    except BudgetExceeded:  # of all that its automaton was asked for so far
+    except BudgetExceeded:  # the budget of all queries to this automaton so far
         return language.accepts(text)
 
 
@@ -211,7 +222,7 @@ def any_string(spelling: Spelling) -> Expr:
 
 @lru_cache(maxsize=8)
 def name_texts(spelling: Spelling) -> NameTexts:
-    """The texts of names, and of all strings but some, in a spelling."""
+    """The texts of names, and of all strings except some, in a spelling."""
     every = any_string(spelling)
     has_a_word(every)
     return NameTexts(
@@ -224,19 +235,21 @@ def name_texts(spelling: Spelling) -> NameTexts:
 
 
 def spelled(text: str, spelling: Spelling) -> Expr:
-    """The JSON texts of one string: one object for a name wherever it is listed, required or excluded."""
+    """The JSON texts of one string. A name has one object wherever it is listed, required or excluded."""
     return name_texts(spelling).of(text)
 
 
 _texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
-"""Of cells with parts. Formats take up to 20 ms: what every object has of its own must not drive them out."""
+"""For cells with parts. Formats take up to 20 ms, so entries that only one object uses must not evict them."""
 _listed_texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
-"""Of listed words, and of strings of some lengths."""
+"""For listed words, and for strings of bounded length."""
 
 
 def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
-    """All JSON texts of a language of texts; EMPTY if there are none, which is found out before characters are
-    spelled: that makes the search longer."""
+    """All JSON texts of a language of texts; EMPTY if there are none.
+
+    Emptiness is checked before characters are spelled, because spelling makes the search longer.
+    """
     if not has_word(content.expr, work.left()):
         return EMPTY
     made = json_string(content, spelling=spelling).expr
@@ -256,12 +269,12 @@ def has_surrogate(text: str) -> bool:
 
 
 def within(language: Language, partial: str = "", outer: Language | None = None) -> StringSet:
-    """The texts of a language, which may leave some out."""
+    """The texts of a language that may leave some out."""
     return (Strings(parts=(Part(language, True, partial, outer),)),)
 
 
 def lengths(low: int, high: int | None) -> StringSet:
-    """The texts of ``low`` to ``high`` code points. A bound that no counter can have is refused by ``json``."""
+    """The texts of ``low`` to ``high`` code points. ``json`` refuses a bound that is too large for a counter."""
     return (Strings(low=low, high=high),) if high is None or low <= high else NO_STRING
 
 
@@ -300,8 +313,9 @@ def join(sets: Iterable[StringSet], work: Work) -> StringSet:
 
 
 def invert(cells: StringSet, work: Work, *, surely: bool = False) -> StringSet:
-    """All other texts; ``surely``: without those that parts leave out. The caller has made sure then that this is known
-    (``partial_reason``)."""
+    """All other texts; with ``surely``, without those that parts leave out. Then the caller must have checked that
+    these are known (``partial_reason``).
+    """
     result = EVERY_STRING
     for cell in cells:
         result = meet(result, _inverse(cell, work, surely=surely), work)
@@ -309,8 +323,10 @@ def invert(cells: StringSet, work: Work, *, surely: bool = False) -> StringSet:
 
 
 def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
-    """Texts in one of the sets and surely in no other (``invert``). Linear: of the sets so far, what is in one and
-    what is in any are two languages."""
+    """Texts in one of the sets and surely in no other (``invert``).
+
+    Linear: for the sets so far, the texts in exactly one and the texts in any are two languages.
+    """
     once = some = NO_STRING
     for cells in sets:
         once = join(
@@ -325,8 +341,10 @@ def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
 
 
 def partial_reason(cells: StringSet, *, known: bool = False) -> str:
-    """What some part leaves out, so that it is not known what surely is not in it; or, ``known``, though it is. Empty
-    if there is none."""
+    """What some part leaves out, so that its sure complement is not known; with ``known``, also if it is.
+
+    Empty if there is no such part.
+    """
     parts = (part for cell in cells for part in cell.parts if part.partial)
     return next((part.partial for part in parts if known or part.outer is None), "")
 
@@ -339,8 +357,10 @@ def subset_of_words(cells: StringSet) -> frozenset[str] | None:
 
 
 def _gathered(cells: StringSet) -> StringSet:
-    """The same texts, all that are not listed as one language: as many cells as it may have, the engine works out what
-    they have in common where it walks."""
+    """The same texts, with all unlisted ones combined into one language.
+
+    It may have many cells, but the engine computes what they have in common only where it walks them.
+    """
     others = [cell for cell in cells if cell.values is None]
     if len(others) < 2:
         return cells
@@ -352,7 +372,7 @@ def _gathered(cells: StringSet) -> StringSet:
 
 
 def _with_others(cell: Strings) -> Strings:
-    """The cell with what its parts leave out."""
+    """The cell including the texts that its parts leave out."""
     inverses = (part.inverse(surely=True) for part in cell.parts)
     return replace(cell, parts=tuple(part.inverse(surely=False) for part in inverses))
 
@@ -384,8 +404,10 @@ def _meet(left: Strings, right: Strings, work: Work) -> Strings:
 
 
 def _with_left_out(values: frozenset[str], kept: frozenset[str], other: Strings, reason: str) -> Strings:
-    """The words that are ``kept`` of ``values``, since they are in the other cell; it is known which ones that leaves
-    out, so that they are not in the complement."""
+    """The words of ``values`` that are ``kept`` because they are in the other cell.
+
+    The words that this leaves out are known, so they are not in the complement.
+    """
     unsure = values - kept
     if not partial_reason((other,)):
         unsure = frozenset(filter(_with_others(other).holds, unsure))

@@ -1,11 +1,13 @@
-"""What reading one schema may cost: steps that are counted, and the wall clock of its budget.
+"""The cost of reading one schema: steps that are counted, and the wall clock of its budget.
 
-The idea: front ends meet, join and complement sets case by case in Python, and cases multiply. Each case is a *step*,
-about 10 µs, and counts for some of ``Budget.positions``; the clock is looked at with it. So no result depends on how
-fast the machine is: what ends early does so by its count, or raises that the user's time is up. Both name the place.
+The idea: front ends intersect, unite and complement sets case by case in Python, and cases multiply. Each case is a
+*step* of about 10 µs, and counts as some of ``Budget.positions``; the clock is read at each step. So no result
+depends on the speed of the machine: reading ends early only because of a count, or with an error because the user's
+time is up. Both name the place.
 
-Questions whether a language of texts is empty are searches in the native core. They only make results simpler, so that
-they may be left open: each has few states and little memory, and all of them together have a bound, too.
+Whether a language of texts is empty is decided by a search in the native core. Its answer only makes results
+simpler, so it may be left undecided: each search has few states and little memory, and all of them together have a
+bound as well.
 """
 
 from __future__ import annotations
@@ -29,29 +31,31 @@ if TYPE_CHECKING:
 
 _DEFAULT = Budget()
 _POSITIONS = 64
-"""What a step counts for in ``Budget.positions``."""
+"""The number of ``Budget.positions`` that a step counts as."""
 _QUESTION = Budget(states=2_000, bytes=16 << 20)
-"""What one question whether a language is empty may cost. It is asked many times: less than ``QUICK``."""
+"""The budget of one query whether a language is empty. There are many queries, so it is less than ``QUICK``."""
 _ALL_QUESTIONS = 1_500_000
-"""States of all of them together, each counted for every language that the question combines: about 0.8 µs."""
+"""The bound of the states of all queries together. A state counts once for each language in the query: about 0.8 µs."""
 _ASKED = 50
 """The fixed cost of a query, in states."""
 _SEARCHED: Recent[Hashable, tuple[bool, int]] = Recent(512)
-"""Answers to questions that earlier schemas asked, and what they took, which counts again: so no result depends on what
-was read before."""
+"""Answers to queries of earlier schemas, and their costs, which are counted again.
+
+So no result depends on what was read before.
+"""
 _MOST_PARTS = 1 << 62
-"""Where parts are not counted any further."""
+"""Parts beyond this number are not counted."""
 
 
 class Placed(Protocol):
-    """What knows its address."""
+    """Anything that knows its address."""
 
     def where(self) -> str:
         """The address."""
 
 
 class Work:
-    """The steps of one schema. ``place``: what is being read; its address is asked for in errors only."""
+    """The steps of one schema. ``place``: the part that is being read; its address is only needed in errors."""
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = budget or _DEFAULT
@@ -62,19 +66,21 @@ class Work:
         self._answers: dict[Hashable, bool] = {}
 
     def tick(self, steps: int = 1) -> None:
-        """Count some steps. BudgetExceeded("positions" or "seconds")."""
+        """Count some steps. Raises BudgetExceeded("positions" or "seconds")."""
         self._left -= steps * _POSITIONS
         if self._left < 0:
             raise self.exceeded("positions")
         self.look()
 
     def look(self) -> None:
-        """Look at the clock in what counts no steps: it is linear in the schema. BudgetExceeded("seconds")."""
+        """Check the clock in code that counts no steps because it is linear in the schema. Raises
+        BudgetExceeded("seconds").
+        """
         if time.monotonic() > self._end:
             raise self.exceeded("seconds")
 
     def exceeded(self, resource: str) -> BudgetExceeded:
-        """The error of a budget that is used up at this place."""
+        """The error for a budget that is exhausted at this place."""
         return BudgetExceeded(resource, getattr(self.budget, resource), self.where())
 
     def where(self) -> str:
@@ -83,7 +89,7 @@ class Work:
 
     @contextmanager
     def placed_errors(self) -> Iterator[None]:
-        """Say the place in errors of the core's budgets, too, which know none."""
+        """Add the place to errors of the core's budgets, which know no place."""
         try:
             yield
         except BudgetExceeded as error:
@@ -95,19 +101,23 @@ class Work:
             raise BudgetExceeded(error.resource, limit, f"{where}{detail}") from None
 
     def left(self) -> Budget:
-        """The budget of a search now: its seconds are those that are left. BudgetExceeded if none are."""
+        """The budget of a search that begins now: its seconds are the remaining ones. Raises BudgetExceeded if none
+        remain.
+        """
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             raise self.exceeded("seconds")
         return replace(self.budget, seconds=seconds)
 
     def glance(self, budget: Budget) -> Budget:
-        """The same of a short look, whose other bounds are those of ``budget``."""
+        """The budget of a short search that begins now; its other bounds are those of ``budget``."""
         return replace(budget, seconds=self.left().seconds)
 
     def is_plainly_empty(self, key: Hashable, texts: Callable[[], Expr], parts: int) -> bool:
-        """Whether a short search finds that a language has no word, which ``key`` names. ``parts``: how many languages
-        it combines, which each state has to do with."""
+        """Whether a short search finds that a language has no word. ``key`` identifies the language.
+
+        ``parts``: the number of languages that it combines, all of which each state has to track.
+        """
         found = self._answers.get(key)
         if found is None:
             if self._states < _ASKED:
@@ -122,7 +132,7 @@ class Work:
         return found
 
     def _search(self, expr: Expr) -> tuple[bool, int]:
-        """Whether an expression plainly has no word, and how many states that took."""
+        """Whether an expression is found to have no word, and how many states the search took."""
         budget = replace(_QUESTION, states=min(_QUESTION.states, self._states), seconds=self.left().seconds)
         used = budget.states
         try:
@@ -137,9 +147,9 @@ class Work:
 
 
 def text_parts(value: Any, work: Work) -> int:
-    """How many values the JSON text of a value has: one that stands in several places counts in each of them.
+    """The number of values in the JSON text of a value; one that occurs in several places counts in each of them.
 
-    Linear in the objects. What an object holds of itself counts once more. BudgetExceeded("seconds").
+    Linear in the objects. An object that contains itself counts once more. Raises BudgetExceeded("seconds").
     """
     if plain := plain_parts(value):
         return plain

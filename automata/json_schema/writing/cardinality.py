@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer
 
 _LOOK = 3
-"""Levels of parts that are inspected."""
+"""The number of levels of parts that are inspected."""
 
 
 class ValueCounts:
-    """Counts for one writer."""
+    """The counts for one writer."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -76,7 +76,7 @@ class ValueCounts:
             **cell.values(self._writer.meaning.formulas),
         }
         if cell.required - dict(cell.listed).keys() and cell.demands:
-            return 0  # what holds of these members is not looked at
+            return 0  # the conditions on these members are not inspected
         count = 1
         for name in cell.required:
             count *= 0 if has_surrogate(name) else self.of(values[name], depth)

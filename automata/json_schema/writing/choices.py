@@ -1,9 +1,10 @@
-"""Ways in which members can break demands: what complements ask of an object.
+"""Ways in which members can violate demands, as complements require it.
 
-The idea: a complement asks for *some* member with such a name and value. That member is a listed one, which is
-required then, or one that is not listed. Demands are taken one after the other, and of the ways so far those are
-dropped that ask for more than another: two names meet ten demands "a name that is not ...", so that there are few ways,
-where their product has billions. Members that are not listed are grouped: one member may meet several demands.
+The idea: a complement requires *some* member with a given name and value. That member is either a listed one, which
+is then required, or one that is not listed. Demands are processed one after the other, and ways that require more
+than another way are dropped. So there are few ways, although their product has billions: for example, two names
+satisfy ten demands "a name that is not ...". Members that are not listed are grouped, because one member may
+satisfy several demands.
 
 Cost: demands x ways², and there are at most ``_MOST`` ways after each demand.
 """
@@ -21,24 +22,27 @@ from tokenfst.errors import UnsupportedSchemaError
 _MOST = 256
 
 Groups = tuple[tuple[Named, ...], ...]
-"""For each member that is not listed, what it must meet."""
+"""For each member that is not listed, the demands that it must satisfy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way: what must hold of listed names, which are required then, and what other members must meet."""
+    """One way: conditions on listed names, which are then required, and the demands that other members must satisfy."""
 
     listed: dict[str, Formula]
     groups: Groups = ()
 
     def asks_no_more_than(self, other: Choice) -> bool:
-        """Whether every object of the other way is one of this."""
+        """Whether every object of the other way is one of this way."""
         return self.listed.items() <= other.listed.items() and set(self.groups) <= set(other.groups)
 
 
 def choices(cell: Object, values: dict[str, Formula], formulas: Formulas, *, free: bool) -> list[Choice]:
-    """The ways to meet ``cell.some``. ``values``: what must hold of listed names anyway; ``free``: whether members may
-    have other names. UnsupportedSchemaError if there are too many."""
+    """The ways to satisfy ``cell.some``.
+
+    ``values``: the conditions on listed names without it. ``free``: whether members may have other names. Raises
+    UnsupportedSchemaError if there are too many ways.
+    """
     found = [Choice({})]
     for each in cell.some:
         names = [name for name in values if values[name] is not NONE and each.names.holds(name)]
@@ -63,7 +67,7 @@ def choices(cell: Object, values: dict[str, Formula], formulas: Formulas, *, fre
 def _meets(
     choice: Choice, name: str, each: Named, cell: Object, values: dict[str, Formula], formulas: Formulas
 ) -> bool:
-    """Whether a listed member that is there anyway meets a demand."""
+    """Whether a listed member that is present in any case satisfies a demand."""
     if name not in choice.listed and name not in cell.required:
         return False
     held = choice.listed.get(name, values[name])
@@ -73,7 +77,7 @@ def _meets(
 def _ways(
     choice: Choice, each: Named, held: dict[str, Formula], formulas: Formulas, *, free: bool
 ) -> Iterator[Choice]:
-    """A way, with one more demand that is met by a listed member or by another."""
+    """The extensions of a way by one more demand, which a listed member or another member satisfies."""
     for name, formula in held.items():
         both = formulas.both(choice.listed[name], each.formula) if name in choice.listed else formula
         if both is not NONE:
@@ -89,7 +93,7 @@ def _size(choice: Choice) -> int:
 
 
 def _least(kept: list[Choice], more: list[Choice], formulas: Formulas) -> list[Choice]:
-    """The ways that ask for no more than another."""
+    """The ways without those that require more than another."""
     found = list(kept)
     for way in more:
         formulas.work.tick(1 + len(found) // 16)
@@ -99,5 +103,5 @@ def _least(kept: list[Choice], more: list[Choice], formulas: Formulas) -> list[C
 
 
 def subsets(members: tuple[Named, ...]) -> Iterator[tuple[Named, ...]]:
-    """All sets of some of these, smaller ones first."""
+    """All subsets of these members, smaller ones first."""
     return chain.from_iterable(combinations(members, size) for size in range(1, len(members) + 1))

@@ -1,13 +1,13 @@
-"""The items of an array that are counted by what they are (``contains``).
+"""The items of an array that are counted by their kinds (``contains``).
 
-The idea: a small automaton of its own walks the sequence. Its states are rules: the number of items up to where it
-matters, and how many of each kind there were. Both only grow, so a state leads back to itself at most, which is a loop;
-and a rule calls the next one last, so no stack is needed.
+The idea: a small separate automaton walks the sequence. Its states are rules: the number of items, up to the point
+where it matters, and the number of items of each kind. Both only grow, so the only cycles are loops at a state; and
+a rule calls the next one last, so no stack is needed.
 
-What an item may be is a choice for each kind that still counts: one of them, or anything. Choices multiply, and so do
-the states they lead to. So if there are several kinds, and items are values without parts, items are classified:
-each is one of a kind or of its complement, and of the combinations those without a value are left out. There are few
-of them then, mostly one more than kinds, and few states.
+For each kind that still counts, an item may be of that kind, or anything. These choices multiply, and so do the
+states that they lead to. So if there are several kinds, and items are values without parts, items are classified:
+each is of a kind or of its complement, and combinations without a value are omitted. Then there are few
+combinations, mostly one more than kinds, and few states.
 
 Cost: states multiplied by choices, which are counted (``sets.work``).
 """
@@ -33,14 +33,14 @@ _FEW = 2
 
 _State = tuple[int, tuple[int, ...]]
 _Choice = tuple[Formula, tuple[int, ...]]
-"""What an item is, and what it counts for each kind."""
+"""The condition on an item, and its count for each kind."""
 
 
 class Counting:
     """Writes the items of one cell."""
 
     def __init__(self, writer: Writer, cell: Array, item: Callable[[Formula], Expr] | None = None) -> None:
-        """``item``: the texts of an item. UnsupportedSchemaError for what needs too many states."""
+        """``item``: the texts of an item. Raises UnsupportedSchemaError if too many states are needed."""
         self.item = item or writer.value
         self.writer, self.cell, self.formulas = writer, cell, writer.meaning.formulas
         kinds = cell.contains
@@ -65,7 +65,7 @@ class Counting:
         return self._step((0, (0,) * len(self.caps)))
 
     def _tells_apart(self) -> bool:
-        """Whether there are several kinds, items have no parts, and the complements of kinds make no cases."""
+        """Whether there are several kinds, items have no parts, and the complements of kinds do not multiply cases."""
         meaning, cell = self.writer.meaning, self.cell
         if len(cell.contains) <= _FEW:
             return False
@@ -111,7 +111,7 @@ class Counting:
         return concat(repeat(again[0]), ending) if again else ending
 
     def _choices(self, place: int, counts: tuple[int, ...]) -> list[_Choice]:
-        """What the next item may be, and what it counts."""
+        """The possible next items, and their counts."""
         cell = self.cell
         full = tuple(count >= cap for count, cap in zip(counts, self.caps, strict=True))
         key = min(place, self.last), full
@@ -130,7 +130,7 @@ class Counting:
         return found
 
     def _both(self, held: Formula, kind: Formula) -> Formula:
-        """Both at once; ``NONE`` where that has no value, as far as it was looked at."""
+        """The conjunction; ``NONE`` if it is found to have no value."""
         self.formulas.work.tick()
         both = self.formulas.both(held, kind)
         if self.apart and self.writer.meaning.shape(both).is_plainly_empty():
@@ -138,7 +138,7 @@ class Counting:
         return both
 
     def _kinds(self, each: Contains, is_full: bool, place: int) -> list[tuple[Formula, int]]:
-        """What the next item may be for one ``contains``, and how much it counts."""
+        """The possible next items for one ``contains``, and their counts."""
         if place < each.start or (each.high is None and is_full):
             return [(ANY, 0)]
         if each.high is None and not self.apart:

@@ -28,15 +28,15 @@ from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 
 MANY = 1 << 20
-"""More words than any array or object can use: they never run out."""
+"""A number of words that no array or object can use up."""
 MOST_LISTED = 256
 """Maximum number of names that are listed if one of them is required."""
 MOST_OPTIONS = 8
-"""Maximum number of names that are listed without need: automata remember each set of used ones."""
+"""The maximum number of names that are listed without need, because automata remember each set of used ones."""
 _PLAIN = 93
-"""Letters of one byte that JSON spells as they are, but for two."""
+"""The characters of one byte that JSON spells unchanged, except for two."""
 _LONGEST = 128
-"""Bytes up to which it is found out how long words are."""
+"""The lengths of words are determined up to this number of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,10 @@ def fresh_text(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Ex
 
 
 def _without_context(cell: Strings) -> Strings:
-    """A cell that is read without looking at what was read before (look-around in a repetition): what ends is
-    remembered, not how it came there. Raises BudgetExceeded."""
+    """Make a cell readable without remembering what was read before (look-around in a repetition).
+
+    Only the end of a string is remembered, not how it was reached. Raises BudgetExceeded.
+    """
     if not cell.parts:
         return cell
     content = replace(cell, low=0, high=None, excluded=frozenset()).content()
@@ -136,7 +138,7 @@ def _count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> 
 def _searched(
     content: Callable[[], Language], excluded: frozenset[str], ascii_only: bool, work: Work
 ) -> TextCount:
-    """The same of a language without some of its words, by its automaton."""
+    """The same for a language without some of its words, computed with its automaton."""
     try:
         dfa = content().with_budget(work.glance(QUICK)).determinize()
     except BudgetExceeded as error:
@@ -163,8 +165,10 @@ def _searched(
 
 
 def _least_length(low: int, high: int | None, excluded: int, number: int, ascii_only: bool = False) -> int:
-    """Bytes within which more than ``number`` texts end behind any prefix, of those of ``low`` to ``high`` characters,
-    without some ``excluded`` ones."""
+    """A number of bytes within which more than ``number`` texts end after any prefix.
+
+    The texts have ``low`` to ``high`` characters and do not include some ``excluded`` ones.
+    """
     letters = 1
     while _PLAIN**letters <= number + excluded:
         letters += 1

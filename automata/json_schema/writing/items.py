@@ -1,9 +1,9 @@
 """The texts of an array cell: the first items one by one, then a counted repetition.
 
-If items are counted by what they are, an automaton walks the sequence (``contains``). If they must differ
+If items are counted by their kinds, an automaton walks the sequence (``contains``). If they must differ
 (``uniqueItems``) and have listed values, each value is an unordered member that occurs at most once
-(``expression.unordered``); other strings are compared as the text is generated (``distinct``), and so are items of any
-other kind that are not listed.
+(``expression.unordered``). Other strings, and unlisted items of any other kind, are compared as the text is
+generated (``distinct``).
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 _MOST_STATES = 2_000
 _MOST_TWICE = 64
-"""So many values may be looked for twice: each is an automaton that runs beside the others."""
+"""The maximum number of values that are checked for two occurrences; each is an automaton that runs in parallel."""
 
 
 class Items:
     """Writes one cell."""
 
     def __init__(self, writer: Writer, cell: Array, *, differs: Differs = "") -> None:
-        """``differs``: as of ``Writer.bracketed``."""
+        """``differs``: as for ``Writer.bracketed``."""
         self.writer, self.cell, self.differs = writer, cell, differs
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
 
     def texts(self) -> Expr:
-        """The texts of all arrays of the cell. Raises UnsupportedSchemaError if that needs too many states."""
+        """The texts of all arrays of the cell. Raises UnsupportedSchemaError if they need too many states."""
         distinct = False
         if self.cell.unique and (self.cell.high is None or self.cell.high > 1):
             distinct, inner = self._all_different()
@@ -56,7 +56,7 @@ class Items:
         )
 
     def _plain(self) -> Expr:
-        """The items in order; like all of these, without the empty sequence."""
+        """The items in order. Like all these methods, without the empty sequence."""
         return self._in_order(
             [self.writer.value(item) for item in self.cell.prefix], self.writer.value(self.cell.rest)
         )
@@ -86,7 +86,7 @@ class Items:
     # --- uniqueItems ----------------------------------------------------------------------------------
 
     def _all_different(self) -> tuple[bool, Expr]:
-        """Items that differ; and whether some of them are told apart as the text goes on."""
+        """Items that differ; and whether some of them are compared as the text is generated."""
         strings = self._different_strings()
         if strings is not None:
             return True, strings
@@ -99,7 +99,7 @@ class Items:
         return True, self._different_values()
 
     def _some_twice(self) -> Expr:
-        """Items of which two are equal: for each listed value, the sequences that have it twice."""
+        """Items of which two are equal: for each listed value, the sequences that contain it twice."""
         cell, writer = self.cell, self.writer
         formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
         listed = [listed_values(writer.meaning.shape(formula)) for formula in formulas]
@@ -111,7 +111,7 @@ class Items:
         if (
             None in listed
             or len(values) > _MOST_TWICE
-            or any(isinstance(value, Whole) for value in each_value)  # equal to another one, maybe
+            or any(isinstance(value, Whole) for value in each_value)  # may be equal to another one
         ):
             raise UnsupportedSchemaError(
                 cell.twice,
@@ -124,7 +124,7 @@ class Items:
         return union(*(Counting(writer, each).texts() for each in cells))
 
     def _different_values(self) -> Expr:
-        """Items that differ, whatever they are, told apart as the text goes on."""
+        """Items of any kind that differ, compared as the text is generated."""
         cell = self.cell
         if not self.writer.distinct:
             raise UnsupportedSchemaError(
@@ -146,7 +146,7 @@ class Items:
         return self._in_order(prefix, rest)
 
     def _ask_for(self, counts: ValueCounts, formula: Formula, number: int, what: str) -> None:
-        """UnsupportedSchemaError unless a formula surely has so many values."""
+        """Raise UnsupportedSchemaError unless a formula surely has this number of values."""
         if counts.of(formula) < number:
             raise UnsupportedSchemaError(
                 self.cell.unique,
@@ -155,8 +155,11 @@ class Items:
             )
 
     def _check_counted(self, counts: ValueCounts) -> None:
-        """UnsupportedSchemaError where items that still have to be there may all have been used. A kind of which one is
-        asked for has none before that; of one kind alone as many are left as were not counted."""
+        """Raise UnsupportedSchemaError if all possible values of a required item may have been used.
+
+        A kind that is required once has no used values before that. For items of a single kind, the uncounted
+        values remain.
+        """
         cell, kinds = self.cell, self.cell.contains
         if all(each.high is None and each.low <= 1 and each.start == 0 for each in kinds):
             return
@@ -173,8 +176,11 @@ class Items:
             self._ask_for(counts, others, cell.low, "what is not contained")
 
     def _different_strings(self) -> Expr | None:
-        """Items that differ, strings that are told apart as the text goes on and, at most once each, some listed
-        values; ``None`` if it is no such cell."""
+        """Items that differ: strings, which are compared as the text is generated, and some listed values at most
+        once each.
+
+        ``None`` if the cell is not of this form.
+        """
         cell = self.cell
         if cell.contains or not self.writer.distinct:
             return None
@@ -203,19 +209,20 @@ class Items:
         return unordered(options, self.layout.comma, other=rest, low=max(cell.low, 1), high=cell.high)
 
     def _distinct(self) -> Expr:
-        """Items that differ, out of listed values. Which ones ``prefix`` used is followed set by set; behind it, the
-        others come in any order."""
+        """Items that differ, with listed values. For ``prefix``, each set of used values is a state; after it, the
+        others come in any order.
+        """
         cell, comma = self.cell, self.layout.comma
         formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
         known: dict[Formula, int] = {}
         places: list[list[int]] = []
         listed: set[tuple[Any, bool]] = set()
-        """Of numbers, whether they are written as integers."""
+        """For each number, whether it is written as an integer."""
         found_at = [listed_values(self.writer.meaning.shape(formula)) for formula in formulas]
         loose = {each for found in found_at for each in found or () if isinstance(each, Fraction)}
-        """Numbers that are not bare in some place: equal items must be one constant."""
+        """Numbers that are not bare in some place, because equal items must be one constant."""
         for found in found_at:
-            assert found is not None  # asked before
+            assert found is not None  # checked before
             listed.update(
                 (value, isinstance(value, Whole)) for value in found if isinstance(value, int | Fraction)
             )
@@ -266,8 +273,10 @@ class Items:
         return following[frozenset()]
 
     def _different(self, shape: Shape, place: int) -> Expr | None:
-        """The strings of a shape, each at most once, if they are not listed, one is left when so many others are used,
-        and there are few other values."""
+        """The strings of a shape, each at most once.
+
+        Only if they are not listed, one remains when that many others are used, and there are few other values.
+        """
         spelling, work = self.layout.spelling, self.writer.work
         if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
             return None

@@ -1,16 +1,16 @@
-"""How a JSON text is written: its spelling, and where white space may stand in it, as expressions between tokens.
+"""How a JSON text is written: its spelling, and where white space may occur in it, as expressions between tokens.
 
-``Layout`` is the one value that says it. White space: ``"flexible"``: after an opening bracket, before a closing one
-and after a comma there may be nothing, one space, or a line break and up to ``MOST_INDENT`` spaces; after a colon
-nothing or one space. So every text of ``json.dumps``, with compact or default separators or an ``indent`` of up to
-``MOST_INDENT`` spaces in all, is there, and no model can write blanks without end. Empty brackets hold nothing.
-``"compact"``: none.
-``"pretty"``: each member and each item on a line of its own, and one space after the colon. Anything else is a regular
-expression for what may stand at every place where JSON allows white space inside of a value.
+``Layout`` is the one value that describes this. White space: ``"flexible"``: after an opening bracket, before a
+closing one and after a comma there may be nothing, one space, or a line break and up to ``MOST_INDENT`` spaces;
+after a colon nothing or one space. So it includes every text of ``json.dumps``, with compact or default separators
+or an ``indent`` of up to ``MOST_INDENT`` spaces in all, and no model can write white space without end. Empty
+brackets contain nothing. ``"compact"``: no white space. ``"pretty"``: each member and each item on a line of its
+own, and one space after the colon. Anything else is a regular expression for the white space at every place inside
+of a value where JSON allows it.
 
-``separators`` and ``indent`` are exactly those of ``json.dumps``. With ``indent`` how far a line is indented depends on
-how deep it is, which no finite set of rules says of all depths: each level has a layout of its own, and behind
-``MOST_LEVELS`` of them an array or object holds nothing.
+``separators`` and ``indent`` are exactly those of ``json.dumps``. With ``indent`` the indentation of a line depends
+on its depth, which no finite set of rules expresses for all depths: each level has its own layout, and below
+``MOST_LEVELS`` of them an array or object is empty.
 """
 
 from __future__ import annotations
@@ -44,14 +44,20 @@ MOST_LEVELS = 32
 
 Surrounding = Literal["none", "flexible"]
 Differs = Literal["", "alone", "one of several"]
-"""Whether a value must differ from the other items of its array; "alone": and the array asks for one item at most."""
+"""Whether a value must differ from the other items of its array; "alone": it must, and the array requires at most
+one item.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """``opened`` follows an opening bracket, ``closing`` precedes a closing one, ``empty`` stands between the two;
-    ``comma`` and ``colon`` are those signs with what stands around them. ``around``: what may stand before and after
-    the whole value. ``inner``: the layout inside of an array or object; ``None``: the same. Compared by identity."""
+    """The white space at each place of a text.
+
+    ``opened`` follows an opening bracket, ``closing`` precedes a closing one, ``empty`` is between two brackets;
+    ``comma`` and ``colon`` are these characters with the white space around them. ``around``: what may precede and
+    follow the whole value. ``inner``: the layout inside of an array or object; ``None``: the same. Compared by
+    identity.
+    """
 
     spelling: Spelling
     opened: Expr
@@ -72,8 +78,11 @@ def layout(
     indent: int | None = None,
     surrounding: Surrounding = "none",
 ) -> Layout:
-    """The layout of these settings, one object for each. ConstraintError for a pattern that matches more than JSON's
-    white space, or nothing, and for settings that contradict each other."""
+    """The layout of these settings, one object for each.
+
+    Raises ConstraintError for a pattern that matches other texts than JSON's white space, or nothing, and for
+    settings that contradict each other.
+    """
     line = concat(literal(b"\n"), repeat(_SPACE, 0, MOST_INDENT))
     gap = union(EPSILON, _SPACE, line)
     make = partial(Layout, spelling, around=gap if surrounding == "flexible" else EPSILON)
@@ -108,7 +117,7 @@ def layout(
 
 
 def _separators(given: tuple[str, str]) -> list[Expr]:
-    """The two signs with the white space that is given around them."""
+    """The comma and the colon with the given white space around them."""
     for text, sign in zip(given, (",", ":"), strict=True):
         if len(text) > MOST_INDENT:
             raise ConstraintError(
@@ -122,7 +131,7 @@ def _separators(given: tuple[str, str]) -> list[Expr]:
 
 
 def _indented(make: Callable[..., Layout], indent: int, comma: Expr, colon: Expr) -> Layout:
-    """The layout of ``json.dumps(indent=indent)``, level by level, from the inside."""
+    """The layout of ``json.dumps(indent=indent)``, level by level, innermost first."""
     if not 0 <= indent <= MOST_INDENT:
         raise ConstraintError(f"indent={indent} must be from 0 to {MOST_INDENT}")
 

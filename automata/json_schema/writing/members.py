@@ -1,12 +1,13 @@
 """The texts of an object cell: listed members in their order, then the others.
 
-The idea: a listed member is written after a comma unless it is the first that is there. Which one is first is found by
-halves: one of the first half, and then all of the second are written after commas; or one of the second. So n optional
-members cost O(n log n), not 2^n, as a tree. Where the number of members matters, there is an expression for each listed
-name and each number written so far. After the listed names come those that are only required and all other members, in
-any order (``expression.unordered``); with ``property_order="any"``, everything comes in any order. Names of other
-members are none of these: the demands on names split all strings into disjoint classes, each with its own value. A
-class of few names is listed; the names of a large one are compared as the text is generated (``distinct``).
+The idea: a listed member is preceded by a comma unless it is the first one present. The first one is found by
+halves: either it is in the first half, and then all members of the second half follow commas, or it is in the
+second half. So n optional members cost O(n log n), instead of 2^n as a tree. If the number of members matters,
+there is an expression for each listed name and each number written so far. After the listed names come those that
+are only required, and all other members, in any order (``expression.unordered``). With ``property_order="any"``,
+everything comes in any order. Names of other members are different from these: the demands on names split all
+strings into disjoint classes, each with its own value. A class of few names is listed; the names of a large one are
+compared as the text is generated (``distinct``).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Members:
     """Writes one cell."""
 
     def __init__(self, writer: Writer, cell: Object, *, differs: Differs = "") -> None:
-        """``differs``: as of ``Writer.bracketed``."""
+        """``differs``: as for ``Writer.bracketed``."""
         self.writer, self.cell, self.differs = writer, cell, differs
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
         self.any_order = writer.any_order
@@ -58,7 +59,7 @@ class Members:
         """Whether there are names that are compared as the text is generated."""
 
     def texts(self) -> Expr:
-        """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
+        """The texts of all objects of the cell. Raises UnsupportedSchemaError if they need too many states."""
         held = self.cell.held()
         if held is not None:
             return self.plain(dict(self.cell.listed), self.cell.required, held)
@@ -80,7 +81,7 @@ class Members:
         )
 
     def plain(self, values: dict[str, Formula], required: frozenset[str], held: Formula) -> Expr:
-        """The texts where all members but those with a listed name have values of which ``held`` holds."""
+        """The texts if all members without a listed name have values that satisfy ``held``."""
         pending = sorted(required - values.keys())
         if pending:
             values = {**values, **dict.fromkeys(pending, held)}
@@ -93,7 +94,7 @@ class Members:
         return count_texts(names, self.layout.spelling, self.formulas.work)
 
     def _few(self, listed: set[str]) -> frozenset[str]:
-        """Names that are not listed and of which there are few, so that they can be."""
+        """Unlisted names that are so few that they can be listed."""
         if not self.writer.distinct:
             return frozenset()
         work = self.formulas.work
@@ -124,9 +125,12 @@ class Members:
         return found
 
     def _supply(self, classes: list[_Class], free: list[Formula]) -> tuple[int, bool]:
-        """How many names that are not listed there are at least, and whether these are all; less the ``free`` members
-        that may have no value. Without end where there are names without end of which alone it is not known whether
-        they have a value: if they have none, no such member is ever begun."""
+        """A lower bound of the number of unlisted names, less the ``free`` members that may have no value; and
+        whether it is exact.
+
+        The number is unbounded if there are infinitely many names for which it is only not known whether they have
+        a value: if they have none, no such member ever begins.
+        """
         supply, exact, endless = 0, True, False
         for strings, held in classes:
             count = self._count_texts((strings,)).count if self.writer.distinct else MANY
@@ -136,7 +140,7 @@ class Members:
             if held_by_some is None:
                 endless, exact = endless or count == MANY, exact and count == MANY
             else:
-                supply += 1 if count is None else count  # where it is not known, there is one
+                supply += 1 if count is None else count  # if the number is not known, there is at least one
                 exact &= count is not None
         if endless and supply < MANY:
             supply, exact = (MANY, True) if exact and not supply else (supply, False)
@@ -159,7 +163,7 @@ class Members:
         return None if shape.arrays or shape.objects else False
 
     def _has_plain_value(self, cell: Object, depth: int) -> bool:
-        """Whether an object of the members alone that a cell requires is plainly in it."""
+        """Whether an object with only the required members of a cell is clearly in it."""
         if cell.some or cell.low > len(cell.required):
             return False
         values = replace(cell, listed=(*((name, ANY) for name in cell.required), *cell.listed)).values(
@@ -168,8 +172,7 @@ class Members:
         return all(not has_surrogate(name) and self._has_value(values[name], depth) for name in cell.required)
 
     def _classes(self, listed: frozenset[str]) -> list[_Class]:
-        """Disjoint sets of all names that are not listed, with what must hold of their values; without those that
-        nothing satisfies."""
+        """Disjoint sets of all unlisted names, with the conditions on their values; without unsatisfiable ones."""
         classes: list[_Class] = [(Strings(excluded=listed), ANY)]
         for demand in self.cell.demands:
             classes = [part for each in classes for part in self._split(each, demand)]
@@ -208,8 +211,11 @@ class Members:
         classes: list[_Class],
         some: Groups,
     ) -> Expr:
-        """The texts of objects with these ``values`` of listed names, those that are ``pending`` behind the others;
-        ``classes`` of other names, and a member for each of ``some``."""
+        """The texts of objects with these ``values`` of listed names.
+
+        Those that are ``pending`` come after the others, together with members with names of ``classes``, and a
+        member for each of ``some``.
+        """
         names = list(values)
         if NONE in values.values() or not "".join(names).isascii():
             names = [name for name in names if values[name] is not NONE and not has_surrogate(name)]
@@ -257,8 +263,10 @@ class Members:
         return concat(name, self.layout.colon, self.writer.value(formula))
 
     def _witnesses(self, group: tuple[Named, ...], classes: list[_Class], *, alone: bool) -> list[Expr]:
-        """The members without a listed name that meet all of a group; ``alone``: there is no other group. Then names
-        that are finitely many are not used up where every member with such a name is the one that is asked for."""
+        """The members without a listed name that satisfy all of a group; ``alone``: there is no other group.
+
+        If it is alone, finitely many names cannot be used up, if every member with such a name is the required one.
+        """
         found = []
         distinct = self.writer.distinct
         for strings, held in classes:
@@ -298,8 +306,11 @@ class Members:
     def _counted(
         self, ordered: list[tuple[Expr, bool]], tail: Callable[[int], Expr], low: int, high: int | None
     ) -> Expr:
-        """All members, at least one, where their number matters. ``tail(n)`` are the texts after the listed ones when n
-        are written, or at least n if nothing more matters."""
+        """All members, at least one, if their number matters.
+
+        ``tail(n)`` are the texts after the listed members when n of them are written, or at least n if a higher
+        number makes no difference.
+        """
         comma = self.layout.comma
         most = max(low, 1) if high is None else high
         steps = len(ordered) * min(len(ordered), most)
@@ -323,7 +334,7 @@ class Members:
         return after[0]
 
     def _apart(self, expr: Expr) -> Expr:
-        """An expression as a rule of its own, so that nothing is nested very deeply."""
+        """An expression as a separate rule, so that nothing is nested very deeply."""
         return expr if expr is EMPTY or expr is EPSILON else self.writer.rule("members", lambda: expr)
 
     def _tail(
@@ -338,8 +349,10 @@ class Members:
         *,
         counted: bool,
     ) -> Callable[[int], Expr]:
-        """The texts after the listed members: any others, each of ``left`` and ``some`` once, and each of ``apart`` at
-        most once, in any order."""
+        """The texts after the listed members: any others, in any order.
+
+        Each of ``left`` and ``some`` occurs once, and each of ``apart`` at most once.
+        """
         plain = None if counted else self._any_order(left, some, apart, others, 0, None, supply)
 
         def tail(count: int) -> Expr:
@@ -363,7 +376,7 @@ class Members:
         high: int | None,
         supply: tuple[int, bool],
     ) -> Expr:
-        """Members in any order, at least one. ``supply``: of free names (``_supply``)."""
+        """Members in any order, at least one. ``supply``: the number of free names (``_supply``)."""
         if others is EMPTY and not required and not some and not free:
             return EMPTY
         names = len(required) + len(some) + sum(member is not EMPTY for member in free) + supply[0]

@@ -1,8 +1,9 @@
 """How the numbers of a schema are written.
 
-``"any"``: integers without an exponent, with or without a fraction of zeros; other numbers also with exponents, by the
-rule of ``texts``. Otherwise plainly: what a schema calls an integer has digits only, and so has a constant
-that is given as an integer; all other numbers as ``json.dumps`` or ``JSON.stringify`` write them.
+``"any"``: integers without an exponent, with or without a fraction of zeros; other numbers also with exponents, by
+the rule of ``texts``. Plain spellings: a number that a schema declares as an integer has digits only, and so has a
+constant that is given as an integer; all other numbers are written as ``json.dumps`` or ``JSON.stringify`` write
+them.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from tokenfst.automata.languages.emptiness import has_a_word
 def number_texts(
     numbers: NumberSet, whole: NumberSet | None, bare: NumberSet, spelling: Spelling, fractions: bool
 ) -> Expr:
-    """The texts of numbers. ``whole`` and ``bare``: as of ``Shape``. ``fractions``: whether ``"any"`` spelling may
-    write 1.0 for an integer; it may always where that is among numbers which are none: the 7 of ``{"minimum": 0}``, and
-    not that of ``{"enum": [7, 2.5]}``."""
+    """The texts of numbers. ``whole`` and ``bare``: as in ``Shape``.
+
+    ``fractions``: whether the ``"any"`` spelling may write 1.0 for an integer. It always may if the integer is in a
+    set with numbers that are not integers: the 7 of ``{"minimum": 0}``, but not that of ``{"enum": [7, 2.5]}``.
+    """
     if spelling == "any":
         return _every(numbers, fractions) if whole is None else _apart(numbers, whole)
     if whole is not None:
-        # A number that must not be written by digits alone has its other texts, whatever calls it an integer.
+        # A number that must not be written with digits only has its other texts, even if it is declared as an integer.
         others = _not_bare(plain_numbers(numbers - (bare & whole)))
         return union(plain_numbers(whole, fraction=False), others)
     if bare.is_empty():
@@ -58,7 +61,9 @@ def _apart(numbers: NumberSet, whole: NumberSet) -> Expr:
 
 
 def _not_bare(texts: Expr) -> Expr:
-    """Those of these texts that have a fraction or an exponent; there are some, as every number has."""
+    """Those of these texts that have a fraction or an exponent. There are some, because every number has such a
+    text.
+    """
     if texts is EMPTY:
         return EMPTY
     made = intersect(

@@ -1,9 +1,9 @@
-"""Plain schemas, as most sub-schemas are: their texts without the algebra of shapes.
+"""Plain schemas, which most sub-schemas are: their texts without the algebra of shapes.
 
-The idea: a schema that says only what its type is, which members it lists, or what its items are, is a cell of the
-normal form as it stands. Nothing has to be met, joined or complemented, so its rule is written from the keywords at
-once, in the native core (``PlainWriter``), which asks ``Ways`` for what is seldom. Whatever else is said, of whatever
-form, goes the general way: plain schemas are never refused, and never plainly empty.
+The idea: a schema that has only a type, listed members, or items is directly a cell of the normal form. No set
+operation is needed, so its rule is written from the keywords at once, in the native core (``PlainWriter``), which
+calls ``Ways`` for rare cases. Schemas with any other keyword, of any form, are handled in the general way: plain
+schemas are never refused, and never clearly empty.
 
 Invariant: the texts are those of the general way (tests/automata/json_schema/writing/test_schema_plain.py).
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Level, Writer
 
 _BITS = {name: 1 << number for number, name in enumerate(KEYWORDS)}
-"""Of each keyword a bit, so that all keywords of a schema are one number."""
+"""One bit for each keyword, so that the set of keywords of a schema is one number."""
 
 
 def _bits(*names: str) -> int:
@@ -64,18 +64,19 @@ _READER = PlainReader(
 )
 """Reads sub-schemas in the native core."""
 _TYPED: Recent[Hashable, Expr] = Recent(256)
-"""Texts of types, by these and how texts are written."""
+"""Texts of types, by the types and the layout."""
 _SCALARS: Recent[Hashable, Expr] = Recent(1024)
-"""The texts of sub-schemas whose values have no parts, by their keywords and how texts are written: many schemas say
-the same of a number."""
+"""The texts of sub-schemas whose values have no parts, by their keywords and the layout: many schemas describe a
+number in the same way.
+"""
 
 
 class Ways:
-    """What the native core asks for as it writes plain schemas (``PlainWriter``)."""
+    """The functions that the native core calls when it writes plain schemas (``PlainWriter``)."""
 
     @staticmethod
     def words(writer: Writer, types: tuple[str, ...] | None, listed: Any) -> Expr | None:
-        """The texts of listed strings; ``None`` where something else is listed, or too much, or strings are barred."""
+        """The texts of listed strings; ``None`` if something else or too much is listed, or strings are not allowed."""
         if types is not None and "string" not in types:
             return None
         if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
@@ -92,12 +93,12 @@ class Ways:
 
     @staticmethod
     def scalar(writer: Writer, level: Level, formula: Formula, key: Hashable) -> Expr:
-        """The texts of a sub-schema whose values have no parts, which schemas share by a key."""
+        """The texts of a sub-schema whose values have no parts; schemas share them by a key."""
         return _SCALARS.get(key, lambda: writer.general(formula, level))
 
     @staticmethod
     def bounds(place: Place) -> tuple[int, int | None] | None:
-        """How many items there may be; ``None`` where that is said in a wrong form."""
+        """The bounds of the number of items; ``None`` if their form is wrong."""
         value = place.value
         for name in ("minItems", "maxItems"):
             if name in value and not KEYWORDS[name][2][0](value[name], place.draft):
@@ -106,7 +107,7 @@ class Ways:
 
     @staticmethod
     def among(writer: Writer, place: Place, types: tuple[str, ...] | None, text: Expr, arrays: bool) -> Expr:
-        """``text``, of arrays or else objects, beside the texts of all other values of these types."""
+        """The union of ``text``, which is of arrays or of objects, and the texts of all other values of these types."""
         if types is not None:
             return union(Ways.typed(writer, types, place), text)
         scalars = writer.scalars(EVERY, "")
@@ -117,7 +118,7 @@ class Ways:
     @staticmethod
     @lru_cache(maxsize=512)
     def room(excluded: int) -> Differing:
-        """What is known of the number of all names but some."""
+        """The known number of all names except some."""
         found = endless(0, excluded)
         return Differing(thin=False, near=found.near, far=found.far)
 
@@ -138,21 +139,24 @@ _WRITER = PlainWriter(
 
 
 class PlainSchemas:
-    """Finds and writes the plain schemas of one ``Writer``, which it is told each time: held, it would be a cycle."""
+    """Finds and writes the plain schemas of one ``Writer``. The writer is passed to each call; a stored one would
+    be a cycle.
+    """
 
     def text(self, writer: Writer, level: Level, formula: Formula) -> Expr | None:
-        """What a formula allows; ``None`` if it is not that of a plain schema."""
+        """The texts of a formula; ``None`` if the formula is not that of a plain schema."""
         return _WRITER.text(writer, level, formula)
 
 
 def _object_key(listed: dict[str, Formula], required: frozenset[str], held: Formula) -> Hashable:
-    """A key of members, of numbers and names: the collector would go through pairs of names and formulas. A schema's
-    formulas live as long as its writer."""
+    """A key for members that consists of numbers and names, because the garbage collector would traverse pairs of
+    names and formulas. A schema's formulas live as long as its writer.
+    """
     return tuple(listed), tuple(map(id, listed.values())), required, id(held)
 
 
 def plain_key(shape: Shape) -> Hashable | None:
-    """The key of the plain schema with the objects that a shape has; ``None`` if there is none."""
+    """The key of the plain schema with the objects of a shape; ``None`` if there is none."""
     if len(shape.objects) != 1 or shape.null or shape.true or shape.false or shape.strings or shape.arrays:
         return None
     cell = shape.objects[0]

@@ -68,7 +68,7 @@ def schema_program(
 
 @lru_cache(maxsize=8)
 def _of_shared(name: str, body: Expr) -> _Walk:
-    """The walk of a rule that calls itself only, done once for all schemas that have it."""
+    """The walk of a rule that calls only itself, done once for all schemas that have it."""
     walk = _Walk({name: body}, (), Budget())
     walk.run(name)
     return walk
@@ -80,13 +80,13 @@ class _Walk:
         self.code = ProgramCode()
         self.code.follow(bodies, states, _LARGE, min(budget.positions, MOST_POSITIONS), _COMPOSED)
         self.calls, self.finished = self.code.calls, self.code.finished
-        """Of each rule that is called, its CALL; of each that is written, its instruction."""
+        """For each called rule, its CALL; for each written rule, its instruction."""
         self.smaller: dict[int, Expr] = {}
-        """Of members in any order, by the id of their node, those that are left without members that have no word."""
+        """For members in any order, by the id of their node, the node without members that have no word."""
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
-        """Instructions that have a word if recursions have one; their nodes and operands."""
+        """Instructions that have a word if recursive rules have one; their nodes and operands."""
         self.rules: dict[str, int] = {}
-        """Of each rule that is called, its number."""
+        """The number of each called rule."""
 
     def begin_with(self, name: str, done: _Walk) -> None:
         """Take over what a walk of the rule ``name`` has written; nothing may be written yet."""
@@ -98,16 +98,17 @@ class _Walk:
         self.rules = dict(done.rules)
 
     def run(self, start: str) -> bool:
-        """Write a rule and all that it needs. False if this walk cannot.
+        """Write a rule and everything that it needs. Returns False if this walk cannot.
 
-        The code goes through what is under a rule by itself, and from rule to rule, as far as that asks for nothing
-        that is known here."""
+        The core traverses the body of a rule, and continues from rule to rule, until it needs something that is
+        only known here.
+        """
         code = self.code
         code.enter(start)
         while code.pending:
             node = code.advance()
             if node is None:
-                if code.open:  # a rule that the code does not finish by itself
+                if code.open:  # a rule that the core cannot finish by itself
                     self.finish(code.open.pop())
             elif node.op is _CALL:  # a recursion, or the first call of a large rule
                 number = self.call(name_of(node))
@@ -129,7 +130,9 @@ class _Walk:
         return True
 
     def without_dead(self, node: Expr) -> Expr:
-        """Members in any order without those that have no word; itself where all have, or are not written yet."""
+        """Members in any order without those that have no word; the same node if all have one, or are not written
+        yet.
+        """
         known = self.smaller.get(id(node))
         if known is not None:
             return known
@@ -142,7 +145,7 @@ class _Walk:
         return made
 
     def write(self, node: Expr, operands: list[int]) -> int:
-        """The instruction of a node that is not plain, from those of its operands."""
+        """The instruction of a node that is not plain, given those of its operands."""
         op = node.op
         if _NO_WORD in operands:
             if op is Op.REPEAT:
@@ -163,7 +166,7 @@ class _Walk:
         return self.code.add(node, operands, min(total, MOST_POSITIONS))
 
     def write_recursion(self, root: Expr) -> bool:
-        """Write all nodes below a VARIABLE, which call nothing. False if some have no word."""
+        """Write all nodes below a VARIABLE, which call nothing. Returns False if some have no word."""
         number_of = self.code.number_of
         nodes = [node for node in root.walk() if number_of(node) is None]
         for number, node in enumerate(nodes, self.code.length):
@@ -178,7 +181,7 @@ class _Walk:
         return True
 
     def note_unsure(self, node: Expr, operands: list[int]) -> None:
-        """Whether the next instruction, which is for ``node``, has a word only if recursions have one."""
+        """Record the next instruction, which is for ``node``, if it has a word only if recursive rules have one."""
         if self.depends(node, operands):
             self.doubt(self.code.length, node, operands)
 
@@ -187,7 +190,7 @@ class _Walk:
         self.code.doubt(number, True)
 
     def depends(self, node: Expr, operands: list[int]) -> bool:
-        """Whether a node has a word only if some of ``unsure`` have."""
+        """Whether a node has a word only if some nodes of ``unsure`` have one."""
         if node.op is Op.CALL:
             name = name_of(node)
             return name not in self.finished or self.finished[name] in self.unsure
@@ -202,7 +205,7 @@ class _Walk:
         return bool(inner) and (all(inner) if node.op is Op.UNION else any(inner))
 
     def settle(self) -> None:
-        """Find out what of ``unsure`` has a word, given the rules that are finished: a least fixed point."""
+        """Decide which nodes of ``unsure`` have a word, given the finished rules: a least fixed point."""
         found = -1
         while found != len(self.unsure):
             found = len(self.unsure)
@@ -217,13 +220,13 @@ class _Walk:
         return self.number(EPSILON)
 
     def number(self, node: Expr) -> int:
-        """The instruction of a node that is written."""
+        """The instruction of a written node."""
         found = self.code.number_of(node)
         assert found is not None
         return found
 
     def call(self, name: str) -> int | None:
-        """The CALL of a rule, which has a number from then on."""
+        """The CALL of a rule, which gets a number with the first call."""
         if name in self.states:
             return None
         if name not in self.calls:
@@ -235,7 +238,7 @@ class _Walk:
         return self.calls[name]
 
     def finish(self, name: str) -> None:
-        """Note the instruction of a rule. BudgetExceeded if it is too large."""
+        """Record the instruction of a rule. Raises BudgetExceeded if it is too large."""
         body = self.bodies[name]
         number = self.finished[name] = self.number(body)
         if number == _NO_WORD:
@@ -251,7 +254,7 @@ class _Walk:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def program(self, start: str) -> Program | bool | None:
-        """The program of what is written, as ``schema_program`` gives it."""
+        """The program of the written rules, as ``schema_program`` returns it."""
         root = self.finished[start]
         if root == _NO_WORD:
             return False

@@ -47,7 +47,7 @@ START = "value"
 ANY_RULE = "any"
 """The rule of any JSON value."""
 _ANY_HERE = "anything"
-"""The same, where levels have rules of their own."""
+"""The same, if each level has its own rules."""
 
 
 _ANY: dict[tuple[Layout, bool, bool], Expr] = {}
@@ -56,9 +56,11 @@ _MOST_LAYOUTS = 16
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a schema; ``start`` is the expression of the whole. ``states`` are the rules that are no values but
-    what is left of an array or object, so that they may have the empty word. An expression without calls is EMPTY or
-    has a word."""
+    """The rules of a schema; ``start`` is the expression of the whole.
+
+    ``states``: the rules that are not values but the rest of an array or object, so that they may have the empty
+    word. An expression without calls is EMPTY or has a word.
+    """
 
     start: Expr
     bodies: dict[str, Expr]
@@ -66,19 +68,19 @@ class Rules:
 
 
 class Level:
-    """What is written of the values that are equally deep, or of all where that makes no difference."""
+    """The texts written for the values at one depth, or for all values if the depth makes no difference."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.known: dict[Formula, Expr] = {NONE: EMPTY}
         self.shared: dict[Hashable, Expr] = {}
-        """Calls of rules, by what they are written from."""
+        """Calls of rules, by the key that they are written from."""
         self.names: dict[str, Expr] = {}
         """Names with their colons."""
         self.members: dict[tuple[str, int], Expr] = {}
         """By names and the ids of formulas."""
         self.later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
-        """Of members, how they stand after a comma: where they need not be there, and where they must."""
+        """For members, their texts after a comma: if they are optional, and if they are required."""
         self.plain = PlainLevel(
             *(self.known, self.shared, self.names, self.members, *self.later),
             (layout.comma, layout.colon, layout.empty, layout.opened, layout.closing),
@@ -108,22 +110,23 @@ class Writer:
         any_order: bool,
         distinct: bool,
     ) -> None:
-        """``fractions``: whether 1.0 may stand for 1, which a Python type does not take. ``any_order``: whether members
-        come in any order. ``distinct``: whether names that no schema lists must differ."""
+        """``fractions``: whether 1.0 is allowed for 1, which a Python type does not accept. ``any_order``: whether
+        members come in any order. ``distinct``: whether names that no schema lists must differ.
+        """
         self.meaning, self.layout, self.work = meaning, layout, meaning.formulas.work
         self.spelling = layout.spelling
         self.fractions, self.any_order, self.distinct = fractions, any_order, distinct
         self._bodies: dict[str, Expr] = {}
         self._level = Level(layout)
-        """Of the array or object that is being written; ``layout`` is its layout."""
+        """The level of the array or object that is being written; ``layout`` is its layout."""
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
-        """Of shapes without parts, by their id."""
+        """The texts of shapes without parts, by their id."""
         self._plain = None if meaning.relaxes else PlainSchemas()
         self._waiting: list[tuple[str, Callable[[], Expr], Writer, Level]] = []
-        """Rules to come: a name, what makes the body, who called it, and of which level it is."""
+        """Rules to be written: a name, a function that makes the body, the caller, and the level."""
         self._names: set[str] = {START}
         self._taken: dict[str, int] = {}
-        """Of names that were taken, the last number behind one."""
+        """For names that are taken, the last number that was appended."""
         self._states: set[str] = set()
 
     def share_rules(self, other: Writer) -> None:
@@ -150,7 +153,7 @@ class Writer:
                     raise work.exceeded("states")
                 self._bodies[name] = make()
         finally:
-            self._waiting.clear()  # each of them holds this writer
+            self._waiting.clear()  # each of them refers to this writer
         return Rules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
@@ -162,7 +165,7 @@ class Writer:
         return found
 
     def members(self, names: list[str], formulas: dict[str, Formula]) -> dict[str, Expr]:
-        """Members with listed names. Large schemas say the same of a name in many places: it is written once."""
+        """Members with listed names. Large schemas use a name in the same way in many places, so it is written once."""
         layout = self.layout
         inner = self._level if layout.inner is None else self._level.below()
         return _nodes(layout).members(
@@ -185,13 +188,13 @@ class Writer:
         return found
 
     def rule(self, name: str, make: Callable[[], Expr]) -> Expr:
-        """A call of a new rule named after ``name``, whose body is made later: what is left of an array or object."""
+        """A call of a new rule named after ``name``, for the rest of an array or object. Its body is made later."""
         unique = self._new(name, make, self._level)
         self._states.add(unique)
         return call(unique)
 
     def unique(self, name: str) -> str:
-        """A name that no rule has, which is taken from then on: ``name``, or with a number behind it."""
+        """A name that no rule has, and that is taken from then on: ``name``, perhaps with a number appended."""
         unique = name
         while unique in self._names:
             self._taken[name] = number = self._taken.get(name, 1) + 1
@@ -214,8 +217,10 @@ class Writer:
         distinct: bool = False,
         differs: Differs = "",
     ) -> Expr:
-        """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing.
-        ``distinct``: there is something right inside that must differ. ``differs``: it is itself such an item."""
+        """``filled``, which has no empty word, between brackets; with ``empty``, also empty brackets.
+
+        ``distinct``: a part directly inside must differ from others. ``differs``: the value itself is such a part.
+        """
         before, behind = literal(left), literal(right)
         if differs:
             behind = fresh_value(behind, alone=differs == "alone")
@@ -229,7 +234,7 @@ class Writer:
         return self.general(formula, level) if plain is None else plain
 
     def general(self, formula: Formula, level: Level) -> Expr:
-        """The texts of a formula's values, whatever its schema says: an expression, or a call."""
+        """The texts of a formula's values, for any schema: an expression, or a call."""
         if formula is not ANY:
             return self.of_shape(self.meaning.shape(formula), formula, level)
         if level.layout.inner is None:
@@ -282,7 +287,7 @@ class Writer:
         return found
 
     def scalars(self, shape: Shape, where: str) -> Expr:
-        """The texts of what has no parts; ``where`` is the schema that says so."""
+        """The texts of values without parts; ``where`` is the schema that allows them."""
         parts = _constants(shape)
         if shape.has_numbers():
             parts.append(self._numbers(shape, where))
@@ -293,7 +298,7 @@ class Writer:
         return union(*parts)
 
     def _numbers(self, shape: Shape, where: str) -> Expr:
-        """The texts of numbers; of all numbers, where these are out of reach and may be relaxed."""
+        """The texts of numbers. If they are too large and may be relaxed, the texts of all numbers."""
         numbers, bare = shape.numbers, shape.bare
         try:
             return number_texts(numbers, shape.whole, bare, self.spelling, self.fractions)
@@ -321,12 +326,12 @@ class Writer:
         return union(self.scalars(shape, where), self._parts(shape))
 
     def _parts(self, shape: Shape, *, differs: Differs = "") -> Expr:
-        """The texts of arrays and objects; ``differs``: as of ``bracketed``."""
+        """The texts of arrays and objects; ``differs``: as for ``bracketed``."""
         arrays = [self._cell(cell, differs) for cell in shape.arrays]
         return union(*arrays, *(self._cell(cell, differs) for cell in shape.objects))
 
     def _cell(self, cell: Array | Object, differs: Differs) -> Expr:
-        """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
+        """The texts of a cell. If it is too large and may be relaxed, the texts of all arrays or objects."""
         try:
             return self._written(cell, differs)
         except UnsupportedSchemaError as error:
@@ -343,12 +348,12 @@ class Writer:
 
 
 class OwnMembers(Writer, ABC):
-    """A writer whose members are written one by one, in a way of its own (``member``). It writes no schema as plain."""
+    """A writer with its own way to write members, one by one (``member``). It treats no schema as plain."""
 
     def __init__(
         self, meaning: Meaning, layout: Layout, *, fractions: bool, any_order: bool, distinct: bool
     ) -> None:
-        """As of ``Writer``."""
+        """The arguments are those of ``Writer``."""
         super().__init__(meaning, layout, fractions=fractions, any_order=any_order, distinct=distinct)
         self._plain = None
 
@@ -375,7 +380,7 @@ def _nodes(layout: Layout) -> MemberNodes:
 
 @lru_cache(maxsize=4096)
 def _named(layout: Layout, name: str) -> Expr:
-    """A name with its colon: one word, as far as both have one spelling."""
+    """A name with its colon: one word, if both have only one spelling."""
     text, colon = spelled(name, layout.spelling), layout.colon
     first, *rest = colon.args if colon.op is Op.CONCAT else (colon,)
     if isinstance(text.value, bytes) and isinstance(first.value, bytes):

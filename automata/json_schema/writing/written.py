@@ -20,7 +20,7 @@ _LAZY = Budget(positions=1 << 20_000)
 
 
 class WrittenGrammar(Grammar):
-    """Rules as ``writer`` makes them. ``states``: those that may have the empty word."""
+    """The rules that ``writer`` makes. ``states``: those that may have the empty word."""
 
     __slots__ = ("_made", "_states")
 
@@ -34,7 +34,7 @@ class WrittenGrammar(Grammar):
         source: str = "",
         budget: Budget | None = None,
     ) -> None:
-        """``shared``: as of ``schema_program``."""
+        """``shared``: as for ``schema_program``."""
         super().__init__(rules, start, source=source, budget=budget)
         self._states = states
         self._made = schema_program(self._rules, start, shared, states, budget or _LAZY)
@@ -53,4 +53,4 @@ class WrittenGrammar(Grammar):
         return self._made if isinstance(self._made, Program) else super().program()
 
     def _check(self, name: str, body: Expr) -> None:
-        """Nothing: the rules call their own rules only, and ``schema_program`` looks at their sizes."""
+        """Does nothing: the rules call only their own rules, and ``schema_program`` checks their sizes."""
