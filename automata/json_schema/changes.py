@@ -107,13 +107,13 @@ def schema_changes(old: ComparedSchema, new: ComparedSchema) -> SchemaChanges:
 
 
 class _Walk:
-    """Goes through two documents side by side, and appends what changed to ``found``."""
+    """Traverses two documents in parallel, and appends the changes to ``found``."""
 
     def __init__(self, old: Document, new: Document, found: list[Change]) -> None:
         self.old, self.new, self.found = old, new, found
 
     def visit(self, place: str, old: Any, new: Any) -> bool:
-        """Whether the values at a place changed, or it is not known."""
+        """Whether the values at a place changed, or this is not known."""
         pairs = list(_children(old, new))
         own = _differing(old, new, {keyword for keyword, *_ in pairs})
         try:
@@ -142,7 +142,7 @@ def _read(document: Document) -> Any:
 
 
 def _children(old: Any, new: Any) -> Iterator[tuple[str, str, Any, Any]]:
-    """The sub-schemas at one place of both that are not the same text: with the keyword, and the way there."""
+    """Sub-schemas at the same place of both documents with different texts, with the keyword and the path."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return
     for keyword in old:
@@ -163,7 +163,9 @@ def _children(old: Any, new: Any) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 def _differing(old: Any, new: Any, below: set[str]) -> tuple[str, ...]:
-    """The keywords that differ at a place itself; those whose parts are compared one by one if parts came or went."""
+    """The keywords that differ at a place itself, including those whose parts are compared one by one if parts were
+    added or removed.
+    """
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return ()
     found = []

@@ -128,7 +128,7 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
     """The constraint of the values that ``left`` allows and ``right`` does not. Raises EmptyLanguageError if there are
     none.
     """
-    from tokenfst.automata.json_schema.json_schema import json_schema  # which makes what is compared
+    from tokenfst.automata.json_schema.json_schema import json_schema  # which makes the compared constraints
 
     if left.closed or right.closed:
         raise AlgebraError(
@@ -186,8 +186,11 @@ def _answer(witness: bytes | None, side: Side) -> SchemaAnswer:
 
 
 def _check_names(schemas: list[Any]) -> None:
-    """UnsupportedSchemaError where a reference could mean a part of several documents: they have parts of one name
-    that are not the same, and something outside of it refers to that name."""
+    """Raise UnsupportedSchemaError if a reference is ambiguous between several documents.
+
+    That is the case if they have different parts with the same name, and something outside of the part refers to
+    that name.
+    """
     schemas = [json.loads(each, parse_float=Decimal) if isinstance(each, str) else each for each in schemas]
     for keyword in ("$id", "id"):
         known: dict[str, str] = {}
@@ -208,12 +211,14 @@ def _check_names(schemas: list[Any]) -> None:
 
 
 _DYNAMIC = "$dynamicRef"
-"""Stands among the names that are referred to for all that references by way of anchors could mean."""
+"""Represents, among the names that are referred to, every target of references by anchors."""
 
 
 def _named_parts(schema: Any, keyword: str, meant: set[str]) -> dict[str, Any]:
-    """The parts of a schema that have a URI, by that; more than there are, where data looks like a schema. The URIs
-    that something outside of them refers to are added to ``meant``."""
+    """The parts of a schema that have a URI, by the URI. If data looks like a schema, it is included.
+
+    The URIs that something outside of the parts refers to are added to ``meant``.
+    """
     found: dict[str, Any] = {}
     stack: list[tuple[Any, str]] = [(schema, "")]
     while stack:

@@ -66,7 +66,7 @@ def contradiction(schema: Any, parts: int, is_empty: Callable[[Any], bool]) -> t
 
 
 def _shrink(document: Any, empty: Callable[[], bool]) -> None:
-    """Leave out of the document, in place, all that can be."""
+    """Remove from the document, in place, everything that is not needed."""
     level = [document]
     while level:
         below: list[Any] = []
@@ -79,7 +79,7 @@ def _shrink(document: Any, empty: Callable[[], bool]) -> None:
 
 
 def _parts(schema: dict[str, Any], empty: Callable[[], bool]) -> list[Any]:
-    """The sub-schemas of a schema that matter."""
+    """The sub-schemas of a schema that may be needed."""
     found: list[Any] = []
     for name, value in list(schema.items()):
         if name in _WHOLE:
@@ -119,7 +119,7 @@ def _without_item(values: list[Any], value: Any, empty: Callable[[], bool]) -> N
 
 
 def _as_true(holder: Any, key: Any, empty: Callable[[], bool]) -> bool:
-    """Replace a sub-schema by ``true`` if nothing is gained by that. Whether it was done."""
+    """Replace a sub-schema by ``true`` if the schema is still empty then. Returns whether it was replaced."""
     value, holder[key] = holder[key], True
     if empty():
         return True
@@ -128,7 +128,7 @@ def _as_true(holder: Any, key: Any, empty: Callable[[], bool]) -> bool:
 
 
 def _left(schema: Any, pointer: str) -> Iterator[str]:
-    """The pointers of the keywords that are left and hold no others, and of ``false``."""
+    """The pointers of the remaining keywords that contain no others, and of ``false``."""
     if schema is False:
         yield pointer
     if not isinstance(schema, Mapping):

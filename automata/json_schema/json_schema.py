@@ -180,7 +180,7 @@ def json_schema(  # one option after the other
     relax, typed = on_unsupported == "relax", None
     if schema is None:
         raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
-    if not isinstance(schema, (Mapping, bool, str, list)):  # a list is no annotation
+    if not isinstance(schema, (Mapping, bool, str, list)):  # a list is not an annotation
         typed = read_type(schema)
         if typed.refused and not relax:
             raise UnsupportedSchemaError(*typed.refused[0])
@@ -243,13 +243,13 @@ def _uncollected() -> Iterator[None]:
 
 
 def _check_provider(schema: Any, strict: Provider, budget: Budget | None) -> None:
-    """Whether a provider takes a schema."""
+    """Check that a provider accepts a schema."""
     for finding in provider_findings(read(schema, "#", Work(budget)), strict):
         raise ProviderSchemaError(finding.pointer, finding.message)
 
 
 def _check_choice(name: str, value: object, one: str, other: str) -> None:
-    """Whether an option has one of its two values."""
+    """Check that an option has one of its two values."""
     if value not in (one, other):
         raise ConstraintError(f"{name}={value!r} is neither {one!r} nor {other!r}")
 
@@ -308,7 +308,7 @@ def _layout(
     indent: int | None,
     surrounding: Surrounding,
 ) -> Layout:
-    """How texts are written; ConstraintError for what is no setting."""
+    """The layout of texts. Raises ConstraintError for invalid settings."""
     if spelling not in SPELLINGS:
         raise ConstraintError(f"spelling must be one of 'plain', 'ascii', 'any', not {spelling!r}")
     if surrounding not in ("none", "flexible"):
@@ -327,7 +327,7 @@ _LEVEL = 64
 
 
 def _nested(depth: int) -> dict[str, Any]:
-    """The schema of any value with arrays and objects nested at most so deep."""
+    """The schema of any value whose arrays and objects are nested at most ``depth`` deep."""
     if not isinstance(depth, int) or depth < 0:
         raise ConstraintError(f"max_depth={depth!r} must be a whole number of at least 0")
     if depth > (most := Budget().positions) // _LEVEL:
@@ -340,7 +340,7 @@ def _nested(depth: int) -> dict[str, Any]:
 
 
 def _constraint(rules: Rules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
-    """A grammar if anything is called."""
+    """A grammar if there are calls, otherwise a language."""
     return SchemaGrammar(rules, about, budget) if rules.bodies else SchemaLanguage(rules.start, about, budget)
 
 
@@ -350,8 +350,10 @@ def _is_empty(made: SchemaLanguage | SchemaGrammar) -> bool:
 
 
 def _empty(pointers: tuple[str, ...]) -> EmptyLanguageError:
-    """The error of a schema without values, given the keywords that leave none: first those that contradict each other,
-    then those that only say of what type the value is, and that it must be there."""
+    """The error for a schema without values, given the keywords that leave none.
+
+    It lists contradictory keywords first, then those that only require a type or that the value is present.
+    """
 
     def without(*names: str) -> list[str]:
         return [each for each in pointers if each.rpartition("/")[2] not in names]

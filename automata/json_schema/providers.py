@@ -44,8 +44,11 @@ class ProviderFinding:
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """What one provider documents. ``values``: the only values of a keyword; ``enum``: the types of listed values;
-    ``closed``: objects say ``additionalProperties: false``; ``most``: how much there may be in all."""
+    """The rules that one provider documents.
+
+    ``values``: the only values of a keyword. ``enum``: the types of listed values. ``closed``: objects must have
+    ``additionalProperties: false``. ``most``: limits for the whole schema.
+    """
 
     name: str
     source: str
@@ -100,7 +103,7 @@ def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
 
 
 def _places(schema: Any) -> Iterator[tuple[str, Any]]:
-    """All places where a schema stands, the outer ones first."""
+    """All places of schemas, outer ones first."""
     waiting: list[tuple[str, Any]] = [("#", schema)]
     while waiting:
         pointer, value = waiting.pop()
@@ -124,7 +127,7 @@ def _places(schema: Any) -> Iterator[tuple[str, Any]]:
 def _of_schema(  # noqa: C901  # one rule after the other
     schema: Mapping[str, Any], pointer: str, profile: _Profile
 ) -> Iterator[tuple[str, str]]:
-    """Places and messages of one schema, but for what is inside of it."""
+    """The places and messages for one schema, without those of its sub-schemas."""
     name = profile.name
     for keyword, value in schema.items():
         where = f"{pointer}/{escape(keyword)}"
@@ -161,7 +164,7 @@ def _of_schema(  # noqa: C901  # one rule after the other
 
 
 def _recursive(places: Mapping[str, Any]) -> list[str]:
-    """The places of references that lead to a schema around them, perhaps by way of others."""
+    """The places of references that lead to an enclosing schema, directly or through others."""
     leads: dict[str, list[str]] = {pointer: [] for pointer in places}
     references = []
     for pointer, schema in places.items():
@@ -187,7 +190,7 @@ def _recursive(places: Mapping[str, Any]) -> list[str]:
 
 
 def _counts(schemas: list[Any]) -> dict[str, tuple[int, str]]:
-    """How much there is in all of what providers count, and what it is called."""
+    """For everything that providers limit, the number in the whole schema, and its name."""
     names: list[str] = []
     listed: list[Any] = []
     properties = 0

@@ -67,8 +67,11 @@ class TypeSchema(GenerateJsonSchema):
     # --- numbers --------------------------------------------------------------------------------------
 
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
-        """A bound that is excluded is the next number beyond it: a text in between would be read as the bound.
-        Multiples too far from zero are left out: pydantic takes their rounding for a remainder."""
+        """An excluded bound becomes the next number beyond it, because a text in between would be read as the
+        bound.
+
+        Multiples too far from zero are left out, because pydantic takes their rounding for a remainder.
+        """
         made = super().float_schema(schema)
         if (low := made.pop("exclusiveMinimum", None)) is not None:
             made["minimum"] = max(math.nextafter(low, math.inf), made.get("minimum", -math.inf))
@@ -85,7 +88,7 @@ class TypeSchema(GenerateJsonSchema):
         return self._with_infinity(made, schema)
 
     def _with_infinity(self, made: JsonSchemaValue, schema: core_schema.FloatSchema) -> JsonSchemaValue:
-        """What is no number is written as a string, or in a way that is no JSON, if the configuration says so."""
+        """Infinity and NaN are written as strings, or in a form that is not JSON, if the configuration requires it."""
         written = self._config.config_dict.get("ser_json_inf_nan", "null")
         if written == "null" or schema.get("allow_inf_nan", self._config.allow_inf_nan) is False:
             return made
@@ -107,7 +110,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- strings --------------------------------------------------------------------------------------
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
-        """Text that is stripped has nothing to strip, so that its length is the one that counts."""
+        """Text that is stripped has no white space at its ends, so that its length is the one that counts."""
         made = super().str_schema(schema)
         if (pattern := schema.get("pattern")) is not None:
             engine = schema.get("regex_engine", self._config.config_dict.get("regex_engine"))
@@ -156,7 +159,7 @@ class TypeSchema(GenerateJsonSchema):
         return made
 
     def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonSchemaValue:
-        """The hyphenated form, of the version that is asked for."""
+        """The hyphenated form, of the required version."""
         version = schema.get("version")
         if version is None:
             return super().uuid_schema(schema)
@@ -164,7 +167,7 @@ class TypeSchema(GenerateJsonSchema):
         return {"type": "string", "pattern": pattern}
 
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
-        """What ``python_urls`` says. A host without a path gets one, which counts."""
+        """The pattern of ``python_urls``. A host without a path gets one, which counts."""
         return _url(urls.url(schema, several=False, strict=self._strict(schema)), schema.get("max_length"))
 
     def multi_host_url_schema(self, schema: core_schema.MultiHostUrlSchema) -> JsonSchemaValue:
@@ -230,14 +233,14 @@ class TypeSchema(GenerateJsonSchema):
         return made
 
     def _resolved(self, made: JsonSchemaValue) -> JsonSchemaValue:
-        """What a reference refers to; itself, where that is not known yet."""
+        """The schema that a reference refers to; the reference itself, if that is not known yet."""
         try:
             return self.resolve_ref_schema(made)
         except RuntimeError:
             return made
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        """Names that can be read as the keys that they stand for."""
+        """Names that can be read as the keys that they represent."""
         return self._named(super().dict_schema(schema), schema)
 
     def frozendict_schema(self, schema: Any) -> JsonSchemaValue:
@@ -278,7 +281,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- unions ---------------------------------------------------------------------------------------
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
-        """Of each choice the instances that say their tag, also where it is a default."""
+        """For each choice, the instances that contain their tag, even if it is a default."""
         discriminator = schema["discriminator"]
         if callable(discriminator):
             reason = "a function says which type is meant; give the name of a field as discriminator"
@@ -305,7 +308,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- fields ---------------------------------------------------------------------------------------
 
     def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchemaValue:
-        """A field's other names are no free members: pydantic may read them as the field."""
+        """A field's other names are not allowed as free members, because pydantic may read them as the field."""
         return self._with_names(
             super().model_fields_schema, schema, schema["fields"], self._config.config_dict
         )
@@ -347,7 +350,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- the rest -------------------------------------------------------------------------------------
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        """Types that pydantic checks with functions of its own are said here, or refused."""
+        """Types that pydantic checks with its own functions are expressed here, or refused."""
         made = super().generate_inner(schema)
         found = made.get("format")
         if isinstance(found, str) and found in texts.ADDRESSES:
@@ -370,7 +373,7 @@ class TypeSchema(GenerateJsonSchema):
         return self.handle_invalid_for_json_schema(schema, "a class")
 
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonSchemaValue:
-        """Steps in Python are left to ``parse``; others than the first are refused."""
+        """Steps in Python are left to ``parse``; other steps after the first are refused."""
         made = super().chain_schema(schema)
         if any(
             step["type"] != "any" and not step["type"].startswith("function-") for step in schema["steps"][1:]
@@ -379,7 +382,7 @@ class TypeSchema(GenerateJsonSchema):
         return made
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
-        """What has no JSON at all is refused at its place; nothing stands there where that is relaxed."""
+        """A type without JSON is refused at its place; if that is relaxed, the place has no constraint."""
         return {REFUSED: f"there is no JSON for {error_info}", "not": {}}
 
 
@@ -415,7 +418,7 @@ def _bounded(made: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
 
 
 def _inside(schema: Any) -> Any:
-    """The core schema that a text is read by, without what is around it."""
+    """The core schema by which a text is read, without its wrappers."""
     inner = {
         "default": "schema",
         "nullable": "schema",
@@ -428,7 +431,7 @@ def _inside(schema: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value by which it is equal to others; lists are equal to nothing here."""
+    """A value that can be compared with others; lists are equal to nothing here."""
     return id(value) if isinstance(value, list | dict) else value
 
 
@@ -464,7 +467,7 @@ def _hashable(schema: Any) -> bool:
 
 
 def _read_back(made: JsonSchemaValue, members: Iterable[Any], reader: SchemaValidator) -> JsonSchemaValue:
-    """The listed values of which pydantic reads what it writes; refused, if there are others."""
+    """The listed values that pydantic can read back; refused, if there are others."""
     kept: list[Any] = []
     lost: list[str] = []
     for member in members:

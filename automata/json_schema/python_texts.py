@@ -1,8 +1,8 @@
-"""What pydantic reads and writes as strings: dates, decimals, bytes and addresses, as patterns.
+"""Strings that pydantic reads and writes: dates, decimals, bytes and addresses, as patterns.
 
-Each is a pattern by ECMA-262, anchored, so that a JSON Schema can hold it; where no pattern can say it (bounds of
-decimals, lengths in bytes) it is a ``TextPattern``. The two sides of each: whatever matches is read by pydantic, and
-whatever pydantic writes matches. URLs are in ``python_urls``.
+Each is an anchored pattern of ECMA-262, so that a JSON Schema can contain it; if no pattern can express it (bounds
+of decimals, lengths in bytes) it is a ``TextPattern``. Two invariants: pydantic reads every match, and everything
+that pydantic writes matches.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ DURATION = (
 # --- decimals -------------------------------------------------------------------------------------------
 
 _MANTISSA = 28
-"""The digits behind the point that are read beside an exponent where they count: as many as a decimal has, mostly."""
+"""The number of digits after the point that are read next to an exponent if they count: usually as many as a
+decimal has.
+"""
 _EXPONENT = r"[1-9]\d{0,16}"
 _NO_FINITE = {"upper": "Infinity", "lower": "-Infinity"}
 
@@ -69,13 +71,13 @@ def decimal(schema: Mapping[str, Any], allow_inf_nan: bool) -> dict[str, Any]:
 
 
 def _digits(whole: int | None, places: int | None) -> str:
-    """Decimals of so many digits, so many of them behind the point; zeros at the end do not count."""
+    """Decimals with a given number of digits, and of digits after the point; zeros at the end do not count."""
     if whole is None and places is None:
         return rf"-?(?:(?:0|[1-9]\d*)(?:\.\d+)?|0E[+-]{_EXPONENT}|[1-9](?:\.\d+)?E[+-]{_EXPONENT})"
     least = whole if places is None else places if whole is None else min(whole, places)
     assert least is not None
     before = None if whole is None else whole - (0 if places is None else least)
-    if before == 0:  # no zero before the point counts there, but one alone does
+    if before == 0:  # no zero before the point counts then, but a single one does
         forms = [rf"0\.\d{{1,{least}}}0*", rf"0E-{_EXPONENT}"]
     else:
         forms = [f"0{_fraction(least)}", rf"0E[+-]{_EXPONENT}"]
@@ -98,7 +100,9 @@ def _fraction(most: int) -> str:
 
 
 def _within(bounded: Mapping[str, Any], multiple: Any) -> TextPattern:
-    """The decimals between bounds that are multiples of a number: those of fewer than 28 digits that many times."""
+    """The decimals between bounds that are multiples of a number: that many times the decimals of fewer than 28
+    digits.
+    """
     names = {"gt": "exclusive_minimum", "ge": "minimum", "lt": "exclusive_maximum", "le": "maximum"}
     numbers = NumberSet.between(**{names[name]: Fraction(Decimal(value)) for name, value in bounded.items()})
     if multiple is not None:
@@ -140,7 +144,7 @@ def of_bytes(encoding: str, low: int, high: int | None) -> dict[str, Any]:
 
 
 def python_pattern(pattern: str | re.Pattern[str]) -> TextPattern:
-    """The texts that begin with a match of a pattern of Python's ``re``, as pydantic asks."""
+    """The texts that begin with a match of a pattern of Python's ``re``, as pydantic checks them."""
     text, flags = (pattern, 0) if isinstance(pattern, str) else (pattern.pattern, pattern.flags)
     words = regex(f"(?:{text})(?s:.*)", flags)
     return TextPattern.of(f"{text!r} as re reads it, with flags {flags}", words)
@@ -154,7 +158,7 @@ _GROUP = "[0-9A-Fa-f]{1,4}"
 
 
 def _ipv6() -> str:
-    """Eight groups, or at most six around ``::``, which is what is written of two or more."""
+    """Eight groups, or at most six around ``::``, which replaces two or more."""
     forms = [rf"(?:{_GROUP}:){{7}}{_GROUP}"]
     for before in range(7):
         head = rf"{_GROUP}(?::{_GROUP}){{{before - 1}}}" if before else ""
@@ -169,7 +173,7 @@ _OF_32, _OF_128 = r"(?:3[0-2]|[12]?\d)", r"(?:12[0-8]|1[01]\d|[1-9]?\d)"
 
 
 def _ipv4_networks() -> str:
-    """An address whose last bits are 0, and how many are not."""
+    """An address whose last bits are 0, and the number of the other bits."""
     forms = []
     for bits in range(33):
         full, rest = divmod(bits, 8)
@@ -190,7 +194,7 @@ ADDRESSES = {
     "ipvanyinterface": f"{IPV4}/{_OF_32}|{IPV6}{_SCOPE}/{_OF_128}",
     "ipv4network": _ipv4_networks(),
 }
-"""By the format that pydantic gives them. Networks of IPv6 are missing: which bits are 0 depends on where ``::`` is."""
+"""By pydantic's format. Networks of IPv6 are missing: which bits are 0 depends on the position of ``::``."""
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 _MAIL_LABEL = r"(?!.{2}--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

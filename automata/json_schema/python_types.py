@@ -80,7 +80,7 @@ class Parse:
         self._kind, self._parse = kind, parse
 
     def __call__(self, text: str | bytes) -> Any:
-        """The value that a text stands for."""
+        """The value that a text represents."""
         return self._parse(text)
 
     def __reduce__(self) -> tuple[Callable[[Any], Callable[[str | bytes], Any]], tuple[Any]]:
@@ -92,7 +92,7 @@ def _parse_of(kind: Any) -> Callable[[str | bytes], Any]:
 
 
 def _adapter(kind: Any, pointer: str) -> Any:
-    """Pydantic's adapter; what it cannot read is looked for among the members' annotations."""
+    """Pydantic's adapter. If pydantic cannot read a type, the cause is searched for among the members' annotations."""
     import pydantic
     from pydantic.errors import PydanticUserError
 

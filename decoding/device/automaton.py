@@ -324,7 +324,7 @@ class DeviceAutomaton(DeviceMasks):
         self._steps = max(self._steps, int(layers.max(initial=0)).bit_length())
 
     def _pack(self, automaton: TokenAutomaton) -> tuple[Packed, PackedStacks | None]:
-        """Its tables, in numbers of its own."""
+        """Its tables, with its own numbers."""
         packed = pack(
             automaton,
             masks=self.masks,

@@ -72,10 +72,10 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
         return bits.flatten(1)[:, : len(self.vocabulary)] != 0
 
     def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
-        """Checked for plain torch: other kernels look masks up."""
+        """Checked for plain torch, because other kernels look masks up."""
         super()._check_logits(logits, states)
         return None
 
     def _triton(self, states: Tensor, logits: Tensor | None = None) -> object:
-        """As elsewhere, but for masking logits."""
+        """As in the base class, but not for masking logits."""
         return super()._triton(states) if logits is None else None

@@ -55,7 +55,7 @@ class DeviceGenerate:
         generation_config: Any = None,
         **model_kwargs: Any,
     ) -> Tensor:
-        """Called by ``generate``: the prompts with the texts behind them, int64 (rows, length), padded."""
+        """Called by ``generate``: returns the prompts followed by the texts, int64 (rows, length), padded."""
         self._check(model, generation_config)
         rows, prompt = input_ids.shape
         steps = int(generation_config.max_length) - prompt

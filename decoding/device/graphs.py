@@ -61,7 +61,7 @@ def captured(call: Callable[[], object], device: torch.device) -> torch.cuda.CUD
 
 
 class _Bucket(NamedTuple):
-    """Static inputs and outputs of one size, and how to go from one to the other."""
+    """Static inputs and outputs of one size, and the graph between them."""
 
     logits: Tensor
     states: Tensor

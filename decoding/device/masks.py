@@ -84,7 +84,7 @@ class DeviceMasks:
     ) -> None:
         self.vocabulary, self.debug = vocabulary, debug
         self.handle = operators.handle_of(self)
-        """The number that operators of torch know this by."""
+        """The number by which operators of torch identify this object."""
         self._pool = Pool(torch.empty(0, device=device).device, capacity)
         self._dense = self.device.type != "cpu" if dense is None else dense
         self._rows: dict[bytes, int] = {}
@@ -204,7 +204,7 @@ class DeviceMasks:
         return plain.sample(logits, permitted, temperature, top_k, top_p, generator)
 
     def _greedily(self, logits: Tensor, states: Tensor, max_new_tokens: Left) -> tuple[Tensor, Tensor]:
-        """``_greedy``, as an operator where it is traced."""
+        """``_greedy``, as an operator during tracing."""
         if not torch.compiler.is_compiling():
             return self._greedy(logits, states, max_new_tokens)
         self.check(logits, states, max_new_tokens)
@@ -213,7 +213,7 @@ class DeviceMasks:
         return found
 
     def _greedy(self, logits: Tensor, states: Tensor, max_new_tokens: Left) -> tuple[Tensor, Tensor]:
-        """The first greatest allowed logit of each row, and the state behind it."""
+        """The first greatest allowed logit of each row, and the next state."""
         self._check_states(states)
         view = self._check_logits(logits, states)
         states, left = self._resting(states, self._check_limit(max_new_tokens, states))
@@ -235,7 +235,7 @@ class DeviceMasks:
         return not torch.compiler.is_compiling() and self._pool.device.type == "cpu"
 
     def _triton(self, states: Tensor, logits: Tensor | None = None) -> Any:
-        """The Triton kernels, for CUDA tensors that they know where they are installed and nothing is being traced."""
+        """The Triton kernels, for CUDA tensors that they support, if they are installed and nothing is being traced."""
         if torch.compiler.is_compiling() or not states.is_cuda or not self._dense:
             return None
         from tokenfst.decoding.device.kernels import triton as device_triton
@@ -252,7 +252,7 @@ class DeviceMasks:
         return states
 
     def _resting(self, states: Tensor, left: Left) -> tuple[Tensor, Left]:
-        """The numbers that masks are found by, int32 (B,), and the tokens left as they count there."""
+        """The numbers by which masks are found, int32 (B,), and the remaining tokens for these."""
         return states, left
 
     # --- checks -------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ class DeviceMasks:
             refuse(type(self).__name__, name, value, wanted)
 
     def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
-        """The logits as the native kernels see them; ``None`` where others take them."""
+        """The logits in the form that native kernels take; ``None`` if other kernels take them."""
         self._check_tensor("logits", logits)
         if logits.dim() != 2 or len(logits) != len(states) or logits.device != states.device:
             raise MaskBufferError(
@@ -349,7 +349,7 @@ class DeviceMasks:
     def _place_rows(
         self, rows: npt.NDArray[np.uint32]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]:
-        """Where rows of masks go, the empty one first: equal ones are kept once. And those that are new."""
+        """The positions of rows of masks, the empty one first, with equal ones stored once; and the new rows."""
         place = np.zeros(len(rows) + 1, np.int32)
         fresh: list[npt.NDArray[np.uint32]] = []
         for number, row in enumerate(rows, 1):
@@ -370,7 +370,7 @@ class DeviceMasks:
 
 
 def _left(left: Tensor | int | None) -> tuple[int, int]:
-    """Tokens left as the native kernels take them: the address of one number a row, or one for all."""
+    """The remaining tokens as the native kernels take them: the address of one number a row, or one number for all."""
     if left is None:
         return 0, NO_LIMIT
     return (0, left) if isinstance(left, int) else (left.data_ptr(), NO_LIMIT)

@@ -1,12 +1,12 @@
 # mypy: disable-error-code="untyped-decorator"
-"""The masking loop as operators of torch, so that ``torch.compile(fullgraph=True)`` keeps the kernels it has.
+"""The masking loop as operators of torch, so that ``torch.compile(fullgraph=True)`` keeps its kernels.
 
-What is traced cannot call a native or a Triton kernel. Here each call of the loop is an operator of ``torch.library``,
-with the shapes of its results (*fake* kernels) for the tracer: compiled code calls the operator, which calls the same
-method, untraced. So compiled and other calls give the same, by the same kernels.
+Traced code cannot call a native or a Triton kernel. Here each call of the loop is an operator of ``torch.library``,
+with the shapes of its results (*fake* kernels) for the tracer. Compiled code calls the operator, which calls the
+same method, untraced. So compiled and other calls give the same results, with the same kernels.
 
-An operator takes tensors and numbers only: an automaton is named by its ``handle``, a number that is never used again.
-Automata are held weakly; code that was compiled for one holds it itself.
+An operator takes tensors and numbers only: an automaton is identified by its ``handle``, a number that is never
+reused. Automata are referenced weakly; code that was compiled for one keeps it alive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tokenfst.errors import StateError
 _OWNERS: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _HANDLES = count(1)
 _LIMIT = "Tensor? each, int? limit, int handle"
-"""Tokens left, a number for each row or one for all; and whose loop it is."""
+"""The remaining tokens, as a number for each row or one for all; and the handle."""
 
 
 def handle_of(owner: Any) -> int:
@@ -94,7 +94,7 @@ def _(states: Tensor, tokens: Tensor, handle: int) -> Tensor:
     "tokenfst::bitmask", mutates_args=(), schema=f"(Tensor states, {_LIMIT}, int words) -> Tensor"
 )
 def bitmask(states: Tensor, each: Tensor | None, limit: int | None, handle: int, words: int) -> Tensor:
-    """``DeviceMasks.bitmask``; ``words``: of a row, for the tracer."""
+    """``DeviceMasks.bitmask``; ``words``: the number of words of a row, for the tracer."""
     found: Tensor = _owner(handle).bitmask(states, limit if each is None else each)
     return found
 

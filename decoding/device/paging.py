@@ -1,13 +1,13 @@
-"""``PagedRows``: matchers that walk on the host, with what belongs to their places in slots on the device.
+"""``PagedRows``: matchers that walk on the host, with data for their places in slots on the device.
 
 A place in a text has a *page*: its mask (``matchers``), or its scores (``score_matchers``). Pages recur, so each is
-copied to the device once, into a slot, and a step sends only slot numbers. ``follow(tokens)`` starts the work of the
-next step at once, while the model computes: the tokens are copied to the host, and a thread advances the matchers and
-computes the pages that are not on the device yet. ``states`` waits for it.
+copied to the device once, into a slot, and a step sends only slot numbers. ``follow(tokens)`` starts the work of
+the next step at once, while the model computes: the tokens are copied to the host, and a thread advances the
+matchers and computes the pages that are not on the device yet. ``states`` waits for it.
 
-Invariant: a slot that a row of the current step uses is not overwritten before the next step. If all slots are taken,
-their number grows (``overflow="grow"``), the least recently used pages are evicted (``"evict"``), or ``BudgetExceeded``
-is raised (``"raise"``). It is also raised if the pages of one step do not fit.
+Invariant: a slot that a row of the current step uses is not overwritten before the next step. If all slots are
+taken, their number grows (``overflow="grow"``), the least recently used pages are evicted (``"evict"``), or
+``BudgetExceeded`` is raised (``"raise"``). It is also raised if the pages of one step do not fit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIRST_SLOT = ENDED + 1
 
 
 class Walker(Protocol):
-    """What this module needs of a matcher."""
+    """The methods of a matcher that this module uses."""
 
     def accept_token(self, token: int, /) -> bool:
         """Advance by a token; False if it is not allowed."""
@@ -54,7 +54,7 @@ class PagedRows(ABC):
 
     device: torch.device
     _what = "pages"
-    """The plural of what is paged, for errors."""
+    """The plural of the pages' name, for errors."""
 
     def _begin(self, matchers: Sequence[Walker], slots: int, overflow: Overflow) -> None:
         """Check the arguments, and compute the pages of the first step."""
@@ -65,7 +65,7 @@ class PagedRows(ABC):
         self._walkers = list(matchers)
         self.overflow: Overflow = overflow
         self.dead = [False] * len(self._walkers)
-        """Which rows were given a token that is not allowed."""
+        """The rows that got a token that is not allowed."""
         self._slots: OrderedDict[Hashable, int] = OrderedDict()
         self._free: list[int] = []
         self._counts = [0, 0, 0, 0]
@@ -127,7 +127,9 @@ class PagedRows(ABC):
 
     @abstractmethod
     def _pages(self) -> list[Hashable]:
-        """The key of each row's page, on the thread. Equal keys have equal pages. What is not in a slot is computed."""
+        """The key of each row's page, computed in the thread. Equal keys have equal pages. Pages without a slot are
+        computed.
+        """
 
     @abstractmethod
     def _room(self) -> int:
@@ -142,7 +144,7 @@ class PagedRows(ABC):
         """Copy the pages of the keys ``fresh`` to these slots. ``keys``: those of all rows."""
 
     def _sent(self, tensor: Tensor) -> Tensor:
-        """On the device, without waiting for it."""
+        """A copy on the device, without waiting for it."""
         return (
             tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
         )
@@ -150,7 +152,7 @@ class PagedRows(ABC):
     # --- details ------------------------------------------------------------------------------------------
 
     def _look(self, tokens: Tensor | None, arrived: Any) -> list[Hashable]:
-        """Advance the matchers; then the keys of their pages."""
+        """Advance the matchers, and return the keys of their pages."""
         if arrived is not None:
             arrived.synchronize()
         if tokens is not None:

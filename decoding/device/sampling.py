@@ -107,7 +107,7 @@ class DeviceSampler:
         self.forced = torch.zeros(rows, dtype=torch.int64, device=device)
         words = -(-len(automaton.vocabulary) // 32)
         self.seen = torch.zeros((rows, words), dtype=torch.int32, device=device) if has_penalties else None
-        """Bits of the tokens that penalties are for, int32 (B, words); ``None`` without penalties."""
+        """The tokens that penalties apply to, as bits, int32 (B, words); ``None`` without penalties."""
         self._workspaces: dict[bool, Any] = {}
 
     def __len__(self) -> int:
@@ -139,12 +139,14 @@ class DeviceSampler:
         depth: int,
         max_new_tokens: Left = None,
     ) -> Verified:
-        """Verify a tree of draft tokens for each row, and draw the token behind the accepted ones. The result is what
-        calls of ``step`` would draw one by one, whatever the drafts are.
+        """Verify a tree of draft tokens for each row, and draw the token after the accepted ones.
 
-        ``parents``, ``tokens``, ``depth``: as ``DeviceAutomaton.advance_tree`` takes them; N nodes for all rows.
-        ``logits``: (B + N, width), the model's behind each text, then behind each node. ``states``, ``max_new_tokens``:
-        of the B texts. A row stops at its end token. Raises what ``step`` and ``advance_tree`` raise.
+        The result is what calls of ``step`` would draw one by one, whatever the drafts are.
+
+        ``parents``, ``tokens``, ``depth``: as for ``DeviceAutomaton.advance_tree``, with N nodes for all rows.
+        ``logits``: (B + N, width), the model's logits after each text, then after each node. ``states``,
+        ``max_new_tokens``: those of the B texts. A row stops at its end token. Raises the errors of ``step`` and
+        ``advance_tree``.
         """
         walker, rows = self.automaton, len(self)
         if not isinstance(walker, DeviceAutomaton):
@@ -208,7 +210,7 @@ class DeviceSampler:
         return self._of(rows, None if self.seen is None else self.seen[rows].contiguous())
 
     def _of(self, rows: Tensor, seen: Tensor | None) -> DeviceSampler:
-        """A sampler of copies of these rows, which have seen the tokens ``seen``."""
+        """A sampler with copies of these rows, which have seen the tokens ``seen``."""
         other = object.__new__(DeviceSampler)
         other.automaton, other._is_filtered = self.automaton, self._is_filtered
         other._numbers, other.seeds, other.draws, other.forced = (
@@ -220,7 +222,7 @@ class DeviceSampler:
     def _drawn(
         self, logits: Tensor, states: Tensor, max_new_tokens: Left, *, walks: bool, logs: bool
     ) -> tuple[Tensor, Tensor, Any, Any]:
-        """Tokens, states behind them with ``walks``, log-probabilities with ``logs``."""
+        """The tokens; with ``walks`` also the next states, with ``logs`` the log-probabilities."""
         device = self.automaton
         device.check(logits, states, max_new_tokens)
         if len(states) != len(self):
@@ -232,7 +234,7 @@ class DeviceSampler:
             raise ConstraintError(
                 f"a {type(device).__name__} advances by itself: use choose(), then follow() with the tokens"
             )
-        # The private members are of this room.
+        # The private members belong to this room.
         limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001
         if device._triton(states, logits) is not None:  # noqa: SLF001
             return self._by_triton(logits, states, limit, walker is not None, logs)
@@ -281,7 +283,7 @@ class DeviceSampler:
 
 
 def _each(name: str, given: Any, rows: int, low: float, high: float, above: bool = False) -> list[float]:
-    """One number for each row, from ``low`` (``above``: more than that) to ``high``."""
+    """One number for each row, from ``low`` to ``high``; with ``above``, greater than ``low``."""
     values = [given] * rows if isinstance(given, int | float) else list(given)
     if len(values) != rows:
         raise ArgumentValueError(
@@ -299,7 +301,7 @@ def _each(name: str, given: Any, rows: int, low: float, high: float, above: bool
 
 
 def _seeds(given: int | Sequence[int], rows: int) -> list[int]:
-    """One for each row, as 64 bits with a sign."""
+    """One seed for each row, as 64 bits with a sign."""
     seeds = [given + row for row in range(rows)] if isinstance(given, int) else list(given)
     if len(seeds) != rows:
         raise ArgumentValueError(f"DeviceSampler: seeds must be a number or {rows} of them, not {len(seeds)}")

@@ -87,7 +87,7 @@ class DeviceScoreMatchers(PagedRows, ScoreRows):
         return int(self._table.nbytes)
 
     def log_weights(self) -> list[float]:
-        """The log weight of each row's text so far, or -inf after a token that was not allowed. Waits for the host."""
+        """The log weight of each row's text so far; -inf after a token that was not allowed. Waits for the host."""
         self._pending.result()
         pairs = zip(self.matchers, self.dead, strict=True)
         return [-np.inf if dead else matcher.log_weight for matcher, dead in pairs]

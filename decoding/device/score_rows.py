@@ -51,7 +51,7 @@ class ScoreRows(ABC):
         """``scores_into`` for checked arguments."""
 
     def _triton(self, states: Tensor) -> Any:
-        """The Triton kernels, for CUDA tensors where they are installed and nothing is being traced."""
+        """The Triton kernels, for CUDA tensors, if they are installed and nothing is being traced."""
         if not states.is_cuda or torch.compiler.is_compiling() or find_spec("triton") is None:
             return None
         from tokenfst.decoding.device.kernels import triton_scores

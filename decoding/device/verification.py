@@ -68,7 +68,7 @@ class Tree(NamedTuple):
 
 
 def left_at(tree: Tree, left: Left) -> Tensor | None:
-    """How many tokens each position may still take, int32 (B + N,); negative: any number."""
+    """How many tokens each position may still take, int32 (B + N,); negative: no limit."""
     if left is None:
         return None
     each = torch.full_like(tree.rows, left) if isinstance(left, int) else left.long()[tree.rows]
@@ -76,7 +76,9 @@ def left_at(tree: Tree, left: Left) -> Tensor | None:
 
 
 def seen_at(tree: Tree, parents: Tensor, tokens: Tensor, seen: Tensor, depth: int) -> Tensor:
-    """Which tokens each position has seen, int32 (B + N, words): its row's, and the draft tokens on its path."""
+    """The tokens that each position has seen, int32 (B + N, words): those of its row, and the draft tokens on its
+    path.
+    """
     texts = seen[tree.rows[len(seen) :]]
     behind = texts.clone()
     for _ in range(depth):
@@ -94,8 +96,11 @@ def accept(
     left: Tensor | None,
     depth: int,
 ) -> tuple[Verified, Tensor]:
-    """Follow each row's draws through the tree. ``drawn``: int64 (B + N,), the token drawn at each position, whose
-    states are ``states``. The second result says which positions the rows went through, bool (B, B + N)."""
+    """Follow each row's draws through the tree.
+
+    ``drawn``: int64 (B + N,), the token drawn at each position, whose states are ``states``. The second result says
+    which positions the rows went through, bool (B, B + N).
+    """
     count, nodes = len(drawn) - len(tokens), len(tokens)
     at = torch.arange(count, device=drawn.device)
     is_over = automaton.is_ended(states)

@@ -31,8 +31,11 @@ _Step = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What to forbid of one schema: names other than ``named`` (``None``: no names), and what the sub-schemas in place
-    have to do: ``step`` goes on with ``limit``, the others look after values below only."""
+    """The names to forbid for one schema.
+
+    Names other than ``named`` are forbidden (``None``: none are). For the sub-schemas in place: ``step`` continues
+    with ``limit``, the others only close the values below them.
+    """
 
     named: Evaluated | None
     limit: object = None
@@ -81,7 +84,7 @@ def _alternatives(place: Place, target: _Target, seen: set[int]) -> Iterator[_St
 
 
 def _named(place: Place, target: _Target, seen: set[int], but: _Step | None = None) -> Evaluated:
-    """All that a schema names in place, but for one of its steps."""
+    """All names that a schema gives in place, without those of one step."""
     found = Evaluated()
     if isinstance(place.value, bool) or id(place.value) in seen:
         return found

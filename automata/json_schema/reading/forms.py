@@ -66,14 +66,14 @@ _ANNOTATIONS: dict[str, tuple[int, int, tuple[Callable[[Any, int], bool], str]]]
     "$defs": (2019, _LAST, _TABLE),
     "contentSchema": (2019, _LAST, _SCHEMA),
 }
-"""As ``KEYWORDS``, of keywords that constrain nothing."""
+"""Like ``KEYWORDS``, for keywords that constrain nothing."""
 _PLAIN = {
     name: kind
     for name, (_, _, (_, form)) in (KEYWORDS | _ANNOTATIONS).items()
     for kind, said in ((str, "a string"), (bool, "a boolean"))
     if form == said
 }
-"""Of keywords that any value of one class may have, that class."""
+"""For keywords that may have any value of one class, that class."""
 _INNER = frozenset((*ONE, *LISTS, *TABLES))
 _NATIVE = {
     name: number
@@ -93,7 +93,7 @@ _NATIVE = {
     )
     for name in names
 }
-"""Of checks, by their names, the native core's forms (``PlainForms``), which have fewer values."""
+"""For each check, by its name, the native core's form (``PlainForms``), which accepts fewer values."""
 _FORMS = {
     draft: {
         name: (*check, _PLAIN.get(name), name in _INNER)
@@ -102,7 +102,7 @@ _FORMS = {
     }
     for draft in (4, 6, 7, 2019, 2020)
 }
-"""Of each keyword of a draft the check, what it asks for, the class in ``_PLAIN``, and whether schemas are inside."""
+"""For each keyword of a draft: the check, its parameter, the class in ``_PLAIN``, and whether it contains schemas."""
 _NUMBERS = {
     draft: {name: _NATIVE.get(is_form.__name__, -1) for name, (is_form, *_) in forms.items()}
     for draft, forms in _FORMS.items()
@@ -154,7 +154,7 @@ class Forms:
 
 
 def _schemas(name: str, value: Any) -> Iterable[Any]:
-    """What stands under a keyword where schemas can stand."""
+    """The values under a keyword that can be schemas."""
     if isinstance(value, list):
         return value
     return value.values() if name in TABLES else (value,)

@@ -38,5 +38,5 @@ def key_of(place: Place, keywords: Set[str]) -> Hashable:
 
 
 def _decimal(value: Any) -> list[str]:
-    """How a Decimal stands in a key; all else was seen to be JSON (``source.read``)."""
+    """The form of a Decimal in a key; everything else is known to be JSON (``source.read``)."""
     return ["decimal", str(value)]

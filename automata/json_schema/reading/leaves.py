@@ -74,7 +74,7 @@ class Leaves:
     def __init__(self, budget: Budget | None, formats: Literal["assert", "annotate"]) -> None:
         self._budget, self._formats = budget, formats
         self.shares = formats if budget is None else None
-        """What shapes without parts depend on beside their keywords; ``None`` where it is the user's own budget."""
+        """What shapes without parts depend on besides their keywords; ``None`` for the user's own budget."""
         self._patterns: dict[str, Language] = {}
 
     def shape(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Shape:
@@ -123,7 +123,7 @@ class Leaves:
                 raise SchemaError(where, f"is no ECMA-262 pattern: {error}") from None
             except (UnsupportedPatternError, BudgetExceeded) as error:
                 if isinstance(error, BudgetExceeded) and error.resource == "seconds":
-                    raise  # what may be left out must not depend on the clock
+                    raise  # omissions must not depend on the clock
                 raise UnsupportedSchemaError(where, str(error)) from None
         return found
 
@@ -159,7 +159,7 @@ class Leaves:
 
 @lru_cache(maxsize=512)
 def _pattern(pattern: str, budget: Budget | None) -> Language:
-    """One language for each pattern, so that schemas share what is known of it."""
+    """One language for each pattern, so that schemas share the known facts about it."""
     return ecma_pattern(pattern, budget)
 
 
@@ -191,7 +191,7 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
             where, f"its strings have {counted(length, 'character')}, more than {LONGEST_CONSTANTS:,}"
         )
     if place.draft == 4 and any(isinstance(value, float | Decimal) and value % 1 == 0 for value in values):
-        # One writes an integer with a fraction, which is another type there: then each may be written so.
+        # One of them writes an integer with a fraction, which is of another type there: then each may be written so.
         values = [Fraction(value) if type(value) is int else value for value in values]
     work = meaning.formulas.work
     before, work.place = work.place, where
@@ -216,8 +216,10 @@ def _numbers(place: Place, keywords: Mapping[str, Any], budget: Budget | None) -
 
 @lru_cache(maxsize=512)
 def _number_set(given: tuple[tuple[str, type, Any], ...], budget: Budget | None) -> NumberSet:
-    """What keywords, with the types of their values and these, say of numbers. UnsupportedSchemaError with the name of
-    the one that is out of reach."""
+    """The set of numbers of keywords, given with the types of their values and these.
+
+    Raises UnsupportedSchemaError with the name of a keyword that is out of range.
+    """
     bounds = {name: value for name, _, value in given}
     for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(bounds.get(name), bool) and bounds.pop(name) and plain in bounds:

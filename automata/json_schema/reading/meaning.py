@@ -66,7 +66,7 @@ _Link = tuple[Resource, str, tuple[str, ...], object]
 
 
 class _Circular(SchemaError):
-    """A schema that needs itself for the same value."""
+    """A schema that depends on itself for the same value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Meaning:
 
     def __init__(self, source: Source, leaves: Leaves, work: Work, *, relax: bool) -> None:
         self.formulas = Formulas(work)
-        own = weakref.ref(self)  # no cycle: all that a schema needs is freed when it is done
+        own = weakref.ref(self)  # no cycle, so everything that a schema needs is freed when it is done
 
         def alive(cell: Array | Object) -> bool:
             meaning = own()
@@ -101,7 +101,7 @@ class Meaning:
         self._source, self._leaves = source, leaves
         self._shapes: dict[Formula, Shape] = {ANY: EVERY, NONE: NOTHING}
         self.targets: dict[_Link, Formula] = {}
-        """Of references that were followed, the formulas of their targets."""
+        """For each reference that was followed, the formula of its target."""
         self._active: dict[Formula, None] = {}
         self._empty: dict[tuple[Formula, int], bool] = {}
         self._look = _LOOK
@@ -144,11 +144,11 @@ class Meaning:
         """The atom of a schema with these constraining keywords."""
         if keywords == TYPE_KEY and place.resource.dialect.vocabularies is None:
             named = scalar_types(place.value["type"])
-            if named is not None:  # whatever else is said of it
+            if named is not None:  # then other keywords have no effect
                 return self.formulas.atom((TYPE_KEY, named, place.draft == 4), place)
         if place.scope:
             place = self._source.scoped(place)
-        resource = place.resource  # several documents may call a part by one name
+        resource = place.resource  # several documents may use one name for a part
         key = (
             resource.document,
             resource.uri,
@@ -235,7 +235,7 @@ class Meaning:
         closed = closing(place, self._target)
         if closed.named is None and _APPLICATORS.isdisjoint(keywords):
             return self.tried(partial(self._leaves.shape, place, keywords, self))
-        # Its own keywords first: so its own members are, in the order of texts.
+        # Its own keywords first, because its own members come first in the texts.
         steps: list[tuple[str, Callable[[], Shape] | None]] = [
             ("", partial(self._leaves.shape, place, keywords, self))
         ]
@@ -261,7 +261,7 @@ class Meaning:
     def _applicator(
         self, place: Place, name: str, keywords: Mapping[str, Any], closed: Closing
     ) -> Callable[[], Shape] | None:
-        """What an in-place applicator says, but for ``oneOf``, which is decided among what all others leave."""
+        """The meaning of an in-place applicator except ``oneOf``, which is decided with the result of all others."""
         value = keywords[name]
         if name in ("$ref", "$dynamicRef", "$recursiveRef"):
             return lambda: self.shape(self.formula(self._target(place, value, name).closing(closed.of(name))))
@@ -286,13 +286,13 @@ class Meaning:
         ]
 
     def _target(self, place: Place, reference: str, name: str) -> Place:
-        """Where a reference of any kind leads."""
+        """The target of a reference of any kind."""
         if name == "$ref":
             return self._source.resolve(place, reference, name)
         return self._source.resolve_dynamically(place, reference, name)
 
     def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
-        """Exactly one of the schemas, and its formula, among the values that are in all shapes ``beside``."""
+        """Exactly one of the schemas, with its formula, among the values that are in all shapes ``beside``."""
         where = self.formulas.work.place = place.where("oneOf")
         closed = formulas
         if place.closed is not None:
@@ -341,7 +341,7 @@ class Meaning:
         return replace(NOTHING, strings=strings)
 
     def _one_object(self, shapes: list[Shape]) -> Shape | None:
-        """The objects in exactly one of the shapes; ``None`` if that makes too many cases."""
+        """The objects in exactly one of the shapes; ``None`` if there are too many cases."""
         where = self.formulas.work.where()
         for shape in shapes:
             self.algebra.check_complement(shape, where)
@@ -349,7 +349,7 @@ class Meaning:
         return None if objects is None else replace(NOTHING, objects=objects)
 
     def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
-        """For each shape the others that may share a value with it."""
+        """For each shape, the others that may share a value with it."""
         found: list[list[int]] = [[] for _ in shapes]
         for k, other in suspects(shapes, self._glance):
             self.formulas.work.tick()
@@ -412,7 +412,7 @@ class Meaning:
         return self.algebra.join(found, place.where(name))
 
     def _others(self, place: Place, evaluated: Evaluated, name: str) -> Strings:
-        """The names of members that were not looked at."""
+        """The names of members that were not evaluated."""
         parts = tuple(Part(self._leaves.pattern(place, each, name), False) for each in evaluated.patterns)
         return Strings(parts=parts, excluded=evaluated.names)
 
@@ -461,7 +461,7 @@ class Meaning:
         return not arrays and not objects
 
     def _looked_into(self, formula: Formula) -> Shape | None:
-        """The shape of a part, of which less is looked into; ``None`` if it is out of reach."""
+        """The shape of a part, with a smaller limit for its own parts; ``None`` if it is out of range."""
         self._look -= 1
         shape = self._glance(formula)
         self._look += 1
@@ -478,7 +478,7 @@ class Meaning:
         return found
 
     def _glance(self, formula: Formula) -> Shape | None:
-        """The shape of a part, unless it is out of reach."""
+        """The shape of a part, unless it is out of range."""
         try:
             return self.shape(formula)
         except (UnsupportedSchemaError, _Circular):

@@ -62,7 +62,7 @@ def suspects(shapes: list[Shape], shape: Callable[[Formula], Shape | None]) -> I
 
 
 def _marks(shape: Shape) -> Iterator[_Mark]:
-    """The marks of all values but objects."""
+    """The marks of all values except objects."""
     yield from (("null", name) for name in ("null", "true", "false") if getattr(shape, name))
     sets = [shape.numbers] if shape.whole is None else [shape.numbers, shape.whole]
     if any(part != NO_MULTIPLES for numbers in sets for part in numbers.inside):
@@ -91,7 +91,7 @@ def _of_object(cell: Object, name: str | None, shape: Callable[[Formula], Shape 
 
 
 def _discriminator(shapes: list[Shape]) -> str | None:
-    """The member that most objects must have and list constants for, if there is one."""
+    """The member that most objects require, with listed constants, if there is one."""
     names = Counter(
         name
         for each in shapes
@@ -103,7 +103,7 @@ def _discriminator(shapes: list[Shape]) -> str | None:
 
 
 def _is_constant(formula: Formula) -> bool:
-    """Whether a formula lists its values, as far as a look at it shows."""
+    """Whether a formula clearly lists its values."""
     place = formula.atom
     return (
         isinstance(place, Place) and isinstance(place.value, dict) and not _CONSTANTS.isdisjoint(place.value)

@@ -1,16 +1,16 @@
 """Where sub-schemas are: documents, their drafts, identifiers and references.
 
-The idea: a ``Place`` is a sub-schema with its address and the *resource* it belongs to, the innermost schema above it
-that has an identifier; references are resolved against that (draft 2020-12, core, sections 8.2 and 9). A reference
-within its resource by JSON pointer is followed directly; only anchors and URIs need an index, which is made when the
-first of them is met, by one walk over all places where a schema can stand.
+The idea: a ``Place`` is a sub-schema with its address and its *resource*, which is the innermost enclosing schema
+with an identifier. References are resolved against the resource (draft 2020-12, core, sections 8.2 and 9). A
+reference within its resource by JSON pointer is followed directly. Only anchors and URIs need an index, which is
+built for the first of them, by one walk over all places where a schema can be.
 
-Nothing is ever fetched: a URI in none of the known documents is a draft's meta-schema (``metaschemas``), or goes
-to the caller's ``resolver``.
+Nothing is ever fetched: a URI that is in none of the known documents is a draft's meta-schema (``metaschemas``), or
+is passed to the caller's ``resolver``.
 
-A document means what its JSON text means, in which nothing is shared: a Python object that stands in several places is
-several sub-schemas, each with its address. Their number is bounded by ``Budget.positions``, and counted in time linear
-in the objects.
+A document has the meaning of its JSON text, in which nothing is shared: a Python object that occurs in several
+places is several sub-schemas, each with its address. Their number is bounded by ``Budget.positions``, and counted
+in time linear in the objects.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ from tokenfst.errors import BudgetExceeded, SchemaError, UnsupportedSchemaError
 from tokenfst.json_objects import unique_names
 
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
-"""From a URI without a fragment to the schema document there; ``None`` if there is none."""
+"""A function from a URI without a fragment to the schema document there; ``None`` if there is none."""
 
 Check = Callable[[Any, int, str, bool], None]
-"""Raises SchemaError for a document, of a draft and with an address, that is no schema. The last: whether annotations
-count; they do not where a document holds it at no place of a schema."""
+"""Raises SchemaError for a document, with its draft and address, that is not a schema.
+
+The last argument: whether annotations are checked; they are not if a document contains it only at places that are
+not schemas.
+"""
 
 DRAFTS = {
     "draft-04": 4,
@@ -44,10 +47,10 @@ DRAFTS = {
     "2019-09": 2019,
     "2020-12": 2020,
 }
-"""The drafts that are understood, by the part of ``$schema`` that names them."""
+"""The supported drafts, by the part of ``$schema`` that names them."""
 
 MAPPINGS = (dict, Mapping)
-"""For ``isinstance``: what is a JSON object. The first saves asking an abstract class."""
+"""The classes of JSON objects, for ``isinstance``. The first one avoids a check of an abstract class."""
 
 VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
 """The URIs of the drafts' own vocabularies."""
@@ -57,15 +60,16 @@ SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 
 _LONG_INTEGER = 1000
 _DEEPEST = 4_000
-"""Maximum number of parts of a JSON pointer. Every sub-schema has its own pointer, so all together cost the square of
-the depth."""
+"""Maximum number of parts of a JSON pointer. Every sub-schema has its own pointer, so all of them together cost the
+square of the depth.
+"""
 _LONG_POINTER = 1_000
-"""Characters of a pointer whose parts are counted."""
+"""Up to this length of a pointer, its parts are not counted."""
 NESTED = "nested"
-"""``Place.closed`` of a sub-schema that speaks of the same value."""
+"""``Place.closed`` of a sub-schema that applies to the same value."""
 
 RECURSIVE = "$recursiveAnchor"
-"""The name under which a resource's ``$recursiveAnchor`` is kept; no anchor has a dollar sign."""
+"""The name under which a resource's ``$recursiveAnchor`` is stored; no anchor has a dollar sign."""
 
 # Keywords whose values are a schema, a list of schemas, and an object of schemas.
 ONE = (
@@ -78,8 +82,11 @@ TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What ``$schema`` says. ``vocabularies``: those that a meta-schema of the user's own lists, ``None`` for a draft's
-    own ones; ``asserts``: ``format`` constrains, whatever is asked for."""
+    """The meaning of ``$schema``.
+
+    ``vocabularies``: those that a meta-schema of the user lists, ``None`` for a draft's own ones. ``asserts``:
+    ``format`` constrains values, whatever the options are.
+    """
 
     draft: int
     vocabularies: frozenset[str] | None = None
@@ -99,19 +106,19 @@ class Resource:
     anchors: dict[str, tuple[Any, str]] | None = None
     dynamic: set[str] = field(default_factory=set)
     keywords: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
-    """Of schemas, by their id, the schema and what ``keywords.known`` found in it."""
+    """For schemas, by their id, the schema and the result of ``keywords.known``."""
 
 
 @dataclass(slots=True, eq=False)
 class Place:
     """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource.
 
-    ``scope``: the URIs of the resources, other than the first document, that evaluation came through, as far as
-    ``$dynamicRef`` may ask for them (core, section 7.1), the outermost first. ``closed``: what ``closing`` does
-    there: ``None`` nothing, ``NESTED`` only in values below, otherwise the names that are allowed beside its own.
+    ``scope``: the URIs of the resources, except the first document, through which evaluation has come, outermost
+    first, if ``$dynamicRef`` may need them (core, section 7.1). ``closed``: the effect of ``closing`` there:
+    ``None`` for none, ``NESTED`` only for values below, otherwise the names that are allowed besides its own.
     """
 
-    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
     value: Final[Any]
     pointer: Final[str]
     resource: Final[Resource]
@@ -120,7 +127,7 @@ class Place:
 
     @property
     def draft(self) -> int:
-        """The draft by whose rules it is read: 4, 6, 7, 2019 or 2020."""
+        """The draft whose rules apply: 4, 6, 7, 2019 or 2020."""
         return self.resource.draft
 
     def where(self, *tokens: str | int) -> str:
@@ -187,8 +194,9 @@ class Source:
         work: Work,
         check: Check | None = None,
     ) -> None:
-        """Raises SchemaError for text that is no JSON and for a draft that is not known, BudgetExceeded, and what
-        ``check`` raises."""
+        """Raises SchemaError for text that is not JSON and for an unknown draft, BudgetExceeded, and the errors of
+        ``check``.
+        """
         self._check = check
         self._work = work
         self._resolver = resolver
@@ -202,14 +210,17 @@ class Source:
         self.root = self._add("", value, "", dialect)
 
     def resolve(self, place: Place, reference: str, keyword: str) -> Place:
-        """The sub-schema that a reference at ``place`` leads to. SchemaError if there is none."""
+        """The sub-schema that a reference at ``place`` refers to. Raises SchemaError if there is none."""
         target = self._static(place, reference, keyword)
         self._resources.setdefault(target.resource.uri, target.resource)
         return _come_from(place, target)
 
     def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
-        """Where a ``$dynamicRef`` or ``$recursiveRef`` leads on the way that ``place`` was reached: to the outermost
-        resource with the same dynamic anchor, if the reference names one (core, section 8.2.3.2)."""
+        """The target of a ``$dynamicRef`` or ``$recursiveRef``, given how evaluation has reached ``place``.
+
+        It is in the outermost resource with the same dynamic anchor, if the reference names one (core, section
+        8.2.3.2).
+        """
         target = self._static(place, reference, keyword)
         name = urldefrag(reference)[1] if keyword == "$dynamicRef" else RECURSIVE
         self._anchors(target.resource)
@@ -222,7 +233,9 @@ class Source:
         return _come_from(place, target)
 
     def scoped(self, place: Place) -> Place:
-        """The place, its scope without what no dynamic reference can ask for; equal scopes mean the same then."""
+        """The place with a scope that contains only what a dynamic reference may need; equal scopes then have equal
+        meanings.
+        """
         if not place.scope:
             return place
         names = set(self._dynamic(self.root.resource.uri))
@@ -257,7 +270,7 @@ class Source:
             for resource in list(self._resources.values()):
                 self._anchors(resource)
         found = self._resources.get(uri)
-        if found is None:  # inside of a part whose name a part of another document has (``comparing``)
+        if found is None:  # inside of a part with the same name as a part of another document (``comparing``)
             return set()
         self._anchors(found)
         return found.dynamic
@@ -296,8 +309,11 @@ class Source:
         return self._add(uri, document, uri, self._dialect(document, near.draft, f"{uri}#")).resource
 
     def _dialect(self, value: Any, default: int, document: str) -> Dialect:
-        """What ``$schema`` of a document says. A meta-schema that is no draft's comes from the resolver, and says which
-        vocabularies count (core, section 8.1.2). UnsupportedSchemaError for one that is not known."""
+        """The dialect of a document's ``$schema``.
+
+        A meta-schema that is not a draft's comes from the resolver and lists its vocabularies (core, section
+        8.1.2). Raises UnsupportedSchemaError for an unknown one.
+        """
         draft = draft_of(value, default)
         if draft is not None:
             return Dialect(draft)
@@ -325,7 +341,7 @@ class Source:
         return Dialect(draft, frozenset(found), "format-assertion" in found)
 
     def _anchors(self, resource: Resource) -> dict[str, tuple[Any, str]]:
-        """The anchors of a resource; the resources inside of it become known."""
+        """The anchors of a resource. This also records the resources inside of it."""
         if resource.anchors is None:
             resource.anchors = {}
             for value, pointer in self._walk(resource):
@@ -348,7 +364,7 @@ class Source:
         return resource.anchors
 
     def _walk(self, resource: Resource) -> Iterator[tuple[Any, str]]:
-        """The schemas of a resource, each object once: at one address of those that it is shared by."""
+        """The schemas of a resource, each object once: at one of the addresses that share it."""
         stack: list[tuple[Any, str]] = [(resource.root, resource.pointer)]
         seen: set[int] = set()
         while stack:
@@ -398,8 +414,9 @@ class Source:
 def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
     """A schema document as Python values; numbers in text stay exact.
 
-    Raises SchemaError for text that is no JSON, or repeats a name in one object, of which only one value could count;
-    BudgetExceeded("positions") for objects that are shared so often that the text would have more values than that.
+    Raises SchemaError for text that is not JSON, or that repeats a name in one object, because only one of the
+    values could count; BudgetExceeded("positions") for objects that are shared so often that the text would have
+    more values than that.
     """
     if isinstance(schema, str):
         problem = ""
@@ -424,7 +441,7 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
     if parts:
         return schema
     try:
-        with suppress(RecursionError):  # what is nested so deeply is refused where it is read
+        with suppress(RecursionError):  # deeper nesting is rejected when it is read
             _ENCODER.encode(schema)
     except (ValueError, TypeError) as error:
         if isinstance(error, SchemaError):
@@ -434,7 +451,7 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
 
 
 def _number(value: Any) -> str:
-    """A Decimal is JSON; nothing else that ``json`` does not know is."""
+    """A Decimal is JSON; anything else that ``json`` does not know is not."""
     if isinstance(value, Decimal):
         return str(value)
     raise SchemaError("#", f"{value!r} is not a JSON value")
@@ -444,7 +461,7 @@ _ENCODER = json.JSONEncoder(default=_number)
 
 
 def _integer(digits: str) -> int | Decimal:
-    """Python refuses to read very long integers, in time quadratic in their length."""
+    """Python refuses to read very long integers, because that takes time quadratic in their length."""
     return int(digits) if len(digits) < _LONG_INTEGER else Decimal(digits)
 
 
@@ -453,7 +470,7 @@ def _no_number(name: str) -> None:
 
 
 def json_type(value: Any) -> str:
-    """What JSON calls a value, with its article."""
+    """JSON's name for the type of a value, with its article."""
     if value is None:
         return "null"
     kinds = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}
@@ -462,7 +479,7 @@ def json_type(value: Any) -> str:
 
 
 def draft_of(value: Any, default: int) -> int | None:
-    """The draft that ``$schema`` names, ``default`` where it is not there; ``None`` if it is no draft's URI."""
+    """The draft that ``$schema`` names, ``default`` if it is missing; ``None`` if it is not the URI of a draft."""
     named = value.get("$schema") if isinstance(value, MAPPINGS) else None
     if named is None:
         return default
@@ -476,7 +493,7 @@ def draft_of(value: Any, default: int) -> int | None:
 
 
 def _placed(value: Any, pointer: str, resource: Resource, *, root: bool = False) -> Place:
-    """The place of ``value``, in a resource of its own if it has an identifier."""
+    """The place of ``value``, in its own resource if it has an identifier."""
     if isinstance(value, MAPPINGS):
         keyword = "id" if resource.draft == 4 else "$id"
         identifier = value.get(keyword)

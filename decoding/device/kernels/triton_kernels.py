@@ -1,8 +1,8 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Triton kernels of the masking loop; device_triton.py starts them, device_torch.py says what they give.
+"""Triton kernels of the masking loop; ``triton`` starts them, ``plain`` specifies their results.
 
-Every function here is compiled for the device: its arguments are pointers into tables (device_tables.py) and numbers,
-in the order in which the tables are used. Triton's interpreter (TRITON_INTERPRET=1) runs them on the host.
+Every function here is compiled for the device: its arguments are pointers into tables (``tables``) and numbers, in
+the order in which the tables are used. Triton's interpreter (TRITON_INTERPRET=1) runs them on the host.
 """
 
 from __future__ import annotations

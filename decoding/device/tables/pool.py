@@ -1,8 +1,8 @@
 """The tensors of a device automaton, which grow as automata are added and stay within a capacity.
 
-Each is allocated with room behind what is used, and the room is zeros: a state there has DEAD's row and the mask of
-the end tokens only, so a number out of range of what is used, but not of the tensor, does no harm. Nothing moves
-while room is left: a CUDA graph that was captured keeps its addresses as long as ``generation`` stays the same.
+Each is allocated with spare room at its end, which is filled with zeros: a state there has DEAD's row and the mask
+of the end tokens only. So a number beyond the used part, but within the tensor, does no harm. No tensor moves while
+there is room: a captured CUDA graph keeps its addresses as long as ``generation`` stays the same.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Tensor: TypeAlias = torch.Tensor
 
 
 class Tables(NamedTuple):
-    """All tables on the device, as ``tables.Packed`` describes them, of all automata.
+    """All tables of all automata on the device, as ``tables.Packed`` describes them.
 
     ``states`` int32 (states, 8), ``table`` int32, ``classes`` uint8, ``bytes`` uint8, ``tokens`` int32 (V, 4),
-    ``masks`` int32 (masks, 4), ``rows`` int32 (rows, ceil(V / 32)), ``flips`` int32, ``layers`` int32 (layers, 2). Of
-    stacks, as ``stacks.PackedStacks`` has them: ``controls`` int32 (states, 4), ``actions`` int32 (n, 5),
-    ``pushes`` int32 (n, 2), ``comb`` int32 (n, 2), ``frames`` int32.
+    ``masks`` int32 (masks, 4), ``rows`` int32 (rows, ceil(V / 32)), ``flips`` int32, ``layers`` int32 (layers, 2).
+    For stacks, as in ``stacks.PackedStacks``: ``controls`` int32 (states, 4), ``actions`` int32 (n, 5), ``pushes``
+    int32 (n, 2), ``comb`` int32 (n, 2), ``frames`` int32.
     """
 
     states: torch.Tensor
@@ -49,7 +49,7 @@ class Tables(NamedTuple):
 
 
 class Pool:
-    """``Tables`` that grow. ``capacity``: the most bytes they may take together, ``None`` for no bound."""
+    """``Tables`` that grow. ``capacity``: the maximum of their total bytes, ``None`` for no bound."""
 
     def __init__(self, device: torch.device, capacity: int | None) -> None:
         self.device, self.capacity = device, capacity
@@ -58,8 +58,10 @@ class Pool:
         self._tensors: dict[str, torch.Tensor] = {}
 
     def append(self, parts: dict[str, npt.NDArray[Any]], where: str) -> None:
-        """Put rows behind those there are, of several tables at once: all of them, or ``BudgetExceeded`` and none.
-        No table has more than 2³¹ - 1 rows, since they hold places in each other as int32."""
+        """Append rows to several tables: to all of them, or raise ``BudgetExceeded`` and append none.
+
+        No table has more than 2³¹ - 1 rows, because the tables refer to each other by int32.
+        """
         wanted = {name: self.used.get(name, 0) + len(part) for name, part in parts.items()}
         grown = {name: rows for name, rows in wanted.items() if rows > self._room(name)}
         width = {name: part.nbytes // max(1, len(part)) for name, part in parts.items()}
@@ -89,11 +91,11 @@ class Pool:
         self.generation += 1
 
     def memory(self) -> int:
-        """Bytes of all tables, room included."""
+        """The bytes of all tables, including spare room."""
         return sum(tensor.nbytes for tensor in self._tensors.values())
 
     def memory_of(self, *names: str) -> int:
-        """Bytes of some of the tables, room included."""
+        """The bytes of some of the tables, including spare room."""
         return sum(self._tensors[name].nbytes for name in names)
 
     def tables(self) -> Tables:
@@ -102,6 +104,6 @@ class Pool:
 
 
 def _tensor(part: npt.NDArray[Any]) -> torch.Tensor:
-    """A tensor of an array's memory; torch knows no arithmetic of uint32, so those become int32."""
+    """A tensor of an array's memory. torch has no arithmetic for uint32, so these become int32."""
     writable = np.ascontiguousarray(part).view(np.int32 if part.dtype == np.uint32 else part.dtype)
     return torch.from_numpy(writable if writable.flags.writeable else writable.copy())

@@ -1,18 +1,19 @@
-"""Push-down automata packed for a device, beside the tables of device_tables.py.
+"""Push-down automata packed for a device, in addition to the tables of ``tables``.
 
-Only deterministic ones (one stack is enough for every text) have such tables: they are what an artifact holds
-(docs/serving/format.md, *Stacks*), laid out so that a thread never searches.
+Only deterministic ones (one stack is enough for every text) have such tables. They hold the content of an artifact
+(docs/serving/format.md, *Stacks*), arranged so that a thread never searches.
 
-- A ``table`` entry below 0 is an *action*, negated: what becomes of the stack, and the place to go on from; or the
-  look-up that says, by the symbol on top and whether more lies below, which action is next.
+- A ``table`` entry below 0 is a negated *action*: the change of the stack, and the place to continue from; or the
+  look-up that gives the next action by the symbol on top and whether there are more below.
 - A look-up is one slot of ``comb``: the owner's place plus the answer, where a slot names its owner (tries by row
   displacement: Tarjan and Yao, "Storing a sparse table", 1979). Reveals, chains of symbols and the decision trees of
-  masks all are such look-ups.
-- ``controls`` says of each state where its mask is: at a *leaf*, which is a state of its own without arcs, that of the
-  decision tree that looks into the stack. So a batch of stacks becomes a batch of states, and everything that needs
-  masks only (device_masks.py) serves both; limits of tokens are counted from above what the leaf does not look at.
+  masks are all such look-ups.
+- ``controls`` gives the place of each state's mask: it is at a *leaf* of the decision tree that reads the stack. A
+  leaf is a separate state without arcs. So a batch of stacks becomes a batch of states, and all code that needs only
+  masks (``decoding/device/masks.py``) works for both. Limits of tokens are counted above the part that the leaf does
+  not read.
 
-Cost: linear in the artifact's arrays, but for the displacement, which tries places in turn.
+Cost: linear in the artifact's arrays, except for the displacement, which tries places in turn.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, TokenBudgetError
 ASK = 1 << 31
 """In an artifact's mask: the number of an inner node of a look-up follows."""
 _REVEAL, _CHAIN, _ASK = range(3)
-"""Kinds of slots, by what their values are: actions, symbols, leaves or places."""
+"""Kinds of slots, by the meaning of their values: actions, symbols, leaves or places."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comb:
-    """Slots: ``owners`` and ``values``, int32, and ``kinds``; ``place`` of each owner. The first slot is nobody's."""
+    """Slots: ``owners`` and ``values``, int32, and ``kinds``; ``place`` of each owner. The first slot has no owner."""
 
     owners: Ints
     values: Ints
@@ -56,8 +57,11 @@ class Comb:
 
     @classmethod
     def of(cls, entries: dict[tuple[int, int], dict[int, int]], widest: int, budget: Budget) -> Comb:
-        """Place the answers of each owner, a kind and a number, where no other's lie; the longest first. ``widest``:
-        the greatest answer there may be. Values of look-ups of masks are states, or owners of that kind, negated."""
+        """Place the answers of each owner (a kind and a number) where no other answers are, longest first.
+
+        ``widest``: the greatest possible answer. Values of look-ups of masks are states, or owners of that kind,
+        negated.
+        """
         size = sum(map(len, entries.values())) + 2
         taken, used = np.zeros(2 * size + widest, bool), np.zeros(2 * size + widest, bool)
         taken[0] = used[0] = True
@@ -90,11 +94,14 @@ class Comb:
 
 @dataclass(frozen=True, slots=True)
 class PackedStacks:
-    """One automaton in numbers of its own, as ``Packed``; ``controls``: int32 (states, 4), the place that the look-up
-    of its mask begins at or 0, else the state with its mask, its distance without the stack, where its automaton's
-    frames begin. ``actions``: int32 (actions, 5), numbered from 1: place, whether the stack is kept, range of pushes,
-    look-up or 0. ``pushes``: int32 (pushes, 2): symbol, look-up of its chains or 0. ``frames``: int32, distances.
-    ``reach``: what bounds loops."""
+    """One automaton with its own numbers, like ``Packed``.
+
+    ``controls``: int32 (states, 4): the place at which the look-up of its mask begins, or 0; otherwise the state
+    with its mask; its distance without the stack; and where its automaton's frames begin. ``actions``: int32
+    (actions, 5), numbered from 1: place, whether the stack is kept, range of pushes, look-up or 0. ``pushes``:
+    int32 (pushes, 2): symbol, look-up of its chains or 0. ``frames``: int32, distances. ``reach``: the bounds of
+    loops.
+    """
 
     packed: Packed
     controls: Ints
@@ -105,8 +112,9 @@ class PackedStacks:
     reach: Reach
 
     def placed(self, used: dict[str, int], table: Ints) -> dict[str, Any]:
-        """The tables of stacks behind what is there, and ``table``, that of ``packed`` as placed, with their
-        actions."""
+        """The tables of stacks moved after the existing ones, and ``table``, that of ``packed`` after its move,
+        with their actions.
+        """
         actions, slots = used["actions"], used["comb"] - 1
         by_action = self.actions.copy()
         by_action[:, 0] = np.where(by_action[:, 0] > 0, by_action[:, 0] - 1 + used["table"], 0)
@@ -134,18 +142,18 @@ class PackedStacks:
 
 
 def _behind(values: Ints, by: int) -> Ints:
-    """Places moved; 0 stays."""
+    """Places moved by a number; 0 stays 0."""
     return np.where(values > 0, values + by, 0).astype(np.int32)
 
 
 def pack_stacks(
     automaton: TokenAutomaton, *, token_limits: bool, dense: bool, budget: Budget
 ) -> PackedStacks:
-    """Pack an automaton with a stack or without, expanded first where it is not.
+    """Pack an automaton with or without a stack; it is expanded first if necessary.
 
-    Raises ``NondeterministicError`` for a grammar that one stack is not enough for, ``ConstraintError`` for what
-    device tables do not hold (``tables.pack``), ``TokenBudgetError`` where ``token_limits`` cannot be counted from
-    above the stack, and ``BudgetExceeded``.
+    Raises ``NondeterministicError`` for a grammar that needs more than one stack, ``ConstraintError`` for automata that
+    device tables cannot hold (``tables.pack``), ``TokenBudgetError`` if ``token_limits`` cannot be counted above the
+    stack, and ``BudgetExceeded``.
     """
     if not automaton.native.is_pushdown:
         packed = pack(automaton, masks=True, token_limits=token_limits, dense=dense, budget=budget)
@@ -200,7 +208,7 @@ def pack_stacks(
 
 
 def _finite(packed: Packed) -> PackedStacks:
-    """An automaton without a stack: every state has its own mask."""
+    """The tables for an automaton without a stack: every state has its own mask."""
     controls = np.zeros((len(packed.states), 4), np.int32)
     controls[:, 1], controls[:, 2] = np.arange(len(packed.states)) + 2, FAR
     none = np.zeros((0, 5), np.int32)
@@ -211,8 +219,11 @@ def _finite(packed: Packed) -> PackedStacks:
 
 @dataclass(frozen=True, slots=True)
 class _Leaves:
-    """Where masks are: of each its state, its number and the answers that lead to it, none where a state looks at
-    nothing. ``row``: of ``stack_asks``, the leaf there."""
+    """The leaves with masks: for each its state, its number and the answers that lead to it (none if the state
+    reads nothing).
+
+    ``row``: for ``stack_asks``, the leaf there.
+    """
 
     states: list[int]
     masks: npt.NDArray[np.int64]
@@ -242,7 +253,7 @@ class _Leaves:
 
 
 def _layers(automaton: TokenAutomaton, leaves: _Leaves, budget: Budget) -> dict[str, Any]:
-    """Masks by tokens left, of each leaf."""
+    """The masks of each leaf by the number of remaining tokens."""
     offsets = np.cumsum([0, *map(len, leaves.paths)]).tolist()
     answers = [answer for path in leaves.paths for answer in path]
     try:
@@ -262,7 +273,7 @@ def _layers(automaton: TokenAutomaton, leaves: _Leaves, budget: Budget) -> dict[
 def _look_ups(
     arrays: dict[str, Any], leaves: _Leaves, first_leaf: int
 ) -> dict[tuple[int, int], dict[int, int]]:
-    """Owners and their answers: what ``Comb.of`` places. ``first_leaf``: its number as a state."""
+    """Owners and their answers, for ``Comb.of``. ``first_leaf``: the number of the first leaf as a state."""
     found: dict[tuple[int, int], dict[int, int]] = {
         (_CHAIN, frame): {} for frame in np.flatnonzero(arrays["stack_frames"][:, 0]).tolist()
     }
@@ -288,12 +299,12 @@ class _Actions:
 
     @classmethod
     def of(cls, arrays: dict[str, Any], comb: Comb, width: int) -> _Actions:
-        """``width``: of a row of the table, its state's number included."""
+        """``width``: the width of a row of the table, including its state's number."""
         states, effects = arrays["stack_states"], arrays["stack_effects"].astype(np.int64)
         frames = arrays["stack_pushes"].astype(np.int32)
         chains = [comb.place.get((_CHAIN, frame), 0) for frame in frames.tolist()]
         looks = states[:, 2] == 1
-        # Effects first; then states that look into the stack without having one.
+        # Effects first; then states that read the stack without having an effect.
         only = np.flatnonzero(looks & (states[:, 1] == 0))
         reached = np.concatenate([effects[:, 0], only])
         records = np.zeros((len(reached), 5), np.int32)
@@ -317,8 +328,10 @@ class _Actions:
 
 
 def _most_looks(reveals: list[list[int]], reached: list[int], looks: npt.NDArray[np.bool_]) -> int:
-    """How many symbols one step takes off at most: the longest way from look to look. ``ConstraintError`` where there
-    is no bound."""
+    """The maximum number of symbols that one step pops: the longest path of stack reads.
+
+    Raises ``ConstraintError`` if there is no bound.
+    """
     found = {state: 1 for state, _, _ in reveals}
     for _ in range(len(found) + 1):
         before = dict(found)

@@ -1,21 +1,22 @@
-"""Token automata packed into few arrays of small integers, for loops that stay on a device (docs/decoding/device.md).
+"""Token automata packed into few arrays of small integers, for loops that stay on a device
+(docs/decoding/device.md).
 
-Several automata over one vocabulary share one numbering of states: 0 is DEAD, 1 is ENDED (behind the end token), and
-each automaton's states follow each other. So a state says which automaton it is of, and a batch may mix them. An
-automaton is packed relative to itself (``pack``) and moved behind those there are (``Packed.placed``).
+Several automata over one vocabulary share one numbering of states: 0 is DEAD, 1 is ENDED (after the end token), and
+the states of each automaton are consecutive. So a state determines its automaton, and a batch may mix automata. An
+automaton is packed relative to itself (``pack``) and moved after the existing ones (``Packed.placed``).
 
 The walk is factored: a token's bytes run through the class table. An entry of ``table`` is the place of the next
-state's row, not its number, so that a byte costs two look-ups (the byte's class, then the entry) of which only one
-waits for the byte before it; the word in front of a row says which state it is, 0 where no token may end there. The
+state's row, not its number, so that a byte costs two look-ups (the byte's class, then the entry), only one of which
+waits for the previous byte. The word before a row is the number of its state, or 0 if no token may end there. The
 alternative, an explicit edge for each state and token, is measured in docs/decisions/006-device-layout.md.
 
-A mask is a row XOR flips, as everywhere (docs/serving/format.md); row 0 is the empty one and mask 0 has the end tokens
-only: what DEAD and ENDED rows, and rows without tokens left, may take. More than ``MOST_FLIPS`` flips become a row of
-their own, and with ``dense``, for devices whose threads cannot look into a list for each column, so do any flips of a
-row that is not empty: then a mask is a row or a list.
+A mask is a row XOR flips, as everywhere (docs/serving/format.md). Row 0 is the empty one, and mask 0 has the end
+tokens only: these are allowed for DEAD and ENDED rows, and for rows without remaining tokens. A mask with more than
+``MOST_FLIPS`` flips becomes a separate row. With ``dense``, for devices whose threads cannot search a list for each
+column, so does any row with flips that is not empty: then a mask is a row or a list.
 
-Limits of tokens: each state has masks by the distance that may be left after the token (native/device/
-budget_layers.hpp).
+Limits of tokens: each state has masks by the distance that may remain after the token
+(native/device/budget_layers.hpp).
 
 Cost: linear in the arrays of the artifact; with limits of tokens, a walk of the vocabulary for each state at worst.
 """
@@ -39,20 +40,23 @@ Ints = npt.NDArray[np.int32]
 
 DEAD, ENDED = 0, 1
 ACCEPTING, FIRST = 1, 2
-"""Flags of a state: it accepts; tokens are read in their initial form there."""
+"""Flags of a state: it is accepting; tokens at it are in their initial form."""
 ROW, CLASSES, MASK, LAYERS_BEGIN, LAYERS_END, FLAGS, AFTER_EMPTY, DISTANCE = range(8)
-"""The fields of a state: its place in ``table``, its automaton's in ``classes``, its mask, its range of ``layers``,
-flags, the state behind a token whose initial form is empty, and the distance to acceptance in tokens (``FAR``:
-none)."""
+"""The fields of a state.
+
+They are its place in ``table``, its automaton's place in ``classes``, its mask, its range of ``layers``, flags, the
+state after a token whose initial form is empty, and the distance to acceptance in tokens (``FAR``: none).
+"""
 FAR = 2**31 - 1
 MOST_FLIPS = 512
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
-"""How many bits of a byte are 1."""
+"""The number of 1 bits of each byte."""
 
 
 class Reach(NamedTuple):
-    """What bounds the loops: ``looks`` into the stack behind one byte, ``pushes`` of one action, ``asks`` for one
-    mask."""
+    """The bounds of the loops: ``looks`` into the stack after one byte, ``pushes`` of one action, ``asks`` for one
+    mask.
+    """
 
     looks: int
     pushes: int
@@ -61,11 +65,12 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """One automaton in numbers of its own: its first state is 2, its first mask and the place of its first row are 1.
+    """One automaton with its own numbers: its first state is 2, its first mask and the place of its first row are
+    1.
 
     ``states``: int32 (states, 8), the fields above. ``table``: int32, for each state its number and its row.
-    ``classes``: uint8 (256,). ``masks``: int32 (masks, 4): row, where its flips begin and end, how many tokens it
-    allows. ``rows``: uint32 (rows, words). ``flips``: int32, token ids. ``layers``: int32 (layers, 2): least
+    ``classes``: uint8 (256,). ``masks``: int32 (masks, 4): row, begin and end of its flips, number of allowed
+    tokens. ``rows``: uint32 (rows, words). ``flips``: int32, token ids. ``layers``: int32 (layers, 2): least
     distance, mask. ``start``.
     """
 
@@ -82,7 +87,8 @@ class Packed:
         self, states: int, table: int, classes: int, masks: int, flips: int, layers: int, rows: Ints
     ) -> Packed:
         """This automaton moved after the given numbers of states, table entries and so on; row r of a mask becomes
-        ``rows[r]``."""
+        ``rows[r]``.
+        """
         by_state = self.states.copy()
         by_state[:, ROW] = _moved(by_state[:, ROW], 1, table)
         by_state[:, CLASSES] = classes
@@ -100,24 +106,28 @@ class Packed:
         return Packed(by_state, moved, self.classes, by_mask, self.rows, self.flips, by_layer, start)
 
     def _headers(self) -> Ints:
-        """Where in ``table`` the numbers of states stand."""
+        """The positions in ``table`` of the numbers of states."""
         places = self.states[:, ROW]
         return places[places > 0] - 1
 
 
 def _moved(values: Ints, first: int, to: int) -> Ints:
-    """Numbers from ``first`` on, counted from ``to`` on; those below ``first`` mean the same everywhere."""
+    """Add an offset to numbers from ``first`` on, so that ``first`` becomes ``to``; those below have a fixed
+    meaning.
+    """
     return np.where(values < first, values, values - first + to).astype(np.int32)
 
 
 def pack(
     automaton: TokenAutomaton, *, masks: bool, token_limits: bool, dense: bool, budget: Budget
 ) -> Packed:
-    """Pack an automaton, expanded first where it is not. ``token_limits``: with masks for every number of tokens left.
-    ``masks``: ``False`` for the class table alone, and no expansion; distances are then 0 wherever there is one.
+    """Pack an automaton; it is expanded first if necessary.
 
-    Raises ``ConstraintError`` for a push-down automaton, one that speaks of special tokens, and one with strings that
-    must differ; ``BudgetExceeded`` where a table does not fit 31 bits or ``budget``.
+    ``token_limits``: include masks for every number of remaining tokens. ``masks``: ``False`` for the class table
+    alone, without expansion; distances are then 0 for all states from which acceptance can be reached.
+
+    Raises ``ConstraintError`` for a push-down automaton, one with special tokens, and one with strings that must
+    differ; ``BudgetExceeded`` if a table exceeds 31 bits or ``budget``.
     """
     if automaton.native.is_pushdown:
         raise ConstraintError(
@@ -147,15 +157,17 @@ def pack_arrays(
     *,
     dense: bool,
 ) -> Packed:
-    """The same of arrays, given where tokens may end. ``by_budget``: arrays of masks for every number of tokens left
-    (native/device/budget_layers.hpp), or none."""
+    """The same for arrays, given where tokens may end.
+
+    ``by_budget``: arrays of masks for every number of remaining tokens (native/device/budget_layers.hpp), or none.
+    """
     vocabulary = automaton.vocabulary
     num_states, num_classes = arrays["table"].shape
     if num_states * (num_classes + 1) > FAR:
         raise BudgetExceeded("entries", FAR, f"the device table of {automaton.source}")
-    numbers = np.arange(num_states, dtype=np.int32) + 1  # of states, DEAD apart
+    numbers = np.arange(num_states, dtype=np.int32) + 1  # numbers of states, without DEAD
     numbers[DEAD] = DEAD
-    places = (numbers - 2) * (num_classes + 1) + 1  # of their rows in `table`; 0 is DEAD's
+    places = (numbers - 2) * (num_classes + 1) + 1  # places of their rows in `table`; that of DEAD is 0
     targets = np.where(arrays["table"] == 0, 0, places[arrays["table"]])
     ended = _behind_tokens(arrays, automaton.source)
     table = np.concatenate([np.where(rests[ended], numbers[ended], 0)[:, None], targets], axis=1)[1:].astype(
@@ -178,7 +190,7 @@ def pack_arrays(
         states[:, LAYERS_BEGIN], states[:, LAYERS_END] = offsets[:-1], offsets[1:]
         layers = by_budget["layers"].astype(np.int32)
     by_mask, rows, flips = _masks(arrays | by_budget, dense)
-    # An empty mask stands for the end tokens alone, like mask 0.
+    # An empty mask becomes that of the end tokens only, like mask 0.
     states[:, MASK] = np.where(by_mask[states[:, MASK], 3] == 0, 0, states[:, MASK])
     return Packed(
         states[1:],
@@ -193,7 +205,9 @@ def pack_arrays(
 
 
 def _behind_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32]:
-    """Where a token leads whose bytes lead to each state: on by the column of the boundary of tokens, if any."""
+    """For each state that a token's bytes reach, the state after the token: by the column of token boundaries, if
+    there is one.
+    """
     columns = arrays.get("token_columns", np.zeros((0, 2), np.uint32))
     boundary = columns[:, 0] == UNREACHABLE
     if not boundary.all():
@@ -206,8 +220,10 @@ def _behind_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32
 
 
 def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
-    """The arrays of an automaton as if no state had a mask. That every live state may end a token holds only where
-    each byte is one: ``ConstraintError`` elsewhere."""
+    """The arrays of an automaton as if no state had a mask.
+
+    A token may end at every live state only if each byte is a token: otherwise raises ``ConstraintError``.
+    """
     if not automaton.vocabulary.native.complete:
         raise ConstraintError(
             f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
@@ -219,7 +235,7 @@ def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
             "bytes. Use DeviceAutomaton"
         )
     arrays = _native.byte_tables(automaton.native)
-    if not automaton.native.spellable:  # initial forms may spell nothing
+    if not automaton.native.spellable:  # initial forms may be empty
         arrays["start"] = DEAD
     states = len(arrays["accepting"])
     distance = np.zeros(states, np.uint32)
@@ -263,8 +279,11 @@ def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.ui
 
 
 def ground(vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]]:
-    """All tables without any automaton: DEAD and ENDED, mask 0 of the end tokens, the empty row, the tokens, and of
-    stacks (device_stack_tables.py) the first action and the first slot, which are nobody's."""
+    """All tables without any automaton.
+
+    They have DEAD and ENDED, mask 0 of the end tokens, the empty row, the tokens, and for stacks (``stacks``) the
+    first action and the first slot, which have no owner.
+    """
     text, tokens = token_table(vocabulary)
     ends = np.array(vocabulary.eos_token_ids, np.int32)
     states = np.zeros((2, 8), np.int32)
@@ -293,7 +312,7 @@ def ground(vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]]:
 
 
 def token_table(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """The bytes of all tokens, and int32 (V, 4): where each begins and its length, inside a text and at its start.
+    """The bytes of all tokens, and int32 (V, 4): the position and length of each, inside a text and at its start.
 
     An end token has length -1, other special tokens 0. Raises ``BudgetExceeded`` beyond 2 GiB of bytes.
     """

@@ -157,7 +157,7 @@ def _arcs(machine: Machine, most: int) -> _Packed:
     classes = _classes(machine)
     states, words = machine.num_states + _BEFORE, int(classes.max()) // 32 + 1
     sources, own = machine.sources() + _BEFORE, classes[machine.labels]
-    _, kept = np.unique(sources * 256 + own, return_index=True)  # bytes of one class have one arc
+    _, kept = np.unique(sources * 256 + own, return_index=True)  # bytes of one class share one arc
     sources, own = sources[kept], own[kept]
     _check_room(states * (8 * words + 16) + 8 * len(kept), most)
     place = sources * words + own // 32
@@ -190,8 +190,9 @@ def _check_room(size: int, most: int) -> None:
 
 
 def _classes(machine: Machine) -> npt.NDArray[np.int32]:
-    """The class of each byte, that of bytes without arcs 0: of equal class are bytes whose arcs are the same ones.
-    Linear in the arcs."""
+    """The class of each byte; 0 for bytes without arcs. Bytes are in one class if they are on the same arcs. Linear
+    in the arcs.
+    """
     labels, sources = machine.labels, machine.sources()
     order = np.argsort(labels, kind="stable")
     ends = np.searchsorted(labels[order], np.arange(257))
