@@ -133,7 +133,7 @@ class Code:
         return len(self.instructions) - 1
 
     def _emit(self, tree: Tree, then: int) -> int:
-        """Where a tree begins that is followed by ``then``."""
+        """The first instruction of a tree that is followed by ``then``."""
         match tree:
             case Leaf():
                 return self._leaf(tree, then)
@@ -199,7 +199,7 @@ class Code:
         return onward
 
     def _once(self, part: Tree, onward: int, out: int) -> int:
-        """A word of a body that need not be there; behind an empty one no other is read."""
+        """A word of an optional body. After an empty one no other is read."""
         if not self._may_be_empty(part):
             return self._emit(part, onward)
         self._bits += 1
@@ -207,7 +207,7 @@ class Code:
         return self._add(Begin(bit, self._emit(part, self._add(Check(bit, onward, out)))))
 
     def _may_be_empty(self, tree: Tree) -> bool:
-        """Whether a tree may have the empty word; a rule is taken to have it."""
+        """Whether a tree may have the empty word; rules are assumed to have it."""
         match tree:
             case Leaf():
                 if isinstance(tree.words, Expr) and isinstance(tree.words.value, TokenName):

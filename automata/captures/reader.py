@@ -69,7 +69,7 @@ def feed_parts(run: Run, parts: Iterable[Part]) -> None:
 
 
 def _best(code: Code, parts: Sequence[Part], whole: bool | None) -> Marks | tuple[()]:
-    """What the best reading of a text has marked; ``()`` if there is none."""
+    """The marks of the preferred parse of a text; ``()`` if there is none."""
     run = Run(code)
     feed_parts(run, parts)
     if whole or (whole is None and run.ended != ()):
@@ -79,7 +79,7 @@ def _best(code: Code, parts: Sequence[Part], whole: bool | None) -> Marks | tupl
 
 
 def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Capture]:
-    """The captures of marks, as they begin. ``offset``: where ``data`` begins in the whole text."""
+    """The captures of marks, in the order of their starts. ``offset``: the position of ``data`` in the whole text."""
     begun: list[tuple[str | int, int]] = []
     ends: list[int | None] = []
     open_: dict[str | int, list[int]] = {}
@@ -99,7 +99,7 @@ def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Ca
 def _of_span(
     code: Code, name: str | int, begin: int, end: int | None, data: bytes | bytearray, offset: int
 ) -> Iterable[Capture]:
-    """What a group, or a leaf that is read once more, captures from ``begin`` to ``end``."""
+    """The captures of a group, or of a leaf that is parsed again, from ``begin`` to ``end``."""
     if isinstance(name, str):
         if end is not None and name in code.ignored:
             end = _without(code.leaves[code.ignored[name]], data, begin, end)
@@ -113,9 +113,9 @@ def _of_span(
 
 
 def _without(ignored: _native.ByteAutomaton, data: bytes | bytearray, begin: int, end: int) -> int:
-    """Where a part ends without the longest word at its end that is ignored."""
+    """The end of a part without the longest ignored word at its end."""
     walk = _native.ByteWalk(ignored)
-    reached: dict[int, int] = {}  # the first place that leads to each configuration
+    reached: dict[int, int] = {}  # the first position that leads to each configuration
     for place in range(begin, end):
         reached.setdefault(0, place)
         onward: dict[int, int] = {}

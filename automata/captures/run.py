@@ -50,7 +50,7 @@ class Run:
     def __init__(self, code: Code) -> None:
         self.code, self.position = code, 0
         self.ended: Marks | tuple[()] = ()
-        """What the best reading of the text as a whole has marked; ``()`` if it is none."""
+        """The marks of the preferred parse of the whole text; ``()`` if it is not a text."""
         self._frames: list[tuple[int, int]] = [(-1, -1)]
         self._frame_numbers: dict[tuple[int, int], int] = {}
         self._walks = [_native.ByteWalk(leaf) for leaf in code.leaves]
@@ -63,7 +63,9 @@ class Run:
     def feed(self, data: bytes) -> None:
         """Read bytes. Raises BudgetExceeded."""
         instructions, steps = self.code.instructions, self._steps
-        deadline = Deadline(self.code.budget, _WHERE)  # of this call: a text may take as long as its writer
+        deadline = Deadline(
+            self.code.budget, _WHERE
+        )  # of this call only, because writing a text may take any time
         for byte in data:
             ways, self._ways = self._ways, []
             self._seen.clear()
@@ -127,7 +129,7 @@ class Run:
         return ended + self.going_on
 
     def _step(self, leaf: int, place: int, byte: int) -> tuple[int, bool, bool]:
-        """Where a byte leads in a leaf, whether a word may end there, and whether it may go on."""
+        """The target of a byte in a leaf, whether a word may end there, and whether it may continue."""
         walk = self._walks[leaf]
         to = walk.advance(place, byte)
         return (to, False, False) if to < 0 else (to, walk.accepting(to), bool(walk.arcs(to)))
@@ -139,12 +141,12 @@ class Run:
             self._ways.append((at, place, stack, marks))
 
     def _follow(self, at: int, stack: int, marks: Marks) -> None:
-        """Go on from an instruction to all that read."""
+        """Continue from an instruction to all instructions that read."""
         instructions, seen = self.code.instructions, self._seen
         todo: list[_Step] = [(at, stack, 0, marks)]
         while todo:
             at, stack, bits, marks = todo.pop()
-            if at < 0:  # a leaf that may be empty and rather is
+            if at < 0:  # a leaf that may be empty and prefers to be
                 self._wait(-at, 0, stack, marks)
                 continue
             if (at, stack, bits) in seen:
@@ -163,7 +165,7 @@ class Run:
                 self.ended = marks
 
     def _read(self, at: int, read: Read, stack: int, bits: int, marks: Marks) -> list[_Step]:
-        """Begin a leaf; what is returned is gone on with, the last one first."""
+        """Begin a leaf. Returns the instructions to continue with, last one first."""
         walk = self._walks[read.leaf]
         if not len(walk):
             return []
@@ -176,7 +178,7 @@ class Run:
         return behind
 
     def _next(self, instruction: Instruction, stack: int, bits: int, marks: Marks) -> list[_Step]:
-        """Where an instruction that reads nothing leads, the last one first."""
+        """The continuations of an instruction that reads nothing, last one first."""
         match instruction:
             case Split(ways):
                 return [(way, stack, bits, marks) for way in reversed(ways)]

@@ -25,7 +25,7 @@ def temperature_of(run: Run, data: bytes) -> float | None:
 
 
 def _innermost(code: Code, marks: Marks, data: bytes) -> float | None:
-    """What the innermost open rule says of those that say one."""
+    """The temperature of the innermost open rule that has one."""
     closed: dict[int | Temperature, int] = {}
     while marks is not None:
         name, begins, place, marks = marks
@@ -43,7 +43,7 @@ def _innermost(code: Code, marks: Marks, data: bytes) -> float | None:
 
 
 def _within(readings: list[Code], data: bytes) -> float | None:
-    """What a part says that is read once more by each of these."""
+    """The temperature in a part that is parsed again by each of these readings."""
     found: list[float] = []
     for code in readings:
         if code.has_temperature:

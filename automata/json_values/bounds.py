@@ -49,13 +49,16 @@ from tokenfst.errors import ConstraintError
 Number = int | float | Decimal | Fraction
 _SHORT = Context(prec=7, Emax=MAX_EMAX, Emin=MIN_EMIN)
 MAX_DIGITS = 500
-"""The most digits that a number may have before, and after, the point when written without an exponent. Each digit of a
-bound nests an expression once more, and the native core has a limit for that."""
+"""The maximum number of digits before, and after, the point of a number without an exponent.
+
+Each digit of a bound nests an expression once more, and the native core limits the nesting.
+"""
 SCIENTIFIC_PLACES = 16
-"""Decimals of a mantissa in ``scientific`` where they are limited: 17 digits, as many as a 64-bit float needs."""
+"""The number of decimals of a mantissa in ``scientific`` if they are limited: 17 digits, as a 64-bit float needs."""
 _LARGE, _SMALL = 16, -5
-"""Powers of ten from which on, and down from which, ``json.dumps`` writes an exponent. ``JSON.stringify`` does from 21
-on, and down from -7."""
+"""The powers of ten from which on upwards and downwards ``json.dumps`` writes an exponent. ``JSON.stringify`` does
+so from 21 upwards and from -7 downwards.
+"""
 
 
 def is_finite(value: float | Decimal | Fraction) -> bool:
@@ -68,7 +71,7 @@ def is_finite(value: float | Decimal | Fraction) -> bool:
 
 
 class End(NamedTuple):
-    """Where an interval ends, and whether it holds that number."""
+    """The end of an interval, and whether the interval contains that number."""
 
     value: Fraction
     closed: bool
@@ -125,7 +128,7 @@ def is_decimal(value: Fraction) -> bool:
 
 
 def decimal_places(value: Fraction) -> int:
-    """How many decimals a number with a finite decimal form has."""
+    """The number of decimals of a number with a finite decimal form."""
     return max(valuation(value.denominator, 2), valuation(value.denominator, 5))
 
 
@@ -228,7 +231,7 @@ class _Form:
         return optional(more) if may_end and read >= self.whole else more
 
     def at_least(self, digits: str, closed: bool, begin: int = 0) -> Expr:
-        """What may follow the first ``begin`` of these digits in a number that is not less."""
+        """The possible continuations of the first ``begin`` of these digits in a number that is not less."""
         end = max(self._significant(digits), begin)
         part = self.free(end)
         if not closed:
@@ -239,7 +242,7 @@ class _Form:
         return part
 
     def at_most(self, digits: str, closed: bool, begin: int = 0) -> Expr:
-        """What may follow the first ``begin`` of these digits in a number that is not greater."""
+        """The possible continuations of the first ``begin`` of these digits in a number that is not greater."""
         part = self.exactly(len(digits)) if closed else EMPTY
         for read in reversed(range(begin, len(digits))):
             least = "1" if read == 0 and self.whole > 1 else "0"
@@ -248,7 +251,7 @@ class _Form:
         return part
 
     def between(self, low: str, low_closed: bool, high: str, high_closed: bool) -> Expr:
-        """Numbers between two, of which ``low`` is not the greater one."""
+        """The numbers between ``low`` and ``high``, where ``low`` is not greater than ``high``."""
         width = max(len(low), len(high))
         reached = self._significant(low)
         low = low.ljust(width, "0")
@@ -269,7 +272,7 @@ class _Form:
 
 
 def _decimals(places: int | None) -> tuple[Expr, ...]:
-    """What may follow after 0, 1, 2, ... decimals; the last entry is also that for more decimals."""
+    """The continuations after 0, 1, 2, ... decimals; the last entry is also for more decimals."""
     if places is None:
         return (repeat(_DIGIT),)
     return _chain(max(places, 2 * SCIENTIFIC_PLACES))[-places - 1 :]
@@ -277,7 +280,9 @@ def _decimals(places: int | None) -> tuple[Expr, ...]:
 
 @lru_cache(maxsize=4)
 def _chain(length: int) -> tuple[Expr, ...]:
-    """For each number of remaining decimals, from ``length`` down to 0: what may follow. After the last only zeros."""
+    """The continuation for each number of remaining decimals, from ``length`` to 0. After the last one only zeros
+    follow.
+    """
     parts = [_ZEROS]
     for _ in range(length):
         parts.append(optional(concat(_DIGIT, parts[-1])))
@@ -320,8 +325,9 @@ def scientific(low: End, high: End | None, places: int | None, *, plain: bool = 
 
 
 def plain_scientific(low: End, high: End | None, places: int | None) -> Expr:
-    """``scientific`` for the numbers, and in the form, in which ``json.dumps`` or ``JSON.stringify`` write an
-    exponent."""
+    """``scientific``, for the numbers and in the form for which ``json.dumps`` or ``JSON.stringify`` write an
+    exponent.
+    """
     large = End(max(low.value, Fraction(10**_LARGE)), low.closed or low.value < 10**_LARGE)
     small = End(Fraction(1, 10 ** (-_SMALL - 1)), False)
     if high is not None and high.value < small.value:
@@ -335,9 +341,10 @@ def plain_scientific(low: End, high: End | None, places: int | None) -> Expr:
 
 
 def plain_texts(value: Fraction) -> tuple[str, ...]:
-    """A number >= 0 as ``json.dumps`` writes it as a float, and as ``JSON.stringify`` does; if these differ, both.
+    """A number >= 0 as ``json.dumps`` writes it as a float, and as ``JSON.stringify`` does; both if these differ.
 
-    Of numbers with more digits than a 64-bit float has, all are written."""
+    All digits are written, also if there are more than a 64-bit float has.
+    """
     whole, decimals = written(value)
     power = _exponent(value) if value else 0
     digits = f"{whole}{decimals}".strip("0")

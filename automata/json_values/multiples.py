@@ -39,15 +39,15 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _POSITIONS = 64
-"""The price of a product of two terms in ``Budget.positions``: about 10 µs."""
+"""The cost of a product of two terms in ``Budget.positions``: about 10 µs."""
 _ANY = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Multiples:
-    """A boolean combination of sets of multiples: ``terms`` are its pairs (m, c_m), m ascending, c_m not 0.
+    """A boolean combination of sets of multiples: ``terms`` are its pairs (m, c_m), with m ascending and c_m not 0.
 
-    m = 0 stands for every number. Equal sets are equal values.
+    m = 0 represents all numbers. Equal sets are equal values.
     """
 
     terms: tuple[tuple[Fraction, int], ...]
@@ -68,7 +68,7 @@ class Multiples:
         return bool(self.terms) and self.terms[0][0] == 0
 
     def count(self, low: Fraction, high: Fraction) -> int:
-        """How many members lie strictly between two numbers; not for dense sets."""
+        """How many members are strictly between two numbers; not for dense sets."""
         return sum(c * (-floor(-high / m) - floor(low / m) - 1) for m, c in self.terms)
 
     @property
@@ -142,8 +142,8 @@ def _common(a: Fraction, b: Fraction) -> Fraction:
 def spellings_of_multiples(members: Multiples, *, fraction: bool, budget: Budget) -> Expr:
     """The texts, without a sign and without an exponent, of the members >= 0.
 
-    ``fraction=False``: without a fraction too (the members must be integers). An automaton for each modulus,
-    combined by operators that the engine works out where it walks. Raises ``BudgetExceeded``, naming the
+    ``fraction=False``: without a fraction too (the members must be integers). There is one automaton for each
+    modulus; the engine evaluates their combination when it walks them. Raises ``BudgetExceeded``, naming the
     multipleOf that is too large.
     """
     moduli = {_ANY}
@@ -151,7 +151,7 @@ def spellings_of_multiples(members: Multiples, *, fraction: bool, budget: Budget
         moduli |= {_common(m, n) for n in moduli}
         if len(moduli) ** 3 > budget.positions:
             raise BudgetExceeded("positions", budget.positions, "combinations of multipleOf")
-    # In whole numbers: a number belongs to the finest of these moduli that it is a multiple of, and that one decides.
+    # In whole numbers: the finest of these moduli that divides a number decides whether the number is a member.
     scale = lcm(*(m.denominator for m in moduli))
     sizes = sorted(int(m * scale) for m in moduli)
     inside = {size: int(Fraction(size, scale) in members) for size in sizes}
@@ -190,7 +190,7 @@ Array = npt.NDArray[Any]
 _DIGITS = np.arange(10)
 _POINT, _FIRST_DIGIT, _CLASSES = 1, 2, 12
 _LISTED = 1 << 22
-"""Up to this unit all remainders are classified at once; beyond it, only those that digits lead to."""
+"""Up to this unit all remainders are classified at once; beyond it, only those that are reached."""
 
 
 class _Scale(NamedTuple):
@@ -224,7 +224,7 @@ class _Remainders:
         self.unit, self.places, self.power = split(modulus)
         self.fraction, self.budget, self.label = fraction, budget, label
         self.stable = max(self.places, valuation(self.unit, 2), valuation(self.unit, 5))
-        # What n further digits may have to be: so many states, at least, tell these apart.
+        # The required values of n further digits: at least this number of states is needed.
         endings = [-(-min(self.unit, 10**n) // gcd(self.unit, 10**n)) for n in range(self.stable + 1)]
         kept = self.unit // gcd(self.unit, 10**self.stable)
         self.check(max(kept, *endings[self.places :], sum(endings[: self.places]) if fraction else 0))
@@ -276,7 +276,7 @@ class _Remainders:
         return remainders[order], lambda remainders: np.searchsorted(ordered, self.hits(remainders))
 
     def table(self) -> Dfa:
-        """States: DEAD, the start, a lone zero, the classes, zeros after a multiple (``power``), fractions."""
+        """The states: DEAD, the start, a single zero, the classes, zeros after a multiple (``power``), fractions."""
         remainders, number = self.classes()
         start, zero, base = 1, 2, 3
         count = len(remainders)

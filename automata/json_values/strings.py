@@ -1,17 +1,18 @@
-r"""JSON strings as languages: from what a string *means* to every way to write it down (RFC 8259, section 7).
+r"""JSON strings as languages: from the value of a string to every way to write it (RFC 8259, section 7).
 
 The idea: escaping is a code. A character is spelled raw, as UTF-8 (unless it is a control character, a quotation
-mark or a backslash); as a two-character escape, where it has one; as ``\uXXXX``, in either case; beyond U+FFFF as the
-``\u`` escapes of two surrogates. ``Spelling`` says which of these are used. Spellings of one character are no prefixes
-of those of another, so all texts of a language are its inverse image under the code, which keeps the expression as it
-is (``images.spellings``). A length counts code points and stays one counted repetition of one "any JSON character",
-whatever the spelling.
+mark or a backslash); as a two-character escape, if it has one; as ``\uXXXX``, in either case; beyond U+FFFF as the
+``\u`` escapes of two surrogates. ``Spelling`` determines which of these are used. No spelling of a character is a
+prefix of a spelling of another one. So all texts of a language are its inverse image under the code, which keeps
+the form of the expression (``images.spellings``). A length counts code points and stays one counted repetition of
+one "any JSON character", whatever the spelling.
 
-A surrogate escaped on its own (``\ud800``) is left out: it is no Unicode scalar value, no UTF-8 text holds it, and
-parsers disagree on it (RFC 8259, section 8.2).
+A surrogate that is escaped alone (``\ud800``) is left out: it is not a Unicode scalar value, no UTF-8 text contains
+it, and parsers treat it differently (RFC 8259, section 8.2).
 
-Cost: one small automaton for each set of characters, once for the life of the process. In ``"any"`` spelling 21
-states for "any character" and 8 for ``[a-z]``; in the others a set of letters is what it is in UTF-8, or its escapes.
+Cost: one small automaton for each set of characters, once in a process. In ``"any"`` spelling it has 21 states for
+"any character" and 8 for ``[a-z]``; in the other spellings a set of letters is the same as in UTF-8, or its
+escapes.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
 Spelling = Literal["plain", "ascii", "any"]
-"""How strings and numbers are written. ``"plain"``: each string in the one way of ``json.dumps(text,
-ensure_ascii=False)``: escaped are ``"``, ``\\`` and control characters only, those without a two-character escape as
-``\\u00xx`` in lower case; neither ``/`` nor U+007F nor U+2028 is. Numbers as ``texts.plain_numbers`` says. ``"ascii"``:
-the same with ``ensure_ascii=True``: U+007F and all characters beyond are ``\\uxxxx`` in lower case. ``"any"``: all
-spellings that JSON allows."""
+"""How strings and numbers are written.
+
+``"plain"``: each string as ``json.dumps(text, ensure_ascii=False)`` writes it. Only ``"``, ``\\`` and control
+characters are escaped, those without a two-character escape as ``\\u00xx`` in lower case; ``/``, U+007F and U+2028
+are not. Numbers as in ``texts.plain_numbers``. ``"ascii"``: the same with ``ensure_ascii=True``: U+007F and all
+characters beyond are ``\\uxxxx`` in lower case. ``"any"``: all spellings that JSON allows.
+"""
 SPELLINGS: tuple[Spelling, ...] = ("plain", "ascii", "any")
 
 _QUOTE = literal(b'"')
@@ -51,12 +54,12 @@ def _short(code: int) -> Form:
 
 
 def _units(first: int, last: int, digits: tuple[bytes, ...] = _LOWER) -> Form:
-    """One ``\\u``."""
+    """One ``\\u`` escape."""
     return Form(first, last, 0, (*_U, digits, digits, digits, digits))
 
 
 def _pairs(digits: tuple[bytes, ...] = _LOWER) -> Form:
-    """Two, of surrogates."""
+    """Two ``\\u`` escapes, for a pair of surrogates."""
     high, low = (digits[13:14], digits[8:12]), (digits[13:14], digits[12:])
     return Form(0x10000, MAX_CODE_POINT, 0x10000, (*_U, *high, digits, digits, *_U, *low, digits, digits))
 
@@ -85,13 +88,15 @@ _CODES: dict[Spelling, Code] = {
 
 
 def json_string(content: Language | None = None, *, spelling: Spelling = "plain") -> Language:
-    """The JSON texts, quotation marks included, of the strings in ``content`` (text in UTF-8); ``None``: of all.
+    """The JSON texts, including quotation marks, of the strings in ``content`` (text in UTF-8); ``None``: of all
+    strings.
 
-    Words of ``content`` that are not valid UTF-8 are the value of no JSON string and have no text. Exact: ``"t"`` is in
-    the result if and only if it is valid JSON, written as ``spelling`` says, and its value is in ``content``.
+    Words of ``content`` that are not valid UTF-8 are not the value of any JSON string and have no text. Exact:
+    ``"t"`` is in the result if and only if it is valid JSON in the given ``spelling``, and its value is in
+    ``content``.
 
-    Linear in the expression of ``content``. Raises BudgetExceeded("states") where a part that is no regular
-    expression over whole characters (tables, byte patterns) has to be determinized and outgrows the budget.
+    Linear in the expression of ``content``. Raises BudgetExceeded("states") if a part that is not a regular
+    expression over whole characters (tables, byte patterns) must be determinized and outgrows the budget.
     """
     code = json_code(spelling)
     shown = "" if spelling == "plain" else f"spelling={spelling!r}"
@@ -105,8 +110,8 @@ def json_string(content: Language | None = None, *, spelling: Spelling = "plain"
 def json_string_of_length(low: int = 0, high: int | None = None, *, spelling: Spelling = "plain") -> Language:
     """The JSON texts of the strings of ``low`` to ``high`` code points; ``None``: of ``low`` or more.
 
-    However a character is spelled, it counts once: the escapes of two surrogates are one character. O(1), and lazy
-    in the bounds. (For strings of other contents too: ``json_string(of_length(content, low, high))``.) Raises
+    A character counts once in every spelling: the escapes of two surrogates are one character. O(1), and lazy in
+    the bounds. (For strings with other contents: ``json_string(of_length(content, low, high))``.) Raises
     ConstraintError unless 0 <= low <= high <= ``images.lengths.MAX_LENGTH``.
     """
     check_bounds(low, high)
@@ -115,9 +120,9 @@ def json_string_of_length(low: int = 0, high: int | None = None, *, spelling: Sp
 
 
 def json_literal(text: str, *, spelling: Spelling = "plain") -> Expr:
-    """The JSON texts, quotation marks included, of the one string ``text``: a property's name, a constant.
+    """The JSON texts, including quotation marks, of the one string ``text``: a property's name, a constant.
 
-    ConstraintError if ``text`` holds a lone surrogate.
+    Raises ConstraintError if ``text`` contains a lone surrogate.
     """
     _refuse_surrogates(text)
     word = json_code(spelling).word(text)
@@ -127,9 +132,10 @@ def json_literal(text: str, *, spelling: Spelling = "plain") -> Expr:
 
 
 def json_literals(texts: Iterable[str], *, spelling: Spelling = "plain") -> Expr:
-    """The JSON texts, quotation marks included, of each of ``texts``: an enumeration. A prefix tree, walked lazily.
+    """The JSON texts, including quotation marks, of each of ``texts``: an enumeration. A prefix tree, walked
+    lazily.
 
-    Sorts ``texts``, and is linear in their total length. ConstraintError if one holds a lone surrogate.
+    Sorts ``texts``, and is linear in their total length. Raises ConstraintError if one contains a lone surrogate.
     """
     known = list(texts)
     for text in known:
@@ -138,7 +144,7 @@ def json_literals(texts: Iterable[str], *, spelling: Spelling = "plain") -> Expr
 
 
 def json_content(content: Expr, *, spelling: Spelling = "plain", budget: Budget | None = None) -> Expr:
-    """What ``json_string`` has between its quotation marks, as an expression."""
+    """The text of ``json_string`` between its quotation marks, as an expression."""
     return inverse_image(content, json_code(spelling), budget or Budget())
 
 
@@ -152,7 +158,7 @@ def _quoted(text: Expr) -> Expr:
 
 
 def json_code(spelling: Spelling = "plain") -> Code:
-    """How characters stand between the quotation marks of a string."""
+    """The code of characters between the quotation marks of a string."""
     if spelling not in _CODES:
         raise ConstraintError(f"spelling must be one of 'plain', 'ascii', 'any', not {spelling!r}")
     return _CODES[spelling]

@@ -60,16 +60,16 @@ def classifier(special: tuple[tuple[str, int], ...]) -> Classifier:
         values[begin : end + 1] = none
     values = -1 - values
     rows: list[Ints] = []
-    # Blocks of 64 code points, then of 64 such blocks, and once more for four bytes: each level's states.
+    # The states of each level: blocks of 64 code points, blocks of 64 such blocks, and once more for four bytes.
     last = _numbered(values.reshape(-1, 64), rows)
     middle = _numbered(last.reshape(-1, 64), rows)
-    # Behind a lead byte 0xF0 + k: 64 blocks of 4,096 code points; those beyond the last are no characters.
+    # After a lead byte 0xF0 + k: 64 blocks of 4,096 code points; those beyond the last one are not characters.
     planes = np.full(5 * 64, -1 - none, np.int64)
     planes[: len(middle)] = middle
     planes[:16] = -1 - none  # overlong
     high = _numbered(planes.reshape(-1, 64), rows)
     three = middle[:16].copy()
-    # 0xE0 must not spell what two bytes can.
+    # 0xE0 must not spell characters that have two bytes.
     first = rows[int(three[0]) - 1].copy()
     first[:32] = -1 - none
     three[0] = _numbered(first.reshape(1, 64), rows)[0]
@@ -86,7 +86,9 @@ def classifier(special: tuple[tuple[str, int], ...]) -> Classifier:
 
 
 def _numbered(blocks: Ints, rows: list[Ints]) -> Ints:
-    """A state for each different block, appended to ``rows``. All are kept as states: UTF-8's lengths are fixed."""
+    """A state for each distinct block, appended to ``rows``. All are separate states, because UTF-8's lengths are
+    fixed.
+    """
     distinct, number = np.unique(blocks, axis=0, return_inverse=True)
     first = 1 + len(rows)
     rows.extend(distinct)

@@ -141,8 +141,9 @@ class Concepts:
     def _trie(
         self, deadline: Deadline
     ) -> tuple[list[dict[int, int]], list[tuple[int, int, int]], dict[int, int]]:
-        """The forms as a trie: each node's children by class, all arcs (parent, class, node), and which concept's form
-        ends at a node."""
+        """The forms as a trie: each node's children by class, all arcs (parent, class, node), and the concept whose
+        form ends at a node.
+        """
         read = self._classes.read
         children: list[dict[int, int]] = [{}, {}]
         arcs: list[tuple[int, int, int]] = []
@@ -166,9 +167,10 @@ class Concepts:
         return children, arcs, ends
 
     def _build(self, deadline: Deadline) -> None:
-        """Fills ``_next`` and ``_written`` (states, classes), ``_at_end`` (states,): the latter two number outputs.
+        """Compute ``_next`` and ``_written`` (states, classes) and ``_at_end`` (states,); the latter two are
+        numbers of outputs.
 
-        States 0 and 1 have read no part of a form: 0 where no word character comes before, 1 behind one.
+        States 0 and 1 have read no part of a form: 0 if no word character precedes, 1 after a word character.
         """
         is_word = self._classes.is_word.tolist()
         children, arcs, ends = self._trie(deadline)
@@ -247,12 +249,12 @@ class _Classes:
         return np.array([self.of(chr(code)) for code in range(128)])
 
     def beyond_ascii(self) -> Classifier:
-        """How the bytes of the others lead to their classes."""
+        """The classifier from the bytes of all other characters to their classes."""
         return classifier(tuple((c, n) for c, n in self._by_character.items() if ord(c) >= 128))
 
 
 def _variants(character: str) -> set[str]:
-    """The characters that are a character's upper, lower or title case, or have it as theirs."""
+    """The characters that are a character's upper, lower or title case, or of which it is one."""
     found, pending = {character}, [character]
     while pending:
         each = pending.pop()
@@ -272,17 +274,18 @@ def _composed(
     classes: _Classes,
     deadline: Deadline,
 ) -> Dfa:
-    """The product as a byte automaton, not trimmed. ``after[output, state]`` is the automaton's state after an output.
+    """The product as a byte automaton, not trimmed. ``after[output, state]`` is the automaton's state after an
+    output.
 
-    States, in this order: DEAD; pairs (transducer, automaton); then, for each way in which pairs go on after a
-    character beyond ASCII, the inside of the classifier. Nodes that go on alike after such characters have their ways
-    found once.
+    The states are, in this order: DEAD; pairs (transducer, automaton); then the inner states of the classifier, for
+    each set of continuations of pairs after a character beyond ASCII. Nodes with equal continuations after such
+    characters share them.
     """
     budget = deadline.budget
     nodes, states = len(follow), after.shape[1]
 
     def targets(next_nodes: Ints, outputs: Ints) -> Ints:
-        """The pairs that lead from each of some nodes (rows) with each state by each of some classes (columns)."""
+        """The target pairs of nodes (rows) with each state by classes (columns)."""
         moved = after[outputs]  # (nodes, classes, states)
         found = np.where(moved == 0, 0, 1 + next_nodes[:, :, None] * states + moved)
         return np.moveaxis(found, 2, 1)  # (nodes, states, classes)
@@ -316,7 +319,7 @@ def _composed(
     first = 1 + nodes * states + np.arange(len(ways)) * count
     ended = np.concatenate(
         [ways, np.zeros((len(ways), 1), np.int64)], axis=1
-    )  # by outcome; the last is no character
+    )  # by outcome; the last one is no character
     inside = np.where(
         inner.table >= 0, first[:, None, None] + inner.table, ended[:, -1 - np.minimum(inner.table, -1)]
     )
@@ -388,7 +391,7 @@ def _concepts(
 
 
 def _check_forms(name: str, forms: Iterable[object]) -> None:
-    """``LabelError`` for a form that is no text."""
+    """Raise ``LabelError`` for a form that is not a text."""
     for form in forms:
         if not isinstance(form, str) or not form:
             raise LabelError(name, f"a form of the concept {name!r} is empty or no text: {form!r}")
@@ -397,7 +400,7 @@ def _check_forms(name: str, forms: Iterable[object]) -> None:
 
 
 class _Chain:
-    """Symbols one after the other, with anything in between: state k has seen k - 1 of them."""
+    """Symbols in sequence, with anything in between: state k has seen k - 1 of them."""
 
     def __init__(self, symbols: Sequence[str], order: Sequence[str]) -> None:
         self.symbols, self.start = symbols, 1

@@ -99,7 +99,7 @@ def substring_of(text: str | bytes, words: bool = False, *, budget: Budget | Non
     if words and not isinstance(text, str):
         raise ConstraintError("words are made of characters, and this text is bytes: decode it")
     limit = (budget or Budget()).states
-    if len(data) >= limit:  # every beginning of the text has a state of its own
+    if len(data) >= limit:  # every prefix of the text has its own state
         raise BudgetExceeded("states", limit, "substring_of(...)")
     begins = ends = _places(text, data, words)
     classes, edges, accepting, offsets = _native.suffix_automaton(data, begins, ends, limit)
@@ -110,13 +110,13 @@ def substring_of(text: str | bytes, words: bool = False, *, budget: Budget | Non
 
 
 def _places(text: str | bytes, data: bytes, words: bool) -> _Places:
-    """For each place from 0 to ``len(data)``: whether a substring may begin and end there."""
+    """For each position from 0 to ``len(data)``: whether a substring may begin and end there."""
     places = np.ones(len(data) + 1, np.uint8)
     if isinstance(text, str):
         raw = np.frombuffer(data, np.uint8)
         places[:-1] = (raw & 0xC0) != 0x80
         if words:
-            at = np.flatnonzero(places)  # the place of each character, and the end
+            at = np.flatnonzero(places)  # the position of each character, and the end
             inside = [match.start() for match in re.finditer(r"(?<=\w)(?=\w)", text)]
             places[at[inside]] = 0
     return places

@@ -188,7 +188,7 @@ def _paths(tree: Tree, separator: str, leaf_only: bool, deadline: Deadline) -> l
 
 
 def _level(parent: str, tree: Tree, separator: str) -> Iterator[tuple[str, str, Tree]]:
-    """The names right below ``parent``: path, name, what is below it."""
+    """The names directly below ``parent``: path, name, and the tree below it."""
     names: set[str] = set()
     for part in (tree,) if isinstance(tree, Mapping) else _parts(parent, tree):
         for name, below in part.items() if isinstance(part, Mapping) else ((part, None),):

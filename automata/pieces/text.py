@@ -70,7 +70,7 @@ def _of(characters: str) -> Ranges:
 
 
 def _but(characters: str, ranges: Ranges = ((0, MAX_CODE_POINT),)) -> Expr:
-    """One character of ``ranges`` that is none of ``characters``."""
+    """One character of ``ranges`` that is not in ``characters``."""
     return character_set(overlap(ranges, negate(_of(characters))), True)
 
 

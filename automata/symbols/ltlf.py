@@ -81,7 +81,7 @@ def ltlf(
 
 
 class _Exploration:
-    """The states that letters lead to, breadth first: ``states`` in their order, ``rows`` of next states."""
+    """The states that letters lead to, breadth first: ``states`` in this order, ``rows`` of next states."""
 
     def __init__(self, formulas: Formulas, parts: Iterable[int], letters: int) -> None:
         self.formulas = formulas
@@ -91,7 +91,7 @@ class _Exploration:
         self.letters = range(1, letters + 1)
 
     def accepting(self) -> Iterator[State]:
-        """Make all states; each that accepts, as it is met. Raises ``BudgetExceeded``."""
+        """Create all states, and yield each accepting one when it is reached. Raises ``BudgetExceeded``."""
         formulas, numbers, limit = self.formulas, self.states, self.formulas.budget.states
         todo = list(numbers)
         for state in todo:
@@ -137,8 +137,7 @@ def _conflict(formulas: Formulas, conjuncts: list[tuple[Formula, str]], letters:
 
 
 def _least_conflict(count: int, possible: Callable[[Iterable[int]], bool]) -> tuple[int, ...]:
-    """A set of conjuncts that contradict each other: a smallest one, or after ``_SUBSETS`` trials one of which none can
-    be left out."""
+    """A contradictory set of conjuncts: a smallest one, or after ``_SUBSETS`` trials a minimal one."""
     kept = list(range(count))
     for number in range(count):
         without = [each for each in kept if each != number]

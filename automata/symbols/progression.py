@@ -1,4 +1,4 @@
-"""Formulas of linear temporal logic on finite traces, and what is left of one after a letter has been read.
+"""Formulas of linear temporal logic on finite traces, and what remains of one after a letter has been read.
 
 The idea: progression (Bacchus, Kabanza, "Using temporal logics to express search control knowledge for planning",
 2000; for finite traces De Giacomo, Vardi, "Linear temporal logic and linear dynamic logic on finite traces", IJCAI
@@ -7,22 +7,24 @@ The idea: progression (Bacchus, Kabanza, "Using temporal logics to express searc
     d(X f) = f and more          d(f U g) = d(g) or  (d(f) and f U g)
     d(N f) = f or end            d(f R g) = d(g) and (d(f) or  f R g)
 
-Letters exclude each other, so a propositional formula at one place *is* a set of letters. *END*, the place behind the
-last letter, is one more letter of these sets: ``a`` is the set {a}, ``not a`` all letters and END, ``end`` {END},
-``more`` all letters. So each formula has a meaning on the empty trace too, and negation is complement everywhere.
+Letters exclude each other, so a propositional formula at one place *is* a set of letters. *END*, the place after
+the last letter, is one more letter of these sets: ``a`` is the set {a}, ``not a`` all letters and END, ``end``
+{END}, ``more`` all letters. So each formula has a meaning on the empty trace too, and negation is complement
+everywhere.
 
 Data. Formulas are numbers of hash-consed nodes in negation normal form; operands have smaller numbers, so passes in
-ascending order replace recursion. What a letter leaves is a *sum*: a disjunction of clauses, each a set of letters for
-the next place and a bit set of *obligations* (nodes X, N, U, R), without clauses that others imply. A state is one
-clause and a set of sums that could not be merged into it, all of which must hold: conjunctions, of which
-specifications consist, are never multiplied out.
+ascending order replace recursion. The remainder after a letter is a *sum*: a disjunction of clauses, each with a
+set of letters for the next place and a bit set of *obligations* (nodes X, N, U, R), without clauses that imply
+others. A state is one clause and a set of sums that could not be merged into it, all of which must hold. So
+conjunctions, of which specifications consist, are never multiplied out.
 
-Invariant: there are finitely many obligations, hence finitely many states: at most 2^(2^n) for n obligations, as
-must be. Cost of a step: linear in the obligations of the state that change; of sums quadratic in their clauses.
+Invariant: there are finitely many obligations, hence finitely many states: at most 2^(2^n) for n obligations, which
+is unavoidable. Cost of a step: linear in the obligations of the state that change; for sums quadratic in their
+clauses.
 
-Rejected: the translation to monadic logic and MONA (a process, a program to install, and a bit for each symbol where
-symbols exclude each other); binary decision diagrams over obligations, which are canonical where the states here are
-not, but minimization follows anyway.
+Rejected: the translation to monadic logic and MONA (a process, a program to install, and a bit for each symbol
+although symbols exclude each other); binary decision diagrams over obligations, which are canonical while the
+states here are not, but minimization follows in any case.
 """
 
 from __future__ import annotations
@@ -37,13 +39,13 @@ from tokenfst.errors import BudgetExceeded
 ATOM, NEXT, WEAK_NEXT, UNTIL, RELEASE, AND, OR = range(7)
 
 Clause = tuple[int, int]
-"""Letters that the next place may have (bits), and obligations (bits)."""
+"""The letters that are possible at the next place (bits), and obligations (bits)."""
 
 Sum = frozenset[Clause]
 """A disjunction of clauses; empty: false."""
 
 State = tuple[int, int, frozenset[Sum]]
-"""Letters and obligations that must hold, and sums that must hold beside them."""
+"""Letters and obligations that must hold, and sums that must hold in addition."""
 
 FALSE_STATE: State = (0, 0, frozenset())
 
@@ -51,14 +53,16 @@ Formula = tuple[int, int]
 """A formula and its negation, both in negation normal form."""
 
 _POSITIONS = 16
-"""What a clause in memory counts for."""
+"""The cost of a clause in memory."""
 
 
 class Formulas:
-    """Formulas over any letters, and their progression. Letters are numbered from 1; a set of letters is an int of
-    which bit k is letter k, bit 0 is END, and all high bits are equal: for the letters that no formula distinguishes.
+    """Formulas over any letters, and their progression.
 
-    Raises ``BudgetExceeded`` when a sum has too many clauses, each of which counts for ``_POSITIONS`` of
+    Letters are numbered from 1. A set of letters is an int: bit k is letter k, bit 0 is END, and all high bits are
+    equal, for the letters that no formula distinguishes.
+
+    Raises ``BudgetExceeded`` if a sum has too many clauses, each of which counts as ``_POSITIONS`` of
     ``budget.positions``, and after ``budget.seconds``.
     """
 
@@ -76,7 +80,7 @@ class Formulas:
         self._obligations: list[int] = []
         self._holds_at_end = 0
         self._after: defaultdict[int, dict[int, Sum]] = defaultdict(dict)
-        # By letter: what is left of obligations, and those known, among them violated, fulfilled, left as they are.
+        # By letter: remainders of obligations, and the sets of known, violated, fulfilled and unchanged ones.
         self._left: defaultdict[int, dict[int, Sum]] = defaultdict(dict)
         self._known: defaultdict[int, int] = defaultdict(int)
         self._violated: defaultdict[int, int] = defaultdict(int)
@@ -86,7 +90,7 @@ class Formulas:
     # --- making formulas ----------------------------------------------------------------------------------
 
     def letters(self, bits: int) -> Formula:
-        """One of the letters ``bits`` stands here, or, with the bit ``end``, the trace has ended."""
+        """One of the letters ``bits`` is at this place, or, with the bit ``end``, the trace has ended."""
         return self._atom(bits), self._atom(~bits)
 
     def conjunction(self, parts: Iterable[Formula]) -> Formula:
@@ -164,14 +168,14 @@ class Formulas:
             inner, operands = self._nodes[right]
             if inner == kind and operands[0] == idle:
                 return right
-            if kind == RELEASE and inner == AND:  # so that the parts stay apart
+            if kind == RELEASE and inner == AND:  # keeps the parts separate
                 return self._joined(AND, [self._until(kind, left, part) for part in operands])
         return self._node(kind, (left, right))
 
     # --- sums ---------------------------------------------------------------------------------------------
 
     def _reduced(self, clauses: Iterable[Clause]) -> Sum:
-        """Without clauses that imply others; clauses with equal obligations are one."""
+        """The clauses without those that imply others; clauses with equal obligations are combined."""
         by_mask: dict[int, int] = {}
         for bits, mask in clauses:
             if bits:
@@ -226,7 +230,7 @@ class Formulas:
         return self._sums[root]
 
     def _obligation(self, node: int) -> Sum:
-        """The sum that is this one node."""
+        """The sum with this node as its only obligation."""
         bit = self._bit.get(node)
         if bit is None:
             bit = self._bit[node] = 1 << len(self._obligations)
@@ -237,7 +241,8 @@ class Formulas:
 
     def _pending(self, root: int, done: dict[int, Sum], through: tuple[int, ...]) -> list[int]:
         """The nodes below ``root`` that are not done, operands first; only nodes of the kinds ``through`` are
-        looked into."""
+        descended into.
+        """
         if root in done:
             return []
         found, stack = {root}, [root]
@@ -253,7 +258,7 @@ class Formulas:
     # --- progression --------------------------------------------------------------------------------------
 
     def _progressed(self, root: int, letter: int) -> Sum:
-        """What is left of a node after ``letter``."""
+        """The remainder of a node after ``letter``."""
         done = self._after[letter]
         for node in self._pending(root, done, (AND, OR, UNTIL, RELEASE)):
             kind, parts = self._nodes[node]
@@ -277,7 +282,7 @@ class Formulas:
         return done[root]
 
     def _learn(self, mask: int, letter: int) -> None:
-        """Find out what is left of obligations after a letter."""
+        """Compute the remainders of obligations after a letter."""
         for bit in _bits(mask & ~self._known[letter]):
             left = self._progressed(self._obligations[bit.bit_length() - 1], letter)
             self._left[letter][bit] = left
@@ -290,7 +295,7 @@ class Formulas:
         self._known[letter] |= mask
 
     def _each(self, mask: int, letter: int) -> list[Sum] | None:
-        """What is left of each of the obligations, those that are fulfilled left out; ``None``: one is violated."""
+        """The remainders of the obligations, without those that are fulfilled; ``None`` if one is violated."""
         if mask & ~self._known[letter]:
             self._learn(mask, letter)
         if mask & self._violated[letter]:
@@ -301,11 +306,11 @@ class Formulas:
         return [*parts, frozenset({(self.everything, idle)})] if idle else parts
 
     def start(self, parts: Iterable[int]) -> State:
-        """The state in which all of these nodes must hold of the whole trace."""
+        """The state in which all of these nodes must hold for the whole trace."""
         return self._state(map(self._sum, parts))
 
     def step(self, state: State, letter: int) -> State:
-        """What must hold of the rest of the trace after ``letter``; ``FALSE_STATE`` if nothing can."""
+        """The condition on the rest of the trace after ``letter``; ``FALSE_STATE`` if it is unsatisfiable."""
         bits, mask, sums = state
         if not bits >> letter & 1:
             return FALSE_STATE
@@ -321,7 +326,7 @@ class Formulas:
         return self._state(left)
 
     def _state(self, parts: Iterable[Sum]) -> State:
-        """All parts at once: single clauses are merged, and what they decide is taken out of the sums."""
+        """The conjunction of all parts: single clauses are merged, and the sums are simplified by them."""
         bits, mask = self.everything, 0
         todo, sums = list(parts), set[Sum]()
         if frozenset() in todo:
@@ -351,7 +356,7 @@ class Formulas:
         return self._may_end([(bits, mask)]) and all(map(self._may_end, sums))
 
     def _may_end(self, clauses: Iterable[Clause]) -> bool:
-        """Whether some clause holds where the trace has ended."""
+        """Whether some clause holds at the end of the trace."""
         return any(bits & self.end and not mask & ~self._holds_at_end for bits, mask in clauses)
 
     def _charge(self, clauses: int) -> None:
@@ -359,7 +364,7 @@ class Formulas:
             raise BudgetExceeded("positions", self.budget.positions, "the alternatives of a temporal formula")
 
     def check_time(self) -> None:
-        """``BudgetExceeded`` after the budget's seconds."""
+        """Raise ``BudgetExceeded`` after the budget's seconds."""
         if time.monotonic() > self._deadline:
             raise BudgetExceeded("seconds", self.budget.seconds, "the automaton of a temporal formula")
 

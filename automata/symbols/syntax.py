@@ -1,14 +1,14 @@
-r"""The syntax of temporal formulas: text to nodes of ``progression``.
+r"""The syntax of temporal formulas: from text to nodes of ``progression``.
 
-Precedence, from the loosest: ``<->``, ``->``, ``|``, ``&``, ``W``, ``U``, ``R``, ``M``, then what stands before its
-operand; binary operators group to the right. The levels are those of ltlf2dfa and pylogics, whose spellings are read
-as well as those of papers: ``¬ ∧ ∨ → ↔ ○ ● ◇ □ ⊤ ⊥``. Words of the letters of unary operators are runs of them
+Precedence, from the loosest: ``<->``, ``->``, ``|``, ``&``, ``W``, ``U``, ``R``, ``M``, then prefix operators;
+binary operators group to the right. The levels are those of ltlf2dfa and pylogics. Their spellings are read, and
+also those of papers: ``¬ ∧ ∨ → ↔ ○ ● ◇ □ ⊤ ⊥``. A word of the letters of unary operators is a sequence of them
 (``GF a``, ``WXG a``).
 
-A name that a ``(`` follows is a pattern of Declare. Symbols that are no words, or are operators or key words, stand in
-quotation marks; in those, ``\`` takes the next character as it is.
+A name that is followed by ``(`` is a pattern of Declare. Symbols that are not words, or are operators or key words,
+must be in quotation marks; inside these, ``\`` takes the next character literally.
 
-Every part knows where it stands, so that errors can show conjuncts as they were written.
+Every part knows its position, so that errors can show conjuncts as they were written.
 """
 
 from __future__ import annotations
@@ -94,15 +94,18 @@ _UNFINISHED = {'"': "this name has no closing quotation mark", "'": "this name h
 _COUNTS = ("existence", "absence", "exactly")
 _NUMBER = re.compile("[0-9]{1,6}")
 _CAPITAL = re.compile("(?<=[a-z])(?=[A-Z])")
-"""Where a word of a pattern's name begins that is written as ``ChainResponse``."""
+"""The start of a word in a pattern's name that is written like ``ChainResponse``."""
 _MOST = 100_000
-"""The largest number that a pattern takes."""
+"""The largest number that a pattern accepts."""
 
 
 @dataclass(slots=True)
 class Part:
-    """A formula and where it stands in its text; ``name`` where it is a name alone that was not looked up yet, with its
-    token. ``conjuncts``: the parts of a conjunction, itself if it is none."""
+    """A formula and its position in the text.
+
+    ``name``: for a name alone that was not looked up yet, with its token. ``conjuncts``: the parts of a
+    conjunction; for all others, the part itself.
+    """
 
     begin: int
     end: int
@@ -112,9 +115,9 @@ class Part:
 
 
 class Reader:
-    """Reads a text into a formula; ``symbol(name, position)`` is the formula of a symbol, or raises.
+    """Reads a text into a formula; ``symbol(name, position)`` returns the formula of a symbol, or raises.
 
-    A key word that is one of the ``declared`` symbols too is refused: it must be quoted.
+    A key word that is also one of the ``declared`` symbols is refused: it must be quoted.
     """
 
     def __init__(
@@ -137,7 +140,7 @@ class Reader:
         }
 
     def read(self, tree: Tree[Any] | None = None) -> list[Part]:
-        """The conjuncts of the formula that the text is; ``tree``: its tree, if that is known."""
+        """The conjuncts of the formula in the text; ``tree``: its tree, if it is known."""
         whole = self._known(fold(tree or tree_of(self._text), self._build))
         return whole.conjuncts or [whole]
 
@@ -258,12 +261,12 @@ class Reader:
 
 
 def tree_of(text: str) -> Tree[Any]:
-    """The tree of a formula; ``PatternSyntaxError`` where it is none."""
+    """The tree of a formula. Raises ``PatternSyntaxError`` for other texts."""
     return parse(_NOTATION, text, _TOKENS, _UNFINISHED, "formula")
 
 
 _template = lru_cache(maxsize=len(PATTERNS))(tree_of)
-"""The trees of patterns, which are kept."""
+"""A cache of the trees of patterns."""
 
 
 def _begin(child: Any) -> int:

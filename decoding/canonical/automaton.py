@@ -59,7 +59,7 @@ from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _NO_WAY = -1
-"""What is remembered of a dead node; of others, the first token of a way to acceptance, or ``ENDS``."""
+"""The cached result for a dead node; for others, the first token of a path to acceptance, or ``ENDS``."""
 
 _NEAREST = 32
 
@@ -231,7 +231,9 @@ class CanonicalAutomaton:
 
     @contextmanager
     def _call(self) -> Iterator[None]:
-        """One call of the outside: nobody else builds meanwhile, and all of its searches share the budget's seconds."""
+        """One external call: no other thread builds meanwhile, and all searches of the call share the budget's
+        seconds.
+        """
         with self._lock, self.tokenizer.lock:
             self.deadline = Deadline(self.budget, self._where)
             yield
@@ -310,14 +312,14 @@ class CanonicalAutomaton:
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def _living(self, state: int, cuts: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Those of ``tokens``, which all lead to the same two states, that acceptance can be reached after."""
+        """Those of ``tokens``, which all lead to the same two states, after which acceptance can be reached."""
         segmentation = self.tokenizer.segmentation
         begins, goes_on = segmentation.at_cut(cuts), segmentation.in_piece(cuts)
         if begins != DEAD and self._way(Node(state, begins, NO_TOKEN)) != _NO_WAY:
             return tokens
         if goes_on == DEAD:
             return tokens[:0]
-        # Only tokens that may be adjacent to the last token are left.
+        # Only tokens that may be adjacent to the last token remain.
         next_tokens, next_states = self.arcs_of(state)
         after = segmentation.after(goes_on, next_tokens)
         sensible = np.flatnonzero(after)
@@ -379,18 +381,18 @@ class CanonicalAutomaton:
         return known
 
     def _distance(self, state: int) -> int:
-        """The language's distance of a state: a search of the core, at worst, which has the budget for itself."""
+        """The language's distance of a state. At worst this is a search of the core, with its own budget."""
         self.deadline.check()
         return self.native.distance(state)
 
     # --- the search -----------------------------------------------------------------------------------------------
 
     def _way(self, start: Node) -> int:
-        """The first token of a way from ``start`` to acceptance, ``ENDS`` where it accepts, ``_NO_WAY`` if there is
+        """The first token of a path from ``start`` to acceptance, ``ENDS`` if it accepts, ``_NO_WAY`` if there is
         none.
 
-        Depth first, nearest to the language's end first. A way found settles the nodes on it; a search that ends
-        without one has seen all that can be reached, and settles that.
+        Depth first, nearest to the language's end first. A path that is found settles the nodes on it; a search
+        that ends without one has visited everything that can be reached, and settles that.
         """
         known = self._known_way(start)
         if known is not None:
@@ -440,7 +442,7 @@ class CanonicalAutomaton:
         """Each token that may follow canonically and its target node, nearest to the end of the language first."""
         tokens, targets, after = self.cut_arcs_of(node)
         found = np.flatnonzero(after)
-        for part in (found[:_NEAREST], found[_NEAREST:]):  # mostly one of the first will do
+        for part in (found[:_NEAREST], found[_NEAREST:]):  # usually one of the first ones is enough
             for index in part.tolist():
                 token = int(tokens[index])
                 following = self.node(int(targets[index]), int(after[index]), token)

@@ -37,14 +37,14 @@ class CanonicalLengths:
         self._automaton = automaton
         self._targets: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         self._enough: dict[Node, tuple[int, int]] = {}  # a sufficient number of tokens, and the first of them
-        self._not_enough: dict[Node, int] = {}  # fewer are not
+        self._not_enough: dict[Node, int] = {}  # fewer tokens are not sufficient
 
     def distance(self, node: Node) -> int:
         """The least number of tokens that complete a live node."""
         most = int(self._automaton.native.distance(node.state))
         tried = 0
         while not self.is_within(node, most):
-            tried += 1  # without end only where an artifact says false distances
+            tried += 1  # runs without end only for an artifact with false distances
             self._automaton.check(tried)
             most = max(most + 1, self._not_enough.get(node, 0))
         return self._enough[node][0]
@@ -62,11 +62,11 @@ class CanonicalLengths:
         visited = 0
         while path:
             node, successors = path[-1]
-            left = most - len(path)  # behind the token that is taken next
+            left = most - len(path)  # after the token that is taken next
             for token, following in successors:
                 self._automaton.deadline.tick()
                 if self._automaton.native.distance(following.state) > left:
-                    path[-1] = node, iter(())  # the others are no nearer
+                    path[-1] = node, iter(())  # the others are not nearer
                     break
                 judged = self._judged(following, left)
                 if judged is False:
@@ -120,7 +120,7 @@ class CanonicalLengths:
     def _numbered(
         self, state: int, targets: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The distinct ones of a state's ``targets``, and for each which it is; kept for a few states."""
+        """The distinct ``targets`` of a state, and for each target its number among these; cached for a few states."""
         if state not in self._targets:
             while len(self._targets) >= _KEPT:
                 del self._targets[next(iter(self._targets))]
@@ -130,7 +130,7 @@ class CanonicalLengths:
     def _within(
         self, state: int, cuts: int, tokens: npt.NDArray[np.int64], most: int
     ) -> npt.NDArray[np.bool_]:
-        """Which of ``tokens``, which all lead to the same two states, ``most`` more are enough after."""
+        """Which of ``tokens``, which all lead to the same two states, can be completed by ``most`` more tokens."""
         automaton = self._automaton
         within = np.zeros(len(tokens), np.bool_)
         if automaton.native.distance(state) > most:
@@ -159,7 +159,7 @@ class CanonicalLengths:
         return within
 
     def _judged(self, node: Node, most: int) -> bool | None:
-        """Whether ``most`` tokens are enough, as far as that is known."""
+        """Whether ``most`` tokens are enough; None if this is not known."""
         known = self._enough.get(node)
         if known is None and self._automaton.accepting(node):
             known = self._enough[node] = 0, ENDS

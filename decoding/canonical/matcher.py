@@ -62,8 +62,10 @@ class CanonicalMatcher(NodeMatcher[Node]):
         return self.forced_bytes().decode("utf-8", "ignore")
 
     def _begun(self, nodes: Iterable[Node]) -> set[tuple[Node, bytes]] | None:
-        """Where the tokens lead that may come next at any of the nodes, and their bytes. None where those do not all
-        begin with one byte, or the text may end."""
+        """The targets of the tokens that may come next at any of the nodes, and their bytes.
+
+        None if these do not all begin with the same byte, or if the text may end.
+        """
         automaton, tokens = self.automaton, self.automaton.vocabulary.tokens
         found: set[tuple[Node, bytes]] = set()
         first: int | None = None

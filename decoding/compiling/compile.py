@@ -140,7 +140,7 @@ def compile(
 def _scores(
     constraint: WeightedLanguage | WeightedGrammar | NGramModel, vocabulary: Vocabulary, budget: Budget | None
 ) -> ScoreAutomaton | GrammarScores | TokenNGrams:
-    """The automaton of scores. A model over token ids has them without any bytes."""
+    """The automaton of scores. That of a model over token ids needs no bytes."""
     if isinstance(constraint, WeightedGrammar):
         return GrammarScores(constraint, vocabulary, budget)
     if isinstance(constraint, NGramModel):

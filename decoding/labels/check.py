@@ -81,7 +81,7 @@ def verify_labels(
 
 
 def _all_canonical(machine: CanonicalAutomaton, labels: list[str | bytes]) -> Answer:
-    """Whether the tokens that the tokenizer makes of each label are accepted."""
+    """Whether the tokenizer's own tokens of each label are accepted."""
     matcher = machine.matcher()
     for label in labels:
         data = encode(label) or b""
@@ -105,7 +105,7 @@ def _missing(labels: set[bytes]) -> Answer:
 def _completed(
     prefix: bytes, state: int, arcs: Callable[[int], _Arcs], accepts: Callable[[int], bool]
 ) -> bytes:
-    """A word with this prefix: breadth first, since every state leads to acceptance."""
+    """A word with this prefix: breadth first, because acceptance can be reached from every state."""
     pending, seen = [(prefix, state)], {state}
     for word, at in pending:
         if accepts(at):

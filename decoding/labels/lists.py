@@ -171,7 +171,9 @@ def label_lists(
 
 
 class _Ways:
-    """How lists go on: the tokens of each label at the beginning and behind a separator. Checks the options."""
+    """The continuations of lists: the tokens of each label at the beginning and after a separator. Checks the
+    options.
+    """
 
     def __init__(
         self,
@@ -183,7 +185,7 @@ class _Ways:
         leading_space: LeadingSpace,
         encode: Encode | None,
     ) -> None:
-        # Says what is wrong.
+        # Raises an error that says what is wrong.
         multi_choice(labels, separator, min=least, max=most, leading_space=leading_space)
         space = " " if leading_space == "required" else ""
         self._first = {label: canonical_tokens(space + label, vocabulary, encode) for label in labels}
@@ -193,12 +195,13 @@ class _Ways:
         self.most = len(labels) if most is None else min(most, len(labels))
 
     def sequences(self, count: int) -> dict[str, list[int]]:
-        """The tokens of each label behind ``count`` others."""
+        """The tokens of each label after ``count`` others."""
         return self._later if count else self._first
 
     def stops(self, used: Collection[str]) -> _Stops:
-        """What may follow a label behind ``used``: the end, where there are enough labels then, or a separator and
-        another label, where more may come."""
+        """The possible continuations after a label and ``used`` ones: the end, if there are enough labels then, or
+        a separator and another label, if there may be more.
+        """
         more: Counter[int] = Counter()
         if len(used) + 1 < self.most:
             more.update(tokens[0] for label, tokens in self._later.items() if label not in used)
@@ -213,8 +216,12 @@ class _Ways:
         count: int,
         used: Sequence[Collection[str]] = (),
     ) -> torch.Tensor:
-        """ln of the probabilities of what may come next behind ``count`` labels: ``labels``, less those ``used`` in
-        a row, and last the end, where there are enough. Float64, a row for each of the session."""
+        """ln of the probabilities of the items that may follow ``count`` labels, float64, one row for each row of
+        the session.
+
+        The columns are ``labels``, without those ``used`` in a row, and at last the end, if there are enough
+        labels.
+        """
         may_follow, alone = stops
         tree, nodes = TokenTree.of_sequences(self.sequences(count)[label] for label in labels)
         firsts = [self._later[label][0] for label in labels]

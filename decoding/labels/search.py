@@ -86,9 +86,9 @@ def top_labels(
 
 
 class _Search:
-    """Beginnings of labels, the most probable ones first.
+    """Prefixes of labels, most probable ones first.
 
-    The heap has (-ln p, number, parent, token) of beginnings that wait, and of complete labels their node, and
+    The heap has (-ln p, number, parent, token) for prefixes that wait; for complete labels, their node and
     ``_COMPLETE``.
     """
 

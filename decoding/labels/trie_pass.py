@@ -92,7 +92,7 @@ class _NodeScores:
             self._stop[:, [node + 1 for node in nodes]] = torch.logsumexp(stops, dim=-1) - total
 
     def log_probs(self, ends: list[int]) -> torch.Tensor:
-        """Of the paths to ``ends``, stops included: (rows, ends)."""
+        """The ln p of the paths to ``ends``, including stops: (rows, ends)."""
         depth: list[int] = []
         for parent in self._tree.parents:
             depth.append(depth[parent] + 1 if parent >= 0 else 0)
@@ -108,8 +108,7 @@ class _NodeScores:
 
 
 def _preorder(tree: TokenTree, ends: Sequence[int]) -> list[int]:
-    """The nodes whose scores are needed, each before those below it and these before all others: those with children,
-    and ``ends``."""
+    """The nodes whose scores are needed, which are those with children, and ``ends``; in preorder."""
     wanted = set(ends)
     order = []
     pending = [-1]

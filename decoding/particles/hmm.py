@@ -47,7 +47,7 @@ except ImportError as error:
 _FORMAT = "tokenfst.hmm"
 _VERSION = 1
 _SLACK = 1e-3
-"""How far the sum of a distribution may be from one: float32 sums of 131,072 entries are off by 1e-5."""
+"""The tolerance for the sum of a distribution: float32 sums of 131,072 entries are off by 1e-5."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,24 +89,24 @@ class HmmLookAhead(ScoreSource):
         self._passed = hmm.transition.double().cpu()
         self._ends = list(vocabulary.eos_token_ids)
         self._steps: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        """Of each state where all tokens lead, 0 for nowhere, and their scores."""
+        """For each state the targets of all tokens, 0 if there is none, and their scores."""
         self._reach(first)
         self._ahead = torch.zeros((len(self._tables.finals), hmm.hidden_size), dtype=torch.float64)
-        """What is expected of the rest, by state and hidden state."""
+        """The expected weight of the rest, by state and hidden state."""
         self._solve()
         belief = hmm.initial.double().cpu()
         total = float(belief @ self._ahead[first])
         if total == 0:
             raise EmptyLanguageError(f"{hmm!r} gives no text of {language!r} a probability")
         self.start = Place(first, belief, math.log(total))
-        """Where walks begin."""
+        """The start of walks."""
 
     def __repr__(self) -> str:
         return f"<HmmLookAhead of {self.language.source!r}: {counted(len(self._steps), 'state')}>"
 
     @property
     def start_weight(self) -> float:
-        """The log weight that every text has before its first token."""
+        """The log weight of every text before its first token."""
         return self.language.machine.initial
 
     @property
@@ -150,7 +150,7 @@ class HmmLookAhead(ScoreSource):
         total = float(seen.sum())
         belief = (seen / total if total > 0 else node.belief) @ self._passed
         ahead = float(belief @ self._ahead[state])
-        # What is expected where the model expects nothing: the least that a row gives.
+        # The expected weight if the model expects nothing: the least one in a row.
         expected = math.log(ahead) if ahead > 0 else node.expected - own + FLOOR
         return Place(state, belief, expected), own + expected - node.expected
 
@@ -167,7 +167,7 @@ class HmmLookAhead(ScoreSource):
         return found
 
     def _reach(self, first: int) -> None:
-        """Run all tokens from each state that can be met."""
+        """Run all tokens from each reachable state."""
         tokens = torch.arange(len(self.vocabulary))
         longest = max(1, *map(len, (*self.vocabulary.tokens, *(self.vocabulary.initial_tokens or ()))))
         pending, room = [first], self._deadline.budget.bytes
@@ -216,7 +216,7 @@ class HmmLookAhead(ScoreSource):
 
 
 def _solved(matrix: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """The least solution of x = M x + r, which is not negative. HmmError where it is infinite."""
+    """The least non-negative solution of x = M x + r. Raises HmmError if it is infinite."""
     ones = np.ones(len(right))
     try:
         found = np.linalg.solve(np.eye(len(right)) - matrix.numpy(), np.stack([right.numpy(), ones], 1))

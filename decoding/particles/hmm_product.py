@@ -214,8 +214,9 @@ class HmmProduct:
     def _scores(
         self, belief: Belief, states: torch.Tensor, left: int, with_alone: bool
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(rows, V), three times: ``log_joint``; which tokens the constraint allows, where the former may be -inf too;
-        and, of those, log p_hmm(x | prefix) if that is asked for."""
+        """Three tensors (rows, V): ``log_joint``; the tokens that the constraint allows, which may be -inf in the
+        first; and for these log p_hmm(x | prefix), if it is requested.
+        """
         self._check_states(states)
         if not 1 <= left <= self.horizon.max_new_tokens:
             raise TokenBudgetError(
@@ -258,7 +259,7 @@ class HmmProduct:
         return joint, allowed, alone
 
     def _log(self, scaled: torch.Tensor, left: int, targets: torch.Tensor) -> torch.Tensor:
-        """Logarithms of what was made of scaled look-aheads."""
+        """Logarithms of a product of scaled look-aheads."""
         return scaled.log() + self._scale[left - 1, targets]
 
     def _set(self, edge: int) -> torch.Tensor:
@@ -267,7 +268,7 @@ class HmmProduct:
         return self._tokens[begin:end]
 
     def _wide(self, state: int) -> list[int]:
-        """The edges of a state that bear many tokens: at most ``_WIDE`` of them."""
+        """The edges of a state with many tokens: at most ``_WIDE`` of them."""
         edges = self.horizon.edges_of(state)
         return [edge for edge in edges if len(self._set(edge)) * _WIDE > self._edges.num_tokens]
 
@@ -295,7 +296,7 @@ def _check_vocabulary(hmm: Hmm, size: int, fingerprint: str | None) -> None:
 
 
 def _parts(count: int, width: int) -> Iterator[slice]:
-    """Slices of ``count`` rows of this width, each of a bounded size."""
+    """Slices of ``count`` rows of this width, each of bounded size."""
     step = max(_CHUNK // width, 1)
     for begin in range(0, count, step):
         yield slice(begin, min(begin + step, count))

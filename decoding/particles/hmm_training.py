@@ -131,8 +131,10 @@ def _expected(hmm: Hmm, tokens: torch.Tensor, lengths: torch.Tensor, batch_rows:
 
 
 def _normalized(counts: torch.Tensor, before: torch.Tensor, smoothing: float) -> torch.Tensor:
-    """Distributions in proportion to the counts and ``smoothing`` observations spread evenly; a row without any count
-    stays as it was ``before``."""
+    """Distributions in proportion to the counts and ``smoothing`` observations that are spread evenly.
+
+    A row without any count keeps its distribution ``before``.
+    """
     counts = counts + smoothing / counts.shape[1]
     total = counts.sum(1, keepdim=True)
     return torch.where(total > 0, counts / total.where(total > 0, total.new_ones(())), before)
@@ -177,7 +179,7 @@ def first_hmm(
 
 
 def _blended(counts: torch.Tensor) -> torch.Tensor:
-    """The counts as distributions, a share of each spread evenly."""
+    """The counts as distributions, a share of each of which is spread evenly."""
     even = torch.full_like(counts, 1 / counts.shape[1])
     return (1 - _NOISE) * _normalized(counts, even, 0.0) + _NOISE * even
 

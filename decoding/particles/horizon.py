@@ -93,7 +93,7 @@ class Horizon:
         return alive
 
     def edges_of(self, state: int) -> range:
-        """The edges that leave a state."""
+        """The outgoing edges of a state."""
         return range(*self._first_edge[state : state + 2])
 
     def next_state(self, state: int, token: int) -> int:

@@ -114,7 +114,7 @@ class ProductRows:
         return log_probs + self._factors
 
     def _mix(self, log_probs: torch.Tensor) -> None:
-        """Make the factors those of the mixture, whose q̃ sums to one."""
+        """Replace the factors by those of the mixture, whose q̃ sums to one."""
         forbidden = self._factors == -torch.inf
         ahead = (log_probs + self._factors).logsumexp(1, keepdim=True).nan_to_num(neginf=0.0)
         alone = log_probs.masked_fill(forbidden, -torch.inf).logsumexp(1, keepdim=True).nan_to_num(neginf=0.0)
@@ -149,6 +149,6 @@ class ProductRows:
 
 
 def _nothing(tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What masks say of the tokens that they allow."""
+    """The factor and the potential of masks, for the tokens that they allow: both are neutral."""
     none = torch.zeros(len(tokens), device=tokens.device)
     return none, none

@@ -1,17 +1,17 @@
-"""Resampling: which particles go on, and in how many copies, for batches of weighted particles.
+"""Resampling: which particles continue, and in how many copies, for batches of weighted particles.
 
-Each scheme gives particle i an expected number of copies of k · w_i / Σ w; they differ in the variance around it.
+Each scheme gives particle i an expected number of copies of k · w_i / Σ w; they differ in the variance.
 
 - ``multinomial``: k independent draws. The largest variance.
 - ``stratified``: one draw in each k-th part of [0, 1).
-- ``systematic``: one draw for all, the same place in every part. Each particle has floor or ceil of its expectation.
-- ``residual``: the floors of the expectations for certain, what is left by multinomial draws.
+- ``systematic``: one draw for all, at the same place in every part. Each particle has floor or ceil of its expectation.
+- ``residual``: the floors of the expectations for certain, the rest by multinomial draws.
 
 A particle of weight zero is never chosen. Cost: O(k log k) a row.
 
-``draw_one`` draws a token by the same inverse of the distribution function, which takes one uniform number a row and a
-running sum. torch.multinomial draws an exponential number for every entry: of 16 rows of 8,192 tokens in 3.5 ms, where
-this takes 0.9 ms; of 131,072 tokens in 136 ms, where this takes 12 ms (one core, both least of ten).
+``draw_one`` draws a token by the same inverse of the distribution function, which needs one uniform number a row
+and a running sum. torch.multinomial draws an exponential number for every entry: for 16 rows of 8,192 tokens it
+takes 3.5 ms, and this 0.9 ms; for 131,072 tokens 136 ms, and this 12 ms (one core, both least of ten).
 
 Source: Douc, Cappé, Moulines, "Comparison of resampling schemes for particle filtering" (2005).
 """
@@ -62,7 +62,7 @@ def resample(
         return _inverse(share, (places + uniform(count)) / count)
     if scheme == "systematic":
         return _inverse(share, (places + uniform(1)) / count)
-    # Floors of numbers that are whole but for rounding would lose a copy.
+    # The floor of a number that is whole except for rounding would lose a copy.
     copies = (share * count + 1e-9).floor()
     certain = copies.sum(1, keepdim=True)
     rest = (share * count - copies).clamp_min(0.0)
@@ -73,9 +73,10 @@ def resample(
 
 
 def draw_one(probabilities: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-    """(rows,): an index drawn from each row of (rows, n), in proportion to its entries; never one of probability zero.
+    """(rows,): an index drawn from each row of (rows, n), in proportion to its entries; never one with probability
+    zero.
 
-    Entries are non-negative, with a positive sum. ``generator``: of their device.
+    Entries are non-negative, with a positive sum. ``generator``: on their device.
     """
     places = torch.rand(
         len(probabilities), 1, generator=generator, device=probabilities.device, dtype=torch.float64
@@ -84,7 +85,7 @@ def draw_one(probabilities: torch.Tensor, generator: torch.Generator | None = No
 
 
 def _inverse(share: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """The entries at these places, (rows, k) in [0, 1), of each row's entries laid end to end."""
+    """The indices of the entries at these places, (rows, k) in [0, 1), of the cumulative distribution of each row."""
     ends = share.cumsum(1, dtype=torch.float64)
     total = ends[:, -1:]
     places = (places * total).minimum(torch.nextafter(total, torch.zeros_like(total)))

@@ -150,7 +150,7 @@ def smc(
     shared = [automaton for automaton in each for _ in range(particles)]
     scored, device = language_model.width, language_model.device
     if proposal != "lcd" or length == "at_most" or all(isinstance(a, TokenAutomaton) for a in each):
-        # Checks budgets and vocabularies, with one row a prompt; what canonical tokens spell exactly n is not known.
+        # Checks budgets and vocabularies, with one row a prompt. Exact lengths of canonical sequences are not known.
         start_rows(
             each,
             prompts=len(prompts),
@@ -174,7 +174,7 @@ def smc(
         forbidden = vocabulary.eos_token_ids if length == "exact" else ()
         found = MaskedRows(ConstraintRows(shared, None, scored, device), forbidden)
     elif length == "exact" or any(isinstance(a, TokenAutomaton) and a.is_pushdown for a in each):
-        # Distances of stacks are upper bounds: masks by them would leave texts of the target out.
+        # Distances of stacks are upper bounds, so masks by distances would exclude texts of the target.
         found = MaskedRows(ReachRows(shared, max_new_tokens, scored, device, exact=length == "exact"))
     else:
         found = MaskedRows(ConstraintRows(shared, max_new_tokens, scored, device))
@@ -188,8 +188,11 @@ def smc(
 
 
 class _Run:
-    """Particles in motion. Row p · k + j is particle j of prompt p. ``live`` are the rows that are not finished, in
-    the order in which the proposal has them; ``place`` says which row of the session each of them continues."""
+    """The current particles. Row p · k + j is particle j of prompt p.
+
+    ``live``: the rows that are not finished, in the order of the proposal's rows. ``place``: for each of them, the
+    row of the session that it continues.
+    """
 
     def __init__(
         self,
@@ -214,8 +217,10 @@ class _Run:
         self._resampled: list[torch.Tensor] = []
 
     def draw(self, left: int, generator: torch.Generator | None) -> torch.Tensor:
-        """A token for every live row, weights and potentials brought up to date. Returns which of all rows go on:
-        neither ended nor without a token."""
+        """Draw a token for every live row, and update weights and potentials.
+
+        Returns which of all rows continue: those that have neither ended nor run out of tokens.
+        """
         log_probs = next_log_probs(self._session.logits)
         if len(log_probs) < len(self._place):  # one row a prompt, before the first token
             log_probs = log_probs[self._place]
@@ -238,8 +243,10 @@ class _Run:
     def resample(
         self, going: torch.Tensor, scheme: Resampling, threshold: float, generator: torch.Generator | None
     ) -> torch.Tensor:
-        """The row that each row goes on from, itself in prompts that are not resampled: those whose weights are equal
-        enough, or that are finished."""
+        """The row that each row continues. It is the row itself for prompts that are not resampled.
+
+        These are prompts whose weights are equal enough, or that are finished.
+        """
         rows = torch.arange(len(going), device=going.device).reshape(-1, self._count)
         steering = (self._weights + self._potentials).reshape(rows.shape)
         best = steering.amax(1, keepdim=True)
@@ -258,7 +265,9 @@ class _Run:
         return parents.reshape(-1)
 
     def extend(self, going: torch.Tensor, parents: torch.Tensor, left: int) -> bool:
-        """Every row goes on from its parent; the model and the proposal follow where it does. Whether any does."""
+        """Continue every row from its parent, also in the model and the proposal for rows that continue. Returns
+        whether any does.
+        """
         live = going[parents].nonzero().squeeze(1)
         slots = torch.empty_like(parents)
         slots[self._live] = torch.arange(len(self._live), device=parents.device)
@@ -275,7 +284,7 @@ class _Run:
         return len(live) > 0
 
     def particles(self) -> list[Particles]:
-        """The particles of each prompt; those that are not complete have the weight zero."""
+        """The particles of each prompt; incomplete ones have weight zero."""
         if len(self._live):
             complete = self._proposal.accepting().to(self._live.device)
             self._weights[self._live[~complete]] = -torch.inf

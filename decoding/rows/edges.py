@@ -288,9 +288,12 @@ class TokenEdges:
         return beta
 
     def _next_length(self, reach: npt.NDArray[np.bool_], tokens: int) -> int | None:
-        """The least number of tokens above ``tokens`` that some text has; ``reach``: the states that ``tokens`` tokens
-        complete. Ends, since only states that the start leads to are followed: with a cycle among them there are ever
-        longer texts, without one none has as many tokens as there are states."""
+        """The least number of tokens above ``tokens`` that some text has.
+
+        ``reach``: the states that ``tokens`` tokens complete. This terminates, because only states that the start
+        reaches are followed: with a cycle among them there are arbitrarily long texts, without one no text has as
+        many tokens as there are states.
+        """
         met = self.start.copy()
         for _ in range(self.num_states):
             further = met.copy()
@@ -362,13 +365,13 @@ class TokenEdges:
         return np.diff(self.offsets)[self.label]
 
     def _slices(self) -> tuple[list[int], list[int]]:
-        """The first edge of each state, and the one behind its last."""
+        """The first edge of each state, and the one after its last."""
         offsets = np.searchsorted(self.source, np.arange(self.num_states + 1)).tolist()
         return offsets[:-1], offsets[1:]
 
 
 class _EdgeList:
-    """Edges in the making, state by state; equal token sets are kept once."""
+    """Edges under construction, state by state; equal token sets are stored once."""
 
     def __init__(self, budget: Budget) -> None:
         self._most = budget.bytes
@@ -386,7 +389,7 @@ class _EdgeList:
             self.append(state, end, part)
 
     def append(self, state: int, target: int, tokens: Ints) -> None:
-        """One edge; targets of a state come in ascending order."""
+        """Add one edge. The targets of a state must be in ascending order."""
         key = tokens.tobytes()
         label = self._labels.get(key)
         if label is None:
@@ -411,7 +414,7 @@ class _EdgeList:
 def _csr(
     offsets: Ints, columns: Ints, shape: tuple[int, int], device: torch.device | str, dtype: torch.dtype
 ) -> torch.Tensor:
-    """The matrix of ones at these places."""
+    """The matrix of ones at these positions."""
     ones = torch.ones(len(columns), dtype=dtype)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")

@@ -84,7 +84,7 @@ def check_length(length: str, max_new_tokens: int, count_end: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Where a row stands: its configuration, the tokens left, and the last of those taken, with the row before it."""
+    """The state of a row: its configuration, the tokens left, the last token taken, and the row before it."""
 
     reach: Reach
     at: int

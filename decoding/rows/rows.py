@@ -242,7 +242,7 @@ class ConstraintRows(PackedRows):
     def _known_nearer(
         self, row: int, automaton: AnyAutomaton, matcher: AnyMatcher
     ) -> npt.NDArray[np.int32] | None:
-        """What is kept; None of canonical tokens, and where there are more stacks than the budget has room for."""
+        """The cached masks; None for canonical tokens, and if there are more stacks than the budget allows."""
         if not isinstance(automaton, TokenAutomaton):
             return None
         if automaton.native.has_marks or not automaton.is_pushdown:
@@ -268,7 +268,9 @@ class ConstraintRows(PackedRows):
             self._fill_each_state()
 
     def _fill_each_state(self) -> None:
-        """The masks within the rows' budgets; one for all rows with one state and budget, where there is no stack."""
+        """Write the masks within the rows' budgets: one for all rows with the same state and budget, if there is no
+        stack.
+        """
         first: dict[tuple[int, int, int | None], int] = {}
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
             if self.is_finished(row):
@@ -324,7 +326,7 @@ class ConstraintRows(PackedRows):
 
 
 def _by_distances(automaton: AnyAutomaton, matcher: AnyMatcher) -> AnyMatcher:
-    """A matcher at the same place whose masks within a budget are those of distances, also where there are stacks."""
+    """A matcher at the same place whose masks within a budget use distances, also with stacks."""
     if not isinstance(automaton, TokenAutomaton) or isinstance(matcher, Matcher):
         return matcher
     same = automaton.matcher()

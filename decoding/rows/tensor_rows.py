@@ -150,7 +150,7 @@ class TensorRows(Rows):
         return self._keep(scores, self._tokens(nearer))
 
     def _tokens(self, edges: torch.Tensor) -> torch.Tensor:
-        """The tokens of these edges, bool (edges,) or (rows, edges), as far as they leave the rows' states."""
+        """The tokens of these edges, bool (edges,) or (rows, edges), for edges that leave the rows' states."""
         active = (self.alpha[:, self._source] & edges).to(torch.float32)
         sets = torch.zeros((len(active), self.edges.num_sets), device=self.device)
         sets.index_add_(1, self._label, active)
@@ -158,7 +158,7 @@ class TensorRows(Rows):
         return borne.T
 
     def _bearing(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Which sets hold each of these tokens, bool (tokens, sets): rows of the sparse matrix."""
+        """The sets that contain each of these tokens, bool (tokens, sets): rows of the sparse matrix."""
         begins, labels = self._sets.crow_indices(), self._sets.col_indices()
         counts = begins[tokens + 1] - begins[tokens]
         rows = torch.arange(len(tokens), device=self.device).repeat_interleave(counts)

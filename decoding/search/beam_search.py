@@ -172,10 +172,10 @@ def automata_beam_search(
 
 
 class _Search:
-    """One search: its prompts that are not settled, with as many rows of each, prompt by prompt.
+    """One search: its prompts that are not settled, with the same number of rows each, prompt by prompt.
 
-    ``pushed``, ``log_prob``: sums so far, of shape (prompts, rows of each). A prompt with fewer live rows than others
-    has copies of its best one at a pushed sum of -inf: no candidate of theirs is taken.
+    ``pushed``, ``log_prob``: sums so far, of shape (prompts, rows of each). A prompt with fewer live rows than
+    others has copies of its best one with a pushed sum of -inf, whose candidates are never taken.
     """
 
     def __init__(self, rows: Rows, options: _Options) -> None:
@@ -206,7 +206,9 @@ class _Search:
         ]
 
     def _step(self, log_probs: torch.Tensor, left: int) -> tuple[list[int], list[int]]:
-        """Choose the next tokens: the rows that go on, and with what. None go on where all prompts are settled."""
+        """Choose the next tokens: the rows that continue, and their tokens. No rows continue if all prompts are
+        settled.
+        """
         scores = self._push(log_probs, left)
         end_probs = log_probs.index_select(1, self.ends)
         scores.index_fill_(1, self.ends, -math.inf)
@@ -227,7 +229,7 @@ class _Search:
         return self._go_on(going, self.options.max_new_tokens - left + 1)
 
     def _push(self, log_probs: torch.Tensor, left: int) -> torch.Tensor:
-        """Mask ``log_probs`` in place; the scores with the push in them: the same tensor where nothing is pushed."""
+        """Mask ``log_probs`` in place, and return the pushed scores: the same tensor if nothing is pushed."""
         alpha = self._alpha(self.rows.distances(), left - 1 - self.options.count_end)
         peak = log_probs.amax(1)
         self.rows.mask_(log_probs)
@@ -239,7 +241,9 @@ class _Search:
         return torch.maximum(log_probs, nearer, out=nearer)
 
     def _alpha(self, distances: torch.Tensor, rest: int) -> torch.Tensor:
-        """Alpha of rows with ``rest`` tokens of text left after the next; 0 at distance 0, where nothing is nearer."""
+        """Alpha for rows with ``rest`` tokens of text left after the next one; 0 at distance 0, because no token is
+        nearer.
+        """
         d, options = distances.to(torch.float32), self.options
         tight = (d / rest).clamp_(max=1) if rest > 0 else torch.ones_like(d)
         alpha = options.alpha_min + (1 - options.alpha_min) * tight**options.gamma
@@ -252,8 +256,11 @@ class _Search:
         end_probs: torch.Tensor,
         log_probs: torch.Tensor,
     ) -> tuple[_Candidates, _Candidates]:
-        """Of each prompt the k best candidates that go on, best first, and its candidates with an end token, at -inf
-        where they are not among the k best of all. Of a row no more than k can be among them."""
+        """For each prompt its k best candidates that continue, best first, and its candidates with an end token.
+
+        The latter have -inf if they are not among the k best of all. At most k candidates of a row can be among
+        these.
+        """
         most, (prompts, beams) = self.options.num_beams, self.pushed.shape
         base, log_prob = self.pushed.view(-1, 1), self.log_prob.view(-1, 1)
         rows = torch.arange(prompts * beams, device=base.device).unsqueeze(1)
@@ -276,9 +283,9 @@ class _Search:
     def _likeliest(self, scores: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The rows and tokens of the k best candidates of each prompt, each of shape (prompts, k), best first.
 
-        Scores are looked at in blocks. The k best candidates lie in the k blocks with the best maxima: whatever is in
-        another block is beaten by those k maxima. So one pass finds the maxima, and top-k sees few values (128 rows of
-        131,072: 13 ms; by one top-k of all 576 ms, by rows 149).
+        Scores are processed in blocks. The k best candidates are in the k blocks with the best maxima, because
+        every score in another block is less than those k maxima. So one pass finds the maxima, and top-k gets few
+        values (128 rows of 131,072: 13 ms; by one top-k of all 576 ms, by rows 149).
         """
         most, prompts, width = self.options.num_beams, len(self.prompts), scores.shape[1]
         whole = width // _BLOCK * _BLOCK
@@ -296,7 +303,7 @@ class _Search:
         return row.gather(1, within // _BLOCK), token.flatten(1).gather(1, within)
 
     def _finish(self, candidates: _Candidates) -> None:
-        """Note candidates as complete; of each prompt the best ones are kept."""
+        """Record candidates as complete; for each prompt the best ones are kept."""
         options = self.options
         for prompt, ways in zip(self.prompts, candidates.lists(), strict=True):
             found = self.found[prompt]
@@ -308,14 +315,14 @@ class _Search:
             del found[options.num_return_sequences :]
 
     def _go_on(self, going: _Candidates, length: int) -> tuple[list[int], list[int]]:
-        """Make rows, of ``length`` tokens, of the candidates of prompts that are not settled."""
+        """Make rows of ``length`` tokens from the candidates of prompts that are not settled."""
         kept = []
         for prompt, ways in zip(self.prompts, going.lists(), strict=True):
             found = self.found[prompt]
             sums = [
                 log_prob if self.options.rank_by == "log_prob" else pushed for pushed, log_prob, *_ in ways
             ]
-            # Sums only fall; the divisor may rise to that of the longest, or stays least right now.
+            # Sums only decrease; the divisor may grow to that of the longest text, or is smallest now.
             longest = self.options.max_new_tokens if self.options.length_penalty > 0 else length + 1
             full = len(found) == self.options.num_return_sequences
             if ways and not (full and self._score(max(sums), longest) <= found[-1].score):
@@ -333,7 +340,7 @@ class _Search:
 
 
 class _Candidates(NamedTuple):
-    """Ways to go on, of shape (prompts, ways): sums of scores (-inf: no candidate), rows and tokens."""
+    """Possible continuations, of shape (prompts, ways): sums of scores (-inf: no candidate), rows and tokens."""
 
     pushed: torch.Tensor
     log_prob: torch.Tensor
@@ -341,7 +348,7 @@ class _Candidates(NamedTuple):
     token: torch.Tensor
 
     def lists(self) -> list[list[tuple[float, float, int, int]]]:
-        """Those of each prompt, in one transfer from the device."""
+        """The continuations of each prompt, in one transfer from the device."""
         table = torch.stack([each.to(self.pushed.dtype) for each in self], dim=2).tolist()
         return [[(p, q, int(r), int(t)) for p, q, r, t in ways if p != -math.inf] for ways in table]
 

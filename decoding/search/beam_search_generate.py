@@ -70,7 +70,7 @@ def automata_beam_generate(
     ) -> Any:
         config = generation_config
         _check_nothing_is_lost(logits_processor or (), stopping_criteria or (), kwargs)
-        # generate() repeats each prompt before it hands over.
+        # generate() repeats each prompt before it calls this function.
         every = max(config.num_beams, config.num_return_sequences)
         ids, mask = input_ids[::every], kwargs.get("attention_mask")
         kept = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask[::every].bool()

@@ -239,8 +239,11 @@ def draw_tree(
 def _draws(
     scores: torch.Tensor, width: int, sampling: Sampling, generator: torch.Generator | None
 ) -> list[tuple[int, torch.Tensor | None]]:
-    """At most ``width`` different tokens out of masked scores (1, V), in order, and the distribution each is drawn
-    from: what is left of the first one."""
+    """At most ``width`` different tokens of masked scores (1, V), in order, each with the distribution that it is
+    drawn from.
+
+    That is the first distribution without the tokens before it.
+    """
     if not sampling.do_sample:
         best = scores[0].topk(min(width, scores.shape[1]))
         return [
@@ -249,7 +252,7 @@ def _draws(
             if score > float("-inf")
         ]
     left = sampling.probabilities(scores)[0]
-    # Sorted by p / Exp(1), tokens stand in the order of draws without replacement (Efraimidis and Spirakis, 2006).
+    # Sorted by p / Exp(1), tokens are in the order of draws without replacement (Efraimidis and Spirakis, 2006).
     keys = left / torch.empty_like(left).exponential_(generator=generator)
     found: list[tuple[int, torch.Tensor | None]] = []
     for token in keys.topk(min(width, int((left > 0).sum()))).indices.tolist():

@@ -48,7 +48,7 @@ class _Call:
 
     @property
     def beams(self) -> int:
-        """Rows of each prompt, of which the search takes the best."""
+        """The number of rows for each prompt, of which the search keeps the best."""
         return int(self.config.num_beams or 1)
 
     def begins(self, ids: Ids) -> bool:
@@ -78,7 +78,7 @@ def states_of_call(states: PrefixStates, ids: Ids) -> RowStates | None:
 
 
 def _assisted(states: PrefixStates, frame: FrameType, inner: _Call, ids: Ids) -> RowStates | None:
-    """The states of the call that a draft is for, where ``frame`` writes one."""
+    """The states of the call for which a draft is written, if ``frame`` writes one."""
     found = None
     at = _outward(_outward(frame.f_back, _ASSISTED), _GENERATE)
     while at is not None:
@@ -99,7 +99,7 @@ def _outward(frame: FrameType | None, code: Any) -> FrameType | None:
 
 
 def _call(frame: FrameType) -> _Call | None:
-    """What a frame of ``generate`` has; None where it only loads another loop, by name."""
+    """The data of a frame of ``generate``; None if it only loads another loop, by name."""
     found = frame.f_locals
     config, prompts = found.get("generation_config"), found.get("input_ids")
     if config is None or prompts is None or isinstance(found.get("custom_generate"), str):

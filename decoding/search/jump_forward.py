@@ -169,7 +169,7 @@ def _checked_encode(vocabulary: Vocabulary, encode: Encode | None) -> Encode:
 
 
 def _extend(session: Session, parents: torch.Tensor, runs: list[list[int]]) -> None:
-    """Each row of ``parents`` goes on by its run."""
+    """Extend each row of ``parents`` by its run."""
     lengths = [len(run) for run in runs]
     longest = max(lengths)
     if min(lengths) == longest:
@@ -180,7 +180,7 @@ def _extend(session: Session, parents: torch.Tensor, runs: list[list[int]]) -> N
 
 
 class _Jumper:
-    """Takes tokens and what is certain after them."""
+    """Accepts tokens, and the forced tokens after them."""
 
     def __init__(self, vocabulary: Vocabulary, runs: ForcedRuns, jumps: bool, encode: Encode | None) -> None:
         self.forced = self.replaced = 0
@@ -191,7 +191,7 @@ class _Jumper:
         self._mask = allocate_token_bitmask(1, len(vocabulary))
 
     def jump(self, matcher: AnyMatcher, chosen: list[int]) -> list[int]:
-        """Take the chosen tokens and what follows without a choice; return all that the model has not seen."""
+        """Accept the chosen tokens and the forced continuation; return all tokens that the model has not read."""
         for token in chosen:
             matcher.accept_token(token)
         if not self._jumps or self._runs.is_finished(matcher):
@@ -204,10 +204,12 @@ class _Jumper:
         return [*fresh, *run]
 
     def _append_bytes(self, matcher: Matcher | ReachMatcher, recent: list[int], encode: Encode) -> list[int]:
-        """Append the bytes that are certain, cut together with what stands before them, where the tokens ``recent`` may
-        be cut anew; return what stands for these now, and what was appended.
+        """Append the forced bytes, tokenized together with the preceding tokens ``recent``, which may be
+        retokenized.
 
-        Left out are the last tokens of the run that an allowed token could swallow, with what comes."""
+        Returns the tokens that replace ``recent``, and the appended ones. The last tokens of the run are left out
+        if an allowed token could span them and the following text.
+        """
         certain = matcher.forced_bytes()
         before = matcher.tokens[: matcher.num_tokens - len(recent)] if certain else []
         run = self._run(before, recent, certain, encode) if certain else None
@@ -225,9 +227,12 @@ class _Jumper:
         return run
 
     def _run(self, before: list[int], recent: list[int], certain: bytes, encode: Encode) -> list[int] | None:
-        """The tokens of ``recent`` and ``certain`` after ``before``, or as a text of their own where the tokenizer
-        would merge them with what is before, or does not know that; None where it does not know them either: they begin
-        or end in the midst of a character, or hold one that is not assigned."""
+        """The tokens of ``recent`` and ``certain`` after ``before``.
+
+        They are tokenized as a separate text if the tokenizer would merge them with the preceding tokens, or cannot
+        tokenize these. None if it cannot tokenize them either: they begin or end inside of a character, or contain
+        an unassigned one.
+        """
         for context in (before[-_CONTEXT:], before[:0]):
             text = self._spelled([*context, *recent]) + certain
             try:
@@ -239,7 +244,9 @@ class _Jumper:
         return None
 
     def _unswallowed(self, matcher: Matcher | ReachMatcher, run: list[int]) -> int:
-        """How many tokens of the run stand before all that an allowed token could span with what follows the run."""
+        """The number of tokens of the run before all those that an allowed token could span together with the text
+        after the run.
+        """
         tokens = self._vocabulary.tokens
         safe = len(run)
         matcher.accept_tokens(run)
@@ -258,5 +265,5 @@ class _Jumper:
 
 
 def _whole_characters(text: bytes) -> bytes:
-    """The text without a character that is not complete at its end. Raises ``UnicodeDecodeError``."""
+    """The text without an incomplete character at its end. Raises ``UnicodeDecodeError``."""
     return codecs.getincrementaldecoder("utf-8")().decode(text).encode()

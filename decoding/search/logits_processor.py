@@ -97,7 +97,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         )
 
     def _follow(self, vocabulary: Vocabulary, matchers: Sequence[Any]) -> None:
-        """Begin with these matchers, one for all rows or one for each prompt."""
+        """Start with these matchers, one for all rows or one for each prompt."""
         self._vocab_size = len(vocabulary)
         self._end_tokens = list(vocabulary.eos_token_ids)
         self._only_end = bitmask_from_ids(self._end_tokens, self._vocab_size)
@@ -145,10 +145,10 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         return masked
 
     def _weigh(self, states: RowStates, masked: Any) -> None:
-        """Add what allowed tokens are worth: nothing (``ScoresLogitsProcessor``)."""
+        """Add scores to the allowed tokens: none here (see ``ScoresLogitsProcessor``)."""
 
     def _fill(self, states: RowStates) -> Any:
-        """The masks of all rows; those of rows without a constraint mean nothing."""
+        """The masks of all rows; those of rows without a constraint are not used."""
         bitmask, chosen, matchers = states.bitmask, states.constrained, states.matchers
         if chosen is not None:
             matchers = [matchers[row] for row in chosen]
@@ -161,7 +161,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         return bitmask
 
     def _note_ends(self, states: RowStates, masked: Any) -> None:
-        """Note which prompts' searches may have found a whole text by the next step."""
+        """Record the prompts whose searches may have found a complete text by the next step."""
         for row, matcher in enumerate(states.matchers):
             if matcher is None or row // states.beams in states.ends or states.is_over(row):
                 continue
@@ -169,7 +169,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
                 states.ends.add(row // states.beams)
 
     def _settle(self, states: RowStates, masked: Any) -> None:
-        """Rows whose allowed tokens are all -inf: what is over ends, and for what goes on there is an error."""
+        """Handle rows whose allowed tokens are all -inf: complete texts end, and others raise an error."""
         without = (masked == -torch.inf).all(1).tolist()
         for row, matcher in enumerate(states.matchers):
             if matcher is None or not without[row]:

@@ -148,7 +148,7 @@ def speculative_generate(
 
 
 def _count(places: Sequence[int], tree: DraftTree, tried: list[int], accepted: list[int]) -> None:
-    """Add to the counts of each depth: whether the draft had a token there, and whether one of them was taken."""
+    """Add to the counts of each depth: whether the draft had a token there, and whether one of them was accepted."""
     for depth, place in enumerate(places):
         if depth >= len(tried):
             tried.append(0)
@@ -160,8 +160,9 @@ def _count(places: Sequence[int], tree: DraftTree, tried: list[int], accepted: l
 def _walk(
     tree: DraftTree, target: LaggingSession, sampling: Sampling, generator: torch.Generator | None
 ) -> tuple[list[int], int | None]:
-    """The places that are reached, the root first, and the token that is drawn after the last one, unless the text ends
-    there."""
+    """The visited positions, the root first, and the token that is drawn after the last one, unless the text ends
+    there.
+    """
     places = [-1]
     while not tree.is_finished(places[-1]):
         place = places[-1]
@@ -182,7 +183,7 @@ def _judge(
     sampling: Sampling,
     generator: torch.Generator | None,
 ) -> tuple[int | None, int]:
-    """The child that is accepted, or None, and the token."""
+    """The accepted child, or None, and the token."""
     draws = [(child, tree.tree.tokens[child], drawn_from) for child, drawn_from in tree.draws.get(place, ())]
     if not sampling.do_sample:
         best = int(sampling.choose(masked)[0])
@@ -201,6 +202,8 @@ def _judge(
                 return child, token
             rest = (left - other).clamp_(min=0.0)
         total = rest.sum()
-        if bool(total > 0):  # zero by rounding alone: where the two agree, nothing is rejected
+        if bool(
+            total > 0
+        ):  # it is zero only by rounding: if the two distributions agree, nothing is rejected
             left = rest / total
     return None, int(torch.multinomial(left, 1, generator=generator))

@@ -15,7 +15,7 @@ import importlib
 from tokenfst.tokenizers.vocabulary.doors import DOORS
 
 TYPE_CHECKING = (
-    False  # typing itself takes longer to import than all of this, and `import tokenfst` comes here
+    False  # typing takes longer to import than everything here, and `import tokenfst` imports this module
 )
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _door(module: str, name: str) -> Callable[..., Any]:
-    """A function of a module here, which is imported when it is first called."""
+    """A function of a module here; the module is imported at the first call."""
 
     def door(*arguments: object, **options: object) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{module}"), name)(*arguments, **options)

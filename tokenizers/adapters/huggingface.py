@@ -192,7 +192,7 @@ def _from_hub(name: str, optional: Sequence[str]) -> dict[str, Path]:
         if not isinstance(try_to_load_from_cache(name, "tokenizer.json"), str):
             get_hf_file_metadata(
                 hf_hub_url(name, "tokenizer.json")
-            )  # asks once; downloading would try five times
+            )  # checks once; a download would try five times
         found["tokenizer.json"] = Path(hf_hub_download(name, "tokenizer.json"))
         for file in optional:
             try:

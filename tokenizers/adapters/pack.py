@@ -1,21 +1,22 @@
-r"""``pack:`` files: a vocabulary as a process wants it, read in a tenth of the time that a tokenizer's own file takes.
+r"""``pack:`` files: a vocabulary in the form that a process needs, read in a tenth of the time of a tokenizer's own
+file.
 
     tokenfst vocabulary pack 2\n     magic and version
-    64 hexadecimal digits, \n        SHA-256 of everything behind them
+    64 hexadecimal digits, \n        SHA-256 of everything after them
     8 bytes, little-endian           the length of the header
     header                           JSON in UTF-8, see ``_KEYS``
     tables                           the sizes of all tokens, 4 bytes each, and their bytes; the same of initial forms
-    tries                            ``trie_tables`` of the native core, each with zeros up to a multiple of 16 bytes;
-                                     and zeros before the first, so that it begins at one
+    tries                            ``trie_tables`` of the native core, each padded with zeros to a multiple of 16
+                                     bytes; zeros before the first one align it
 
-Numbers are little-endian. ``fingerprint`` is that of the vocabulary, and compared with what was read: a pack of one
+Numbers are little-endian. ``fingerprint`` is that of the vocabulary, and is compared with the data: a pack of one
 vocabulary is never taken for another. Nothing in a pack is executed. The same vocabulary gives the same bytes.
 
-The file is mapped. The tries, which are most of it, are used where they stand, so all processes of a machine that map
-one pack have them in memory once. The core compares them with the tokens first; where it finds others, it makes its
-own. Whoever writes into a file that is mapped, or cuts it, can end the processes that map it. ``write_pack`` never
-does: it puts a new file in place of the old one. Version 1 has no tries (no ``tries`` in the header), and is read as
-before.
+The file is mapped. The tries, which are most of it, are used in place, so all processes of a machine that map one
+pack share them in memory. The core first compares them with the tokens; if they do not match, it builds its own. A
+program that writes to a mapped file, or truncates it, can end the processes that map it. ``write_pack`` never does
+so: it replaces the old file by a new one. Version 1 has no tries (no ``tries`` in the header), and can still be
+read.
 
 Cost: linear in the bytes of the file; half of it is the SHA-256 of the file and of the fingerprint.
 """
@@ -42,7 +43,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 _MAGIC, _WITHOUT_TRIES = b"tokenfst vocabulary pack 2\n", b"tokenfst vocabulary pack 1\n"
 _ALIGNED = 16
 _DIGEST = slice(len(_MAGIC), len(_MAGIC) + 65)
-"""With the line's end."""
+"""Including the newline."""
 _REST = _DIGEST.stop
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "eos_token_ids": list,
@@ -77,7 +78,7 @@ def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:
     """The bytes of a ``pack:`` file. Without ``tries`` it is smaller, and whoever reads it builds them."""
     kinds = (False, True)[: 1 + (vocabulary.initial_tokens is not None)]
     tables: list[bytes] = []
-    if tries and sys.byteorder == "little":  # as the core has them in memory
+    if tries and sys.byteorder == "little":  # the byte order of the core's memory
         tables = [vocabulary.native.trie_tables(initial) for initial in kinds]
     header = {
         "eos_token_ids": list(vocabulary.eos_token_ids),
@@ -137,7 +138,7 @@ def read_pack(
 
 
 def unpack(path: object, data: bytes | memoryview) -> Vocabulary:
-    """The vocabulary of a pack's bytes, which it goes on to use; ``path`` is for messages. ``VocabularyError``."""
+    """The vocabulary of a pack's bytes, which it keeps using. ``path`` is for messages. Raises ``VocabularyError``."""
     whole = memoryview(data)
     magic = whole[: len(_MAGIC)]
     if magic not in (_MAGIC, _WITHOUT_TRIES):
@@ -199,7 +200,7 @@ def _header(path: object, text: bytes, keys: Mapping[str, Any]) -> dict[str, Any
 
 
 def _tables(path: object, data: bytes, size: int, count: int, *, spare: int) -> Iterator[list[bytes]]:
-    """The tables that stand there one after the other, all of the data but fewer than ``spare`` bytes of zero."""
+    """Consecutive tables, which are all of the data except fewer than ``spare`` zero bytes."""
     place = 0
     for last in range(count - 1, -1, -1):
         if size < 1 or size > (len(data) - place) // 4:

@@ -37,7 +37,7 @@ _BYTE_PIECE = re.compile(rb"<0x([0-9A-F]{2})>")
 
 
 def _opened(model: object) -> tuple[str, bytes]:
-    """What a model is called, and its bytes."""
+    """The name of a model for messages, and its bytes."""
     if isinstance(model, str | PathLike):
         try:
             return f"spm:{fspath(model)}", Path(model).read_bytes()

@@ -84,11 +84,10 @@ class BytePairs:
 
 
 class _Forest:
-    """Tokens under their left part (``side`` 0) or their right part (1), in preorder with children by rank; and for
-    each merge which tokens on that side of a boundary it forbids, an interval of preorder numbers, with one number
-    apart.
+    """Tokens under their left part (``side`` 0) or their right part (1), in preorder with children by rank.
 
-    The merges are sorted by the part on the other side of the boundary.
+    For each merge it has the tokens on that side of a boundary that the merge forbids: an interval of preorder
+    numbers, and one separate number. The merges are sorted by the part on the other side of the boundary.
     """
 
     def __init__(self, parts: npt.NDArray[np.int64], side: int) -> None:
@@ -124,12 +123,12 @@ class _Forest:
         self._strict = side == 0
 
     def forbidden(self, token: int) -> npt.NDArray[np.bool_]:
-        """The tokens on this side of a boundary that ``token`` on the other side does not stand beside: bool (V,)."""
+        """The tokens on this side of a boundary that cannot be adjacent to ``token`` on the other side: bool (V,)."""
         size = len(self._number)
         limit, part, found = size, token, []
         while part >= 0:
             merges = self._merges[self._bounds[part] : self._bounds[part + 1]]
-            # Ascending. A merge that crosses to the right of an equal one comes too late; to its left, in time.
+            # Ascending. A merge that crosses to the right of an equal one comes too late; one to its left does not.
             found.append(merges[: np.searchsorted(merges, limit, "left" if self._strict else "right")])
             limit, part = part, self._up[part]
         merges = np.concatenate(found)
@@ -141,8 +140,11 @@ class _Forest:
 
 
 def _split_all(tokens: tuple[bytes, ...], rank: dict[bytes, int]) -> npt.NDArray[np.int64]:
-    """The two parts of each token: those of lower ranks that no merge of a lower rank than its own crosses. Tokens come
-    in the order of ranks, so their parts' trees are known."""
+    """The two parts of each token: of lower ranks, such that no merge with a lower rank than the token's crosses
+    their boundary.
+
+    Tokens come in the order of ranks, so their parts' trees are known.
+    """
     left, right = [-1] * len(tokens), [-1] * len(tokens)
     merged: dict[tuple[int, int], int] = {}
     for token, data in enumerate(tokens):
@@ -164,8 +166,10 @@ def _split_all(tokens: tuple[bytes, ...], rank: dict[bytes, int]) -> npt.NDArray
 def _crossed(
     first: int, second: int, limit: int, left: list[int], right: list[int], merged: dict[tuple[int, int], int]
 ) -> bool:
-    """Whether a merge of a rank below ``limit`` crosses the boundary between two tokens: their spines are gone down,
-    the later merge undone first."""
+    """Whether a merge of a rank below ``limit`` crosses the boundary between two tokens.
+
+    Both spines are descended; the later merge is undone first.
+    """
     before, behind = limit, limit - 1
     while True:
         merge = merged.get((first, second))

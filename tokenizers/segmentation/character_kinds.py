@@ -20,7 +20,7 @@ class CharacterKinds:
     """``kind``: the kind of each code point, uint8 (0x110000,), 0 for those that are not allowed in texts."""
 
     def __init__(self, kind: npt.NDArray[np.uint8]) -> None:
-        # A step is the kind of a character, negated, or a node; 0 where no character goes on so.
+        # A step is the kind of a character, negated, or a node; 0 if no character continues so.
         self._nodes: list[tuple[int, ...]] = [()]
         self._numbers: dict[tuple[int, ...], int] = {}
         steps = (-kind.astype(np.int64)).reshape(-1, 64)

@@ -49,7 +49,7 @@ _NO_SHAPE: _Shape = (b"", BETWEEN)
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """See the module."""
+    """A hypothesis; see the module."""
 
     threads: tuple[int, ...]
     barred: frozenset[int]
@@ -121,8 +121,12 @@ class Segmentation:
     # --- tokens ---------------------------------------------------------------------------------------------------
 
     def _shapes_after(self, pending: int) -> tuple[list[_Shape], npt.NDArray[np.int32]]:
-        """The shapes of tokens that go on with an unfinished character, or with none, sorted: the kinds of their whole
-        characters, and what they leave unfinished; and the shape of each token. Shape 0 is no part of any text."""
+        """The shapes of tokens that begin with the rest of an incomplete character, or with none; and the shape of
+        each token.
+
+        A shape is the kinds of the complete characters, and the incomplete one at the end. Shapes are sorted. Shape
+        0 is not part of any text.
+        """
         known = self._shapes.get(pending)
         if known is None:
             read: dict[int, _Shape] = {}
@@ -174,12 +178,12 @@ class Segmentation:
         return known
 
     def _uncut(self, held: _Set) -> _Set:
-        """In the midst of a token."""
+        """The hypotheses inside of a token."""
         found = (self._hypotheses[h] for h in held)
         return frozenset(self._number(Hypothesis(h.threads, h.barred, h.coming, False)) for h in found)
 
     def _on(self, held: _Set, kind: int, last: bool) -> _Set:
-        """After one more character, the last of its token or not."""
+        """The hypotheses after one more character, which may be the last of its token."""
         key = (held, kind, last)
         known = self._inner.get(key)
         if known is None:
@@ -198,7 +202,9 @@ class Segmentation:
         return known
 
     def _grouped(self, found: list[tuple[tuple[int, ...], frozenset[int], int, bool]]) -> tuple[int, ...]:
-        """Hypotheses by what they hold, with all kinds that may come next; without those that no character follows."""
+        """Hypotheses grouped by their contents, with all kinds that may come next; without those that no character
+        can follow.
+        """
         coming: dict[tuple[tuple[int, ...], frozenset[int], bool], int] = {}
         for threads, barred, kind, cut in found:
             if kind == 0:

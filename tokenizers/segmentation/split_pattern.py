@@ -97,7 +97,7 @@ def split_pattern(source: str) -> SplitPattern:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 _Tree = tuple[str, tuple["_Tree", ...], int, int, bool]
-"""What is read: the kind of node, its parts, two numbers (a set; or least and most), and whether it is greedy."""
+"""A parsed node: its kind, its parts, two numbers (a set; or least and most), and whether it is greedy."""
 
 
 def _node(op: str, parts: Sequence[_Tree] = (), low: int = 0, high: int = 0, greedy: bool = True) -> _Tree:
@@ -166,7 +166,7 @@ class _Reader:
         barred = _node("not", low=atom[2])
         if high < 0:
             return _node("all", [_node("repeat", [atom], low, high), barred])
-        # Fewer than the most, only where no further one follows.
+        # Fewer than the maximum only if no further one follows.
         exact = [
             _node("all", [*[atom] * n, *([barred] if n < high else [])]) for n in range(high, low - 1, -1)
         ]
@@ -229,7 +229,7 @@ class _Reader:
         return ~found if negated else found
 
     def one(self, folded: bool, in_class: bool) -> _Set:
-        """One character, or a class with a name."""
+        """One character, or a named class."""
         found = np.zeros(CODE_POINTS, np.bool_)
         named = _LETTER.match(self.source, self.at)
         if named:
@@ -274,7 +274,7 @@ def _add(members: _Set, ranges: Sequence[tuple[int, int]]) -> None:
 
 
 def _program(tree: _Tree, bits: list[int], source: str) -> tuple[Step, ...]:
-    """Instructions, written from the end of the pattern to its start; then turned round."""
+    """Instructions, written from the end of the pattern to its start, then reversed."""
     steps: list[Step] = [Step("match")]
 
     def emit(step: Step) -> int:

@@ -1,9 +1,10 @@
-"""A byte-pair encoding with its split pattern: what canonical tokenization asks of a vocabulary, made once and shared.
+"""A byte-pair encoding with its split pattern: the facts that canonical tokenization needs, computed once and
+shared.
 
-All that grows here (states of the segmentation, rows of neighbours) is memoized behind one lock, which whoever calls a
-method must hold. Memory: the rows of the 4,096 tokens asked about last, ceil(V / 8) bytes each, the mirror images of
-512 (V bytes each), 4 V bytes for each way to be in the midst of a character, and a few KB for each state of the
-segmentation that was visited.
+All data that grows here (states of the segmentation, rows of neighbours) is cached under one lock, which the caller
+of a method must hold. Memory: the rows of the 4,096 most recently requested tokens, ceil(V / 8) bytes each; the
+mirror images of 512 tokens (V bytes each); 4 V bytes for each kind of incomplete character; and a few KB for each
+visited state of the segmentation.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _Bits = npt.NDArray[np.int32]
 
 
 class BytePairTokenizer:
-    """What is known of a vocabulary's tokenizer, shared by all automata over it; under its lock."""
+    """The known facts about a vocabulary's tokenizer, shared by all automata over it; under its lock."""
 
     def __init__(self, vocabulary: Vocabulary, pattern: str) -> None:
         self.lock = fork_safe_lock()
@@ -55,15 +56,18 @@ class BytePairTokenizer:
         return _kept(self._predecessors, token, lambda: self._pairs.predecessors(token), _KEPT // 8)
 
     def may_precede(self, token: int, following: int) -> bool:
-        """Whether ``token`` may stand directly before ``following`` within one piece."""
+        """Whether ``token`` may directly precede ``following`` within one piece."""
         return bool(self.followers(token)[following >> 5] >> (following & 31) & 1)
 
     def encode(self, data: bytes) -> list[int]:
-        """The tokens of a text, as the tokenizer itself cuts it. Raises ``TokenizationError`` where ``data`` is no
-        UTF-8, or holds code points that the Unicode tables at hand do not know.
+        """The tokens of a text, as the tokenizer itself cuts it.
 
-        At each place all ways to have come there are held, few as they are: pieces that may end here, and the tokens of
-        those that go on. One of them is left at the end. Linear in the text, times the tokens that begin at a place.
+        Raises ``TokenizationError`` if ``data`` is not UTF-8, or contains code points that the Unicode tables in
+        use do not know.
+
+        At each position all possible histories are kept, which are few: pieces that may end here, and the tokens of
+        those that continue. One of them remains at the end. Linear in the text, times the number of tokens that
+        begin at a position.
         """
         cuts, numbers = self.segmentation, self._numbers
         ways: list[dict[tuple[int, int], tuple[int, tuple[int, int]]]] = [{} for _ in range(len(data) + 1)]
@@ -101,8 +105,10 @@ def _kept(kept: OrderedDict[int, _T], token: int, make: Callable[[], _T], most: 
 
 
 def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> BytePairTokenizer:
-    """The tokenizer of a vocabulary, made once for each of the last four; with ``pattern``, whatever the vocabulary
-    knows of how texts are split. Raises ``TokenizationError``."""
+    """The tokenizer of a vocabulary; the last four are cached.
+
+    ``pattern`` is used instead of the vocabulary's own split pattern. Raises ``TokenizationError``.
+    """
     pattern = vocabulary.split_pattern if pattern is None else pattern
     if pattern is None or vocabulary.initial_tokens is not None:
         raise TokenizationError(

@@ -1,29 +1,27 @@
-"""The detokenizing transducer: token sequences to the bytes that they stand for.
+"""The detokenizing transducer: from token sequences to the bytes that they represent.
 
-Description. A transducer T over (token label : byte label) with T(t1 ... tn) = ``Vocabulary.decode([t1, ...,
-tn])`` for every sequence of tokens that are not special. The token bytes b1 ... bk of token t are a chain of
-arcs
+Description. A transducer T over (token label : byte label) with T(t1 ... tn) = ``Vocabulary.decode([t1, ..., tn])``
+for every sequence of tokens that are not special. The token bytes b1 ... bk of token t are a chain of arcs
 
     root --(eps : b1)--> . --(eps : b2)--> . ... --(t : bk)--> root
 
-whose beginnings are shared: a trie of the proper prefixes of all tokens. Where decoding depends on the
-beginning of the text there is a start state with a trie of its own, whose last arcs lead to the root; a token
-whose initial form is empty is an arc (t : eps) from there, to the root or (``Vocabulary.start_absorbs``) to
-the start state itself. Start and root are final. Special tokens are on no path.
+whose beginnings are shared: a trie of the proper prefixes of all tokens. If decoding depends on the beginning of
+the text, there is a start state with a separate trie, whose last arcs lead to the root; a token whose initial form
+is empty is an arc (t : eps) from there, to the root or (``Vocabulary.start_absorbs``) to the start state itself.
+Start and root are final. Special tokens are on no path.
 
-The token label sits on the *last* arc. On the first one, where one might look for it, no prefix is shared,
-and composing with a constraint has to guess every token before it reads a byte: it ran out of 24 GB on a JSON
-object.
+The token label is on the *last* arc. If it were on the first one, no prefix would be shared, and composition with a
+constraint would have to guess every token before it reads a byte: it ran out of 24 GB on a JSON object.
 
-Usage. ``fst.compose(vocabulary.native_detokenizer(), constraint.to_native_fst())``, and project its input side; with
-pynini, ``vocabulary.detokenizer()`` and ``constraint.to_fst()``.
+Usage. ``fst.compose(vocabulary.native_detokenizer(), constraint.to_native_fst())``, and project its input side;
+with pynini, ``vocabulary.detokenizer()`` and ``constraint.to_fst()``.
 
-Complexity. States: 1 + the distinct proper prefixes of tokens (per trie); arcs: those prefixes + the tokens.
-Time: O(total bytes * log) in numpy, one step for each byte depth and none for an arc.
+Complexity. States: 1 + the distinct proper prefixes of tokens (per trie); arcs: those prefixes + the tokens. Time:
+O(total bytes * log) in numpy, one step for each byte depth and none for an arc.
 
 Caveats. Labels follow convention 2: token t is label t + 1, byte b is label b + 1 (its output symbols say so). The
-machine is not
-deterministic on its input side (its epsilons are there); project, then remove epsilons and determinize.
+machine is not deterministic on its input side, which has its epsilons; project, then remove epsilons and
+determinize.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ def native_detokenizer(vocabulary: Vocabulary) -> VectorFst:
 
 
 def detokenizer_arcs(vocabulary: Vocabulary) -> Arcs:
-    """The same transducer as arrays; needs numpy only. The root is state 0, or 1 behind a start state 0."""
+    """The same transducer as arrays; needs numpy only. The root is state 0, or state 1 if there is a start state 0."""
     data, offsets = vocabulary.packed()
     if vocabulary.initial_tokens is None:
         num_states, arcs = _trie_arcs(data, offsets, root=0, target=0, next_state=1)
@@ -111,7 +109,7 @@ def _trie_arcs(
             target,
         )
         token = token[~last]
-        # Tokens in the same state that go on with the same byte share the next state.
+        # Tokens in the same state that continue with the same byte share the next state.
         edges, which = np.unique(state[~last] << 8 | byte[~last], return_inverse=True)
         inner = np.empty((4, edges.size), np.int64)
         inner[0], inner[1], inner[2] = edges >> 8, EPSILON_LABEL, byte_label(edges & 0xFF)

@@ -1,16 +1,16 @@
-"""Where ``Vocabulary`` finds what rooms above this one do: vocabularies of other libraries, and files.
+"""The functions of higher rooms that ``Vocabulary`` calls: adapters for vocabularies of other libraries, and files.
 
-``DOORS`` is filled by ``tokenizers/adapters``, which the package imports first of all.
+``tokenizers/adapters`` fills ``DOORS``; the package imports that module first.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = (
-    False  # typing itself takes longer to import than all of this, and `import tokenfst` comes here
+    False  # typing takes longer to import than everything here, and `import tokenfst` imports this module
 )
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
 DOORS: dict[str, Callable[..., Any]] = {}
-"""Functions by name, as ``from_huggingface``."""
+"""Functions by name, such as ``from_huggingface``."""

@@ -1,4 +1,4 @@
-"""Tables of tokens, token id to bytes: their limits, their checks, and what is looked up in them."""
+"""Tables of tokens, from token id to bytes: their limits, checks and look-ups."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tokenfst.errors import VocabularyError
 from tokenfst.plurals import counted
 
 MAX_TOKEN_BYTES = 65_535
-"""Longest byte string of one token."""
+"""Maximum length of the byte string of one token."""
 
 MAX_TOKEN_ID = (1 << 24) - 1
-"""Largest token id that an adapter takes from a file: a broken file must not ask for any amount of memory."""
+"""Maximum token id that an adapter accepts from a file, so that a damaged file cannot request any amount of memory."""
 
 
 def pad_tokens(tokens: list[bytes], size: int | None) -> list[bytes]:
-    """``tokens`` with special tokens appended up to ``size``, the width of a model's logits (``None``: as it
-    is).
+    """``tokens`` with special tokens appended up to ``size``, the width of a model's logits (``None``: none are
+    appended).
 
-    Raises ``VocabularyError`` when the tokenizer has more tokens than that.
+    Raises ``VocabularyError`` if the tokenizer has more tokens than that.
     """
     if size is None:
         return tokens
@@ -36,7 +36,7 @@ def pad_tokens(tokens: list[bytes], size: int | None) -> list[bytes]:
 
 
 def byte_strings(tokens: Sequence[bytes], what: str) -> list[bytes]:
-    """A table of tokens as a list of its own, checked. VocabularyError names the token that cannot be one."""
+    """A table of tokens as a new, checked list. Raises VocabularyError naming the invalid token."""
     if isinstance(tokens, bytes | str):
         raise VocabularyError(
             f"{what} must be a sequence of bytes objects, one for each token id, not one string"
@@ -60,7 +60,9 @@ def byte_strings(tokens: Sequence[bytes], what: str) -> list[bytes]:
 
 
 def token_ids(ids: int | Iterable[int], size: int, kind: str) -> list[int]:
-    """One id or several as a list, each below ``size``; VocabularyError otherwise. ``kind``: of tokens, for people."""
+    """One id or several as a list, each below ``size``; otherwise raises VocabularyError. ``kind``: of tokens, for
+    messages.
+    """
 
     def refuse(item: object) -> NoReturn:
         raise VocabularyError(f"the {kind} token id {item!r} is not one of the ids 0 to {size - 1}")
@@ -79,7 +81,7 @@ def token_ids(ids: int | Iterable[int], size: int, kind: str) -> list[int]:
 
 
 def lengths(table: Sequence[bytes]) -> npt.NDArray[np.int64]:
-    """The bytes of each token: int64 (V,)."""
+    """The number of bytes of each token: int64 (V,)."""
     return np.fromiter(map(len, table), np.int64, len(table))
 
 
