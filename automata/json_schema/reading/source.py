@@ -34,11 +34,8 @@ Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
 """A function from a URI without a fragment to the schema document there; ``None`` if there is none."""
 
 Check = Callable[[Any, int, str, bool], None]
-"""Raises SchemaError for a document, with its draft and address, that is not a schema.
-
-The last argument: whether annotations are checked; they are not if a document contains it only at places that are
-not schemas.
-"""
+"""Raises SchemaError for a document, with its draft and address, that is not a schema. The last argument: whether
+annotations are checked; they are not if a document contains it only at places that are not schemas."""
 
 DRAFTS = {
     "draft-04": 4,
@@ -60,9 +57,7 @@ SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 
 _LONG_INTEGER = 1000
 _DEEPEST = 4_000
-"""Maximum number of parts of a JSON pointer. Every sub-schema has its own pointer, so all of them together cost the
-square of the depth.
-"""
+"""Maximum number of parts of a JSON pointer. Every sub-schema has its own, so all cost the square of the depth."""
 _LONG_POINTER = 1_000
 """Up to this length of a pointer, its parts are not counted."""
 NESTED = "nested"
@@ -82,11 +77,8 @@ TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The meaning of ``$schema``.
-
-    ``vocabularies``: those that a meta-schema of the user lists, ``None`` for a draft's own ones. ``asserts``:
-    ``format`` constrains values, whatever the options are.
-    """
+    """The meaning of ``$schema``. ``vocabularies``: those that a meta-schema of the user lists, ``None`` for a draft's
+    own ones; ``asserts``: ``format`` constrains values, whatever the options are."""
 
     draft: int
     vocabularies: frozenset[str] | None = None
@@ -216,11 +208,8 @@ class Source:
         return _come_from(place, target)
 
     def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
-        """The target of a ``$dynamicRef`` or ``$recursiveRef``, given how evaluation has reached ``place``.
-
-        It is in the outermost resource with the same dynamic anchor, if the reference names one (core, section
-        8.2.3.2).
-        """
+        """The target of a ``$dynamicRef`` or ``$recursiveRef``, given how evaluation has reached ``place``: in the
+        outermost resource with the same dynamic anchor, if the reference names one (core, section 8.2.3.2)."""
         target = self._static(place, reference, keyword)
         name = urldefrag(reference)[1] if keyword == "$dynamicRef" else RECURSIVE
         self._anchors(target.resource)
@@ -309,11 +298,8 @@ class Source:
         return self._add(uri, document, uri, self._dialect(document, near.draft, f"{uri}#")).resource
 
     def _dialect(self, value: Any, default: int, document: str) -> Dialect:
-        """The dialect of a document's ``$schema``.
-
-        A meta-schema that is not a draft's comes from the resolver and lists its vocabularies (core, section
-        8.1.2). Raises UnsupportedSchemaError for an unknown one.
-        """
+        """The dialect of a document's ``$schema``. A meta-schema that is not a draft's comes from the resolver and
+        lists its vocabularies (core, section 8.1.2). Raises UnsupportedSchemaError for an unknown one."""
         draft = draft_of(value, default)
         if draft is not None:
             return Dialect(draft)
@@ -414,9 +400,8 @@ class Source:
 def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
     """A schema document as Python values; numbers in text stay exact.
 
-    Raises SchemaError for text that is not JSON, or that repeats a name in one object, because only one of the
-    values could count; BudgetExceeded("positions") for objects that are shared so often that the text would have
-    more values than that.
+    Raises SchemaError for text that is not JSON, or that repeats a name in one object (only one value could count);
+    BudgetExceeded("positions") for objects that are shared so often that the text would have more values than that.
     """
     if isinstance(schema, str):
         problem = ""
