@@ -196,8 +196,11 @@ class ByteDerivatives {
     const Node node = arena_[id];
     if (node.kind == Kind::Set || id == kEpsilon || id == kEmpty) return true;
     if (node.has(kHasBehind | kHasVar | kHasToken)) return false;
-    if (by_moves(id, node)) return std::ranges::all_of(derivatives_.moves(id), [&](const Move& move) { return is_certain(move.target); });
+    // By the same parts that read_by() looks at, whether or not moves are known by now: a row that was made before has a superset of the
+    // letters where there is an intersection or a complement.
     if (node.kind == Kind::And || node.kind == Kind::Not) return false;
+    if (always_by_moves(node))
+      return std::ranges::all_of(derivatives_.moves(id), [&](const Move& move) { return is_certain(move.target); });
     room_->check();
     arena_.tick();
     // As in read_by(): many ways may lead to one part. What was cut short where a rule calls itself is false, which is always right.
@@ -243,7 +246,10 @@ class ByteDerivatives {
   }
 
   bool by_moves(NodeId id, const Node& node) const {
-    if (derivatives_.known(id) || node.has(kHasBehind | kHasVar)) return true;
+    return derivatives_.known(id) || node.has(kHasBehind | kHasVar) || always_by_moves(node);
+  }
+  // Whether the moves of such a node are always computed.
+  static bool always_by_moves(const Node& node) {
     switch (node.kind) {
       case Kind::Concat:
       case Kind::And:
@@ -282,7 +288,7 @@ class ByteDerivatives {
   const StackSpace* room_ = nullptr;  // of the thread of the current call
   std::vector<NodeId> lefts_;
   std::vector<NodeId> calls_;  // outermost first
-  uint64_t cut_ = 0;           // how often a call occurred within itself; such a result was computed in another way
+  uint64_t cut_ = 0;  // how often a call occurred within itself; such a result was computed in another way
   // Recent results: the parts of one expression are parts of many others. The table grows with the number of results of
   // one call, because parts that many ways lead to would otherwise be computed again and again. For an automaton of few
   // states it stays small.
@@ -310,9 +316,9 @@ class ByteDerivatives {
   }
   ReusedVector<Known> known_;
   uint64_t call_ = 0, found_ = 0;  // the calls so far, and what the last one found
-  uint64_t kept_ = 0;              // by all, while there is less room than any automaton of some size takes
+  uint64_t kept_ = 0;  // by all, while there is less room than any automaton of some size takes
   std::unordered_map<NodeId, ByteSet> read_;  // the letters of an expression of several parts
-  std::unordered_map<NodeId, bool> sure_;     // and whether they are sure
+  std::unordered_map<NodeId, bool> sure_;  // and whether they are sure
 };
 
 }  // namespace tokenfst

@@ -45,6 +45,7 @@ class GrowingArray {
       ReusedVector<T> larger;
       larger.reserve(count);
       larger.assign(now_.begin(), now_.end());
+      before_.reserve(before_.size() + 1);  // nothing may fail between here and the end: others read the block that is outgrown
       std::swap(larger, now_);
       outgrown_ += larger.capacity();
       before_.push_back(std::move(larger));

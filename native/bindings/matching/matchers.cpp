@@ -138,7 +138,8 @@ void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t 
 
 // The masks of an engine's step: that of matchers[i] in row rows[i], or in row i. Everything is allowed in the row of a text that is
 // over, whose next token the engine discards, and where there is no matcher. What is no native matcher fills its row by itself.
-void fill_step(nb::list matchers, nb::object bitmask, std::optional<std::vector<int64_t>> rows) {
+void fill_step(nb::list given, nb::object bitmask, std::optional<std::vector<int64_t>> rows) {
+  const nb::tuple matchers(given);  // keeps the matchers alive while other threads of Python run
   const size_t count = matchers.size();
   if (rows && rows->size() != count) throw nb::value_error("fill_step() takes a row for each matcher");
   const BitmaskBuffer buffer(bitmask);

@@ -185,13 +185,14 @@ class PlainWriter {
     PyObject* others = item(read.value, additional_);
     if (!others) others = read.closed.is_none() || !equal(read.closed, entered_) || PyDict_Size(members.ptr()) == 0 ? Py_True : Py_False;
     if (Py_TYPE(others) != &PyDict_Type && !PyBool_Check(others)) return {};
+    const nb::object rest = nb::borrow(others);  // what is called below may change the schema
     PlainBody made{this, read.writer, read.level, read.place, read.types, {}, {}, {}, false};
     const nb::object meaning = get(read.writer, meaning_), place = read.place;
     const nb::dict targets = nb::borrow<nb::dict>(get(meaning, targets_));
     made.listed = reader_.formulas(
         nb::borrow<nb::dict>(members), atoms_of(meaning), targets, read.resource, read.inside, nb::borrow<nb::str>(get(place, pointer_)),
         [&](nb::handle schema, nb::handle name) { return meaning.attr(entered_name_)(place.attr(below_)(schema, properties_, name)); });
-    made.rest = formula_of(read, others, additional_);
+    made.rest = formula_of(read, rest.ptr(), additional_);
     made.required = nb::steal(PyFrozenSet_New(needed.ptr()));
     if (!made.required.is_valid()) throw nb::python_error();
     for (nb::handle name : needed) {
