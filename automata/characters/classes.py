@@ -179,7 +179,7 @@ class _Cases:
     base: _Codes
     extra: _Codes
     cuts: _Codes
-    """Where a range of other characters may begin or end."""
+    """The positions at which a range of other characters may begin or end."""
 
 
 @lru_cache(maxsize=2)

@@ -26,15 +26,15 @@ from tokenfst.errors import BudgetExceeded
 _UNBOUNDED = (1 << 64) - 1
 
 Steps = tuple[tuple[int, int, int], ...]
-"""What a state does: disjoint, ascending ranges of code points, both ends included, each with the next state."""
+"""The steps of a state: disjoint, ascending ranges of code points, both ends included, each with the next state."""
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
     """One way to spell the code points from ``least`` to ``greatest``.
 
-    ``digits[k][d]`` are the bytes that may stand for the digit d at place k of the number ``code - base``; none,
-    where that digit is not written this way.
+    ``digits[k][d]`` are the bytes that may represent the digit d at place k of the number ``code - base``; none if
+    that digit is not written in this way.
     """
 
     least: int

@@ -1,12 +1,11 @@
-"""Unicode properties by name, as sets of code points: all that ECMA-262 names, but for one.
+"""Unicode properties by name, as sets of code points: all properties that ECMA-262 names, except one.
 
-``unicodedata`` has the general category of every character; ``str`` tells upper and lower case and the characters of
-identifiers; some properties are fixed for ever. Scripts, emoji and the others are data, ``unicode_properties.json``, of
-Unicode 17.0 (``tests/support/unicode_data.py`` makes it), which is read when one of them is first asked for. Missing is
-Changes_When_NFKC_Casefolded.
+``unicodedata`` has the general category of every character; ``str`` knows upper and lower case and the characters
+of identifiers; some properties never change. Scripts, emoji and the others are data of Unicode 17.0,
+``unicode_properties.json`` (``tests/support/unicode_data.py`` makes it), which is read on first use.
+Changes_When_NFKC_Casefolded is missing.
 
-Cost: about 0.2 s for all general categories, once, when the first is asked for; 0.1 s for each of the properties that
-``str`` tells.
+Cost: about 0.2 s for all general categories, once, on first use; 0.1 s for each of the properties of ``str``.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class CaptureEvents:
         return self._tell([self._run.ended])  # type: ignore[list-item]
 
     def _tell(self, ways: list[Marks]) -> list[Event]:
-        """The events that all ways agree on and that were not told yet."""
+        """The events that all threads agree on and that were not reported yet."""
         marks = shared(ways, self._known)
         if marks is None:  # the way that had them is gone, and those that are left made their own
             self._known, self._known_number = None, 0
@@ -57,7 +57,7 @@ class CaptureEvents:
         return [event for mark in fresh for event in self._events(*mark)]
 
     def _events(self, name: str | int | Temperature, begins: bool, place: int) -> Iterator[Event]:
-        """What a mark says."""
+        """The event of a mark."""
         if isinstance(name, Temperature):
             return
         if begins:

@@ -56,7 +56,7 @@ class JsonEvents:
         self._above: list[int] = []
         """For each object and array around the place: the next index, -1 of an object."""
         self._held = ""
-        """What came and cannot be told yet: an escape that is not whole, and the letters of a number or constant."""
+        """Input that cannot be reported yet: an incomplete escape, and the characters of a number or constant."""
         self._string: list[str] = []
         self._is_key = False
         self._begun_byte = b""
@@ -158,7 +158,7 @@ class JsonEvents:
         self.ended(None, found)
 
     def number_ends(self, found: list[Event], at: int) -> None:
-        """What was held is a number."""
+        """The stored input is a number."""
         match = _NUMBER.fullmatch(self._held)
         if match is None:
             self.fail(f"{self._held[:40]!r} is not a number", at)
@@ -183,14 +183,14 @@ class JsonEvents:
             self.ended(text, found)
 
     def piece(self, text: str, found: list[Event]) -> None:
-        """A string goes on."""
+        """Continue a string."""
         self._string.append(text)
         if not self._is_key:
             found.append(event(Event, ("piece", self._path, text)))
 
 
 def _skip(text: str, at: int) -> int:
-    """Behind white space; there may be none."""
+    """After optional white space."""
     return _BLANKS.match(text, at).end() if text[at] in " \t\r\n" else at  # type: ignore[union-attr]  # which matches
 
 
@@ -263,7 +263,7 @@ def _colon(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
 
 
 def _behind(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
-    """Behind a value, in an object or array."""
+    """After a value, in an object or array."""
     at = _skip(text, at)
     if at == len(text):
         return at
@@ -344,7 +344,7 @@ def _escape(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
 
 
 def _half(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
-    """Behind the first half of a surrogate pair, which is held."""
+    """After the first half of a surrogate pair, which is stored."""
     if text[at] == "\\":
         self._held += "\\"
         self._state = _escape
@@ -355,7 +355,7 @@ def _half(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
 
 
 def _unpaired(escape: str) -> str:
-    """What the first half of a surrogate pair is without the second one, as ``json.loads`` has it."""
+    """The character for the first half of a surrogate pair without the second one, as ``json.loads`` has it."""
     return chr(int(escape[2:], 16)) if escape else ""
 
 

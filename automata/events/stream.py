@@ -72,7 +72,7 @@ class Stream:
         return found if self._captures is None else found + self._captures.close()
 
     def _begin(self) -> None:
-        """Stands where no text was read."""
+        """Return to the state before any text was read."""
         self._json = JsonEvents() if self._is_json else None
         reading = self._constraint.reading
         reads = reading is not None and (reading.names or reading.refusal)

@@ -70,7 +70,7 @@ class Assembly:
         return self._captured
 
     def _named(self, expr: Expr, reading: Reading | None) -> Expr:
-        """An expression, or an object of its own that is known to be read."""
+        """The expression; if it has a reading, a separate copy of it for which the reading is recorded."""
         if reading is None or expr in (EMPTY, EPSILON):
             return expr
         own = expr.named(expr.source)

@@ -52,7 +52,7 @@ class NamedParts:
         return bool(self.rules or self.leaves or self.temperatures)
 
     def renamed(self, prefix: str) -> NamedParts:
-        """The same with a prefix added to all rules, and the same leaves."""
+        """The same reading with a prefix added to all rules, and the same leaves."""
         temperatures = {prefix + rule: temperature for rule, temperature in self.temperatures.items()}
         return NamedParts(
             {prefix + rule: name for rule, name in self.rules.items()}, self.leaves, temperatures
@@ -115,8 +115,9 @@ class _Reader:
         self.hot: set[str] = set()
 
     def spine(self, start: str) -> list[str]:
-        """The rules between ``start`` and what has a name; if there is any, those between it and tokens, too, which are
-        read one by one."""
+        """The rules on paths from ``start`` to named parts; if there are any, also those on paths to tokens, which
+        are read one by one.
+        """
         marks = self.marked.rules.keys() | self.marked.temperatures.keys()
         named = self._leading_to(lambda name, node: name in marks or id(node) in self.leaves)
         if start in named:

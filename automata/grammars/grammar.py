@@ -79,12 +79,13 @@ class Grammar(Operators):
         marked: NamedParts | None = None,
         reading: Reading | None = None,
     ) -> None:
-        """``text`` is what the rules were read from, and ``positions`` where in it each is defined; both are
-        for messages only. ``marked``: what of the rules has a name to be captured; or, where that is known, how texts
-        are read: ``reading``.
+        """``text`` is the text of the rules, and ``positions`` the position of each definition in it; both are for
+        messages only.
 
-        Raises ConstraintError if a rule is called and not there, or called where no context-free grammar can
-        call it; BudgetExceeded("positions").
+        ``marked``: the named parts of the rules to be captured; or, if it is known, the ``reading``.
+
+        Raises ConstraintError if a called rule is missing, or is called where no context-free grammar can call it;
+        BudgetExceeded("positions").
         """
         super().__init__(source or f"Grammar(start={start!r})", budget, reading)
         self._marked = marked or NamedParts({})
@@ -110,7 +111,7 @@ class Grammar(Operators):
         for name, rule in rules.items():
             bodies[name] = rule.expr if isinstance(rule, Language) else rule
             if isinstance(rule, Language) and rule.reading is not None:
-                bodies[name] = rule.expr.named(rule.expr.source)  # an object of its own
+                bodies[name] = rule.expr.named(rule.expr.source)  # a separate object
                 leaves.append((bodies[name], rule.reading))
         return cls(bodies, start, budget=budget, marked=NamedParts({}, leaves))
 
@@ -434,7 +435,9 @@ class Grammar(Operators):
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def _check_members(self) -> None:
-        """What comes in any order may have no empty word: nothing would tell that it was there."""
+        """Members in any order must not have the empty word, because nothing would show that such a member was
+        present.
+        """
         for name in self._rules:
             for node in self._rules.nodes(name):
                 if node.op is not Op.UNORDERED:

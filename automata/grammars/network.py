@@ -228,11 +228,11 @@ def draw_rules(
     text: str = "",
     positions: Mapping[str, int] | None = None,
 ) -> Drawing:
-    """A picture of all rules, the start first, each in a frame of its own: calls are boxes, literals are in
-    quotation marks, and ``·`` is what may be ignored.
+    """A picture of all rules, the start first, each in a separate frame: calls are boxes, literals are in quotation
+    marks, and ``·`` is ignored text.
 
-    ``text`` and ``positions`` as in ``Grammar``: a terminal is then shown as it was written. Raises
-    DrawingError beyond ``max_states`` states.
+    ``text`` and ``positions`` as in ``Grammar``: a terminal is then shown as it was written. Raises DrawingError
+    beyond ``max_states`` states.
     """
     order = sorted(rules, key=lambda name: name != start)
     networks = []
@@ -284,7 +284,7 @@ def _cluster(number: int, first: int, part: Network, is_start: bool, written: Ma
 
 
 def _table(cells: list[tuple[bool, str]]) -> str:
-    """The labels of an edge below each other, what may be ignored in a column of its own."""
+    """The labels of an edge, one below the other, with ignored text in a separate column."""
     shown = cells if len(cells) <= _ROWS else cells[: _ROWS - 1]
     if any(dotted for dotted, _ in shown):
         rows = [f"<tr><td>{'·' if dotted else ''}</td>{cell}</tr>" for dotted, cell in shown]
@@ -296,8 +296,9 @@ def _table(cells: list[tuple[bool, str]]) -> str:
 
 
 def _with_ignored(part: Network) -> tuple[list[tuple[Arc, bool]], set[int]]:
-    """The edges to draw and whether each has a dot, and the states not to draw: those between what may be
-    ignored and a terminal."""
+    """The edges to draw and whether each has a dot, and the states that are not drawn, which are between ignored
+    text and a terminal.
+    """
     entering: dict[int, list[Arc]] = {}
     for arc in part.arcs:
         entering.setdefault(arc.target, []).append(arc)
@@ -350,7 +351,7 @@ def _html(text: str) -> str:
 
 
 def _definitions(text: str, positions: Mapping[str, int]) -> dict[str, str]:
-    """The bodies of the rules as they stand in the text, on one line; those that are found there."""
+    """The bodies of the rules as they are written in the text, on one line, for those that are found there."""
     found = {}
     for name, position in positions.items():
         match = _DEFINED.match(text, position)

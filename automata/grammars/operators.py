@@ -56,7 +56,7 @@ class Operators(Constraint):
 
     @abstractmethod
     def _productive(self) -> Rules:
-        """The rules, without what has no word."""
+        """The rules, without parts that have no word."""
 
     @abstractmethod
     def _like(
@@ -87,12 +87,12 @@ class Operators(Constraint):
         return self._put_together("+", other, self)
 
     def __and__(self, other: Constraint) -> Grammar:
-        """Words of this grammar that are also in a language, as a grammar again.
+        """Words of this grammar that are also in a language, as a grammar.
 
-        Its rules are named after rules of this one and states of ``other.determinize()``: ``value[2→5]`` has
-        the words of ``value`` that lead from state 2 to state 5, and ``value#1[2→5]`` is a part of it. Only
-        what has a word and is used is made: at worst rules × states² of them, of states alternatives each. (So
-        a bound on the length, a state for each byte, costs much; a token budget is cheaper.)
+        Its rules are named after rules of this one and states of ``other.determinize()``: ``value[2→5]`` has the
+        words of ``value`` that lead from state 2 to state 5, and ``value#1[2→5]`` is a part of it. Only rules that
+        have a word and are used are made: at worst rules × states² of them, with as many alternatives each as there
+        are states. (So a bound on the length, with a state for each byte, costs much; a token budget is cheaper.)
 
         Of two grammars, one must be regular: AlgebraError. BudgetExceeded names the rule that grew.
         """
@@ -126,7 +126,7 @@ class Operators(Constraint):
         return self._like(made.rules, source, budget, positions, reading=read)
 
     def __rand__(self, other: Constraint) -> Grammar:
-        """The same: ``language & grammar``."""
+        """The same as ``language & grammar``."""
         return self & other
 
     def __sub__(self, other: Constraint) -> Grammar:
@@ -148,7 +148,7 @@ class Operators(Constraint):
         )
 
     def __invert__(self) -> Language:
-        """All byte strings that are no words of this grammar. AlgebraError unless it is regular."""
+        """All byte strings that are not words of this grammar. Raises AlgebraError unless it is regular."""
         return ~self._as_language(
             "~", _NO_COMPLEMENT, "complement its truncate(depth), which keeps more strings"
         )
@@ -190,8 +190,9 @@ class Operators(Constraint):
         return any(node.op is Op.FRESH for name in self._rules for node in self._rules.nodes(name))
 
     def _as_language(self, sign: str, why: str, instead: str) -> Language:
-        """The same words as a Language; AlgebraError, which says why one is needed and what to do instead, if the
-        grammar is not regular."""
+        """The same words as a Language. If the grammar is not regular, raises AlgebraError, which says why a
+        language is needed and what to do instead.
+        """
         if not self.is_regular():
             raise AlgebraError(
                 f"{sign}: {why}. {shorten(self._source, _SOURCE_LENGTH)} is a grammar that needs a stack: {instead}"
@@ -218,7 +219,7 @@ class Operators(Constraint):
 
 
 def _assembled(parts: Sequence[Constraint], operation: Callable[..., Expr], source: str) -> Grammar:
-    """What ``operation`` makes of the expressions of several constraints, of which one is a grammar."""
+    """The result of ``operation`` for the expressions of several constraints, one of which is a grammar."""
     from tokenfst.automata.grammars.assembly import Assembly  # which needs grammars, as they need this
     from tokenfst.automata.grammars.grammar import Grammar
 

@@ -132,7 +132,7 @@ class _Machine:
     def __init__(self, grammar: Grammar, text: str, prices: Mapping[Kind, float], deadline: Deadline) -> None:
         self.prices, self.start, self.starts = prices, grammar.start, dict[str, int]()
         self.entries: list[list[int]] = []
-        """Of each state of a network the states of automata that its edges begin with."""
+        """For each state of a network, the states of automata with which its edges begin."""
         self.calls: list[list[tuple[str, int]]] = []
         self.final: list[bool] = []
         edges: list[tuple[int, int, Expr]] = []
@@ -175,7 +175,7 @@ def _network(rule: str, body: Expr) -> Network:
 
 
 def _letters(label: Expr, deadline: Deadline) -> LetterAutomaton:
-    """A part without calls by characters. ``ConstraintError`` where it is not made of characters."""
+    """A part without calls, by characters. Raises ``ConstraintError`` if it does not consist of characters."""
     language = Language(label, label.source or "a part of a grammar")
     language.program().refuse_tokens()
     with deadline.part() as budget:
@@ -191,8 +191,11 @@ _CHARACTERS = regex(r"[\s\S]*")
 
 
 class _Frame:
-    """A rule that was begun at a place. ``prefix``: the least cost of all before it. ``waiting``: items and the states
-    in which they go on behind it. ``ends``: where it is complete, at which inside cost, by which item."""
+    """A rule that was begun at a place.
+
+    ``prefix``: the least cost of everything before it. ``waiting``: items and the states in which they continue
+    after it. ``ends``: the places at which it is complete, with the inside cost and the item.
+    """
 
     __slots__ = ("ends", "prefix", "waiting")
 
@@ -219,7 +222,9 @@ class _Search:
         self._heap: list[tuple[float, int, int, int, int]] = []
 
     def run(self) -> Repair:
-        """Takes items in the order of their prefix costs; of equal ones what is furthest in the text."""
+        """Process items in the order of their prefix costs; at equal cost, the item that is furthest in the text
+        first.
+        """
         machine, root = self._machine, self._begin(self._machine.start, 0, (0.0, 0))
         while self._heap:
             _, _, behind, frame, state = heapq.heappop(self._heap)
@@ -274,7 +279,7 @@ class _Search:
             self._reach((frame, leaf.base + target, place), inside, (item, None, kind, letter))
 
     def _delete(self, item: _Item) -> None:
-        """A letter less at the outermost rule: where the empty text is the nearest, no automaton is passed."""
+        """One letter less at the outermost rule: if the empty text is the nearest, no automaton is passed."""
         (frame, state, at), (cost, changed) = item, self._best[item]
         price = self._machine.prices["delete"]
         if at < len(self._text) and price < math.inf:
@@ -302,10 +307,12 @@ class _Search:
         self._reach((waiting[0], target, place), total, (waiting, done, None, -2))
 
     def _read_back(self, item: _Item) -> Repair:
-        """The edits on the best way, from the last one; what waits for a call that is read back lies on a stack."""
+        """The edits on the best path, last one first; items that wait for a call that is read backwards are on a
+        stack.
+        """
         cost, steps, waiting = self._best[item][0], list[tuple[int, Kind | None, int]](), list[_Item]()
         while True:
-            while item not in self._came:  # where a rule begins
+            while item not in self._came:  # at the start of a rule
                 if not waiting:
                     return written(self._text, cost, reversed(steps))
                 item = waiting.pop()

@@ -214,7 +214,7 @@ def _parse(text: _Text, pieces: Sequence[Piece], whole: Constraint) -> dict[str,
 
 
 def _readings(data: bytes, pieces: Sequence[Piece], budget: Budget) -> Iterator[dict[str, bytes]]:
-    """All ways to cut a word into the pieces: what each hole holds."""
+    """All ways to divide a word into the pieces: the text of each hole."""
     deadline = Deadline(budget, "a template")
     before: list[dict[int, list[int]]] = []  # for each piece: where it can end, and where it then begins
     begins = [0]
@@ -244,7 +244,7 @@ def _readings(data: bytes, pieces: Sequence[Piece], budget: Budget) -> Iterator[
 def _ends(
     data: bytes, begin: int, piece: Piece, following: Sequence[Piece], deadline: Deadline
 ) -> Iterator[int]:
-    """Where a piece that begins at a place can end, as far as what is fixed tells."""
+    """The possible ends of a piece that begins at a place, as far as the fixed text determines them."""
     if piece.constraint is None:
         if data.startswith(piece.text, begin):
             yield begin + len(piece.text)

@@ -113,7 +113,7 @@ class Constraint(Streamed):
         return automaton
 
     def _repr_html_(self) -> str:
-        """What notebooks show; never much work."""
+        """The display in notebooks, which must not need much work."""
         return notebook.card(type(self).__name__, self._facts(), self._sketch())
 
     def _facts(self) -> list[tuple[str, object]]:
@@ -144,7 +144,7 @@ class Constraint(Streamed):
 
     @abstractmethod
     def __invert__(self) -> Constraint:
-        """All byte strings that are no text of this one. AlgebraError unless it is regular."""
+        """All byte strings that are not texts of this constraint. Raises AlgebraError unless it is regular."""
 
     @abstractmethod
     def repeat(self, low: int, high: int | None = None) -> Constraint:

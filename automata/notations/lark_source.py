@@ -1,15 +1,15 @@
-"""The statements of a grammar in Lark's notation: who is defined where, and what a name means.
+"""The statements of a grammar in Lark's notation: where a name is defined, and what it means.
 
-The idea: a text is a scope, names to definitions. ``%import`` reads a grammar that lark ships into a scope of
-its own, once for each text that imports it, and puts the definitions asked for into the importing one. Bodies stay
+The idea: a text is a scope, a map from names to definitions. ``%import`` reads a grammar that lark ships into its
+own scope, once for each importing text, and copies the requested definitions into the importing scope. Bodies stay
 trees: ``lark_syntax`` translates those that are needed.
 
-What ``%override`` and ``%extend`` change for the imported grammar itself is as in lark, which writes terminals into
-those that name them when a text has been read, and looks rules up by name at the end: rules of the imported grammar
-see what the importing text has made of a name that it imports; terminals see what ``%extend`` adds and keep what
-``%override`` replaces.
+The effect of ``%override`` and ``%extend`` on the imported grammar itself is as in lark, which writes terminals
+into those that name them after a text was read, and looks rules up by name at the end. So rules of the imported
+grammar see the importing text's changes to an imported name; terminals see the additions of ``%extend`` and ignore
+the replacements of ``%override``.
 
-Rejected: lark's own loader. It tells no places, and it turns repetitions into rules.
+Rejected: lark's own loader. It reports no positions, and it turns repetitions into rules.
 """
 
 from __future__ import annotations

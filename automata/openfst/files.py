@@ -108,8 +108,10 @@ class _Reader:
 
 
 def _vector_arcs(start: int, num_states: int, body: npt.NDArray[np.int32]) -> fst.Arcs:
-    """Of a vector file: a state is its weight and 64 bits with the number of its arcs, which follow. A negative number
-    of states: all up to the file's end."""
+    """Read the states of a vector file: each is its weight and 64 bits with the number of its arcs, which follow.
+
+    A negative number of states means all states up to the file's end.
+    """
     counts: list[int] = []
     places: list[int] = []
     at, size = 0, len(body)

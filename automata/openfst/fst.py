@@ -123,14 +123,14 @@ def from_arcs(
         raise FstError("sorted_by_source was given, but the arcs do not ascend by source")
     num_arcs = len(arrays["source"])
     words = np.zeros(_STATE_WORDS * num_states + _ARC_WORDS * num_arcs, np.uint32)
-    # Before state s stand s states and the arcs of smaller states; a state is (weight, arc count as 64 bits).
+    # Before state s come s states and the arcs of smaller states; a state is (weight, arc count as 64 bits).
     narcs = np.bincount(arrays["source"], minlength=num_states)
     state_at = _STATE_WORDS * np.arange(num_states) + _ARC_WORDS * (np.cumsum(narcs) - narcs)
     weight = np.full(num_states, _ZERO)
     weight[finals] = _ONE
     words[state_at] = weight.view(np.uint32)
     words[state_at + 1] = narcs
-    # Before arc a stand the states up to its source and a arcs; an arc is ilabel, olabel, weight, nextstate.
+    # Before arc a come the states up to its source and a arcs; an arc is ilabel, olabel, weight, nextstate.
     arc_at = _STATE_WORDS * (arrays["source"].astype(np.int64) + 1) + _ARC_WORDS * np.arange(num_arcs)
     words[arc_at] = arrays["ilabel"]
     words[arc_at + 1] = arrays["olabel"]
@@ -289,7 +289,7 @@ def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
     made = from_arcs(arcs.num_states, arcs.start, arcs.final_states, *columns, sorted_by_source=True)
     made.project(
         "input"
-    ).connect().rmepsilon()  # known as an acceptor, so that no more states are made than asked for
+    ).connect().rmepsilon()  # known to be an acceptor, so that no more states are made than needed
     limit, most = deadline.budget.states, 0
     while most < limit:
         deadline.check()
@@ -391,7 +391,7 @@ def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
 
 
 def _check_range(name: str, array: IntArray, limit: int) -> None:
-    """Every entry lies in 0..limit-1."""
+    """Check that every entry is in 0..limit-1."""
     if len(array) and (array.min() < 0 or array.max() >= limit):
         at = int(np.flatnonzero((array < 0) | (array >= limit))[0])
         raise FstError(f"{name}[{at}] is {array[at]}, outside 0..{limit - 1}")

@@ -238,7 +238,7 @@ def _spelled(arcs: Arcs, words: list[_Words], budget: Budget) -> Arcs:
     arc = np.repeat(np.arange(len(length)), length)
     before = np.cumsum(length) - length
     nth = np.arange(total) - before[arc]
-    inner = arcs.num_states + before[arc] - arc + nth  # the state behind this byte, where another one follows
+    inner = arcs.num_states + before[arc] - arc + nth  # the state after this byte, if another one follows
     source = np.where(nth == 0, arcs.source[arc], inner - 1)
     target = np.where(nth + 1 == length[arc], arcs.nextstate[arc], inner)
     order = np.argsort(source, kind="stable")

@@ -138,7 +138,7 @@ class Reader:
         return known
 
     def read(self, annotation: Any, where: str) -> Kind:
-        """An annotation that stands at ``where``."""
+        """Read an annotation, which occurs at ``where``."""
         if annotation is None or annotation is type(None):
             return Constant(None)
         if annotation is bool:

@@ -34,7 +34,7 @@ def integer() -> Expr:
 
 @cache
 def number() -> Expr:
-    """A ``float``, or the ``int`` that may stand for it: ``-1.5``, ``1e-07``, ``3``. Infinities have no literal."""
+    """A ``float``, or the ``int`` that may replace it: ``-1.5``, ``1e-07``, ``3``. Infinities have no literal."""
     return expression(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
@@ -72,7 +72,7 @@ def byte_string_of(data: bytes) -> Expr:
 
 @cache
 def string_code(quote: str) -> Code:
-    """How characters stand between quotation marks."""
+    """The code of characters between quotation marks."""
     raw = tuple(b"" if code < 0x20 or chr(code) in ("\\", quote) else bytes([code]) for code in range(0x80))
     escape, zero = (b"\\",), (b"0",)
     return Code(

@@ -213,10 +213,10 @@ def _tuple(items: Sequence[Expr]) -> Expr:
 
 
 def _call(each: Call, arguments: str, defaults: str) -> Expr:
-    """The calls of a class or function: for each parameter what may follow, last to first.
+    """The calls of a class or function: for each parameter the possible continuations, last to first.
 
-    Three ways to stand before a parameter: all before are written by position; some are written, and by keyword from
-    here on; none is written, and by keyword from here on.
+    There are three states before a parameter: all previous ones are written by position; some are written, and the
+    rest is by keyword; none is written, and the rest is by keyword.
     """
     after_position = after_some = after_none = EPSILON
     for number, parameter in reversed(list(enumerate(each.parameters))):

@@ -44,7 +44,7 @@ class PythonCall:
     kwargs: dict[str, Any]
 
     def __call__(self) -> Any:
-        """What the function returns."""
+        """The return value of the function."""
         return self.function(*self.args, **self.kwargs)
 
 
@@ -80,7 +80,7 @@ def read_value(text: str, kind: Kind) -> Any:
 
 
 def _reading(node: ast.expr, kind: Kind) -> _Reading:
-    """Reads ``node`` as ``kind``: asks for parts, is sent their values, returns a value or ``_NO``."""
+    """Reads ``node`` as ``kind``: yields the parts to read, is sent their values, and returns a value or ``_NO``."""
     match kind:
         case Scalar():
             return _scalar(node, kind)

@@ -86,7 +86,7 @@ def sums(
 
 
 def _order(edges: Edges, roots: list[int], clock: Deadline) -> list[int] | None:
-    """What is reached, in topological order; None where there is a cycle."""
+    """The reachable nodes, in topological order; None if there is a cycle."""
     colours, order = dict[int, int](), list[int]()
     for root in roots:
         path = [(root, iter(edges[root]))] if root not in colours else []
@@ -124,7 +124,7 @@ def _eliminate(
     for node in nodes:
         for target in matrix[node]:
             entering[target].add(node)
-    # What goes through a node that is eliminated goes on to those that are left; then back.
+    # Paths through an eliminated node become arcs between the remaining ones; then back.
     rows = list[tuple[int, Any, dict[int, Any]]]()
     for node in nodes:
         out = matrix.pop(node)

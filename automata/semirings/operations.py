@@ -37,7 +37,7 @@ class _Growing:
 
 
 def _appended(made: SemiringFst, other: SemiringFst) -> int:
-    """The number of ``other``'s state 0 behind the states of ``made``."""
+    """The number that ``other``'s state 0 gets after the states of ``made``."""
     offset = made.num_states()
     for _ in other.states():
         made.add_state()

@@ -212,8 +212,9 @@ class Builder:
     def _pieces(
         self, format: Triggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr, FreeText]:
-        """Triggers with what follows them, at the beginning and after free text, and the free text itself. ``behind``:
-        what follows a rule's beginning, if that is not the rule's own content.
+        """Triggers with their continuations, at the beginning and after free text, and the free text itself.
+
+        ``behind``: what follows a rule's beginning, if that is not the rule's own content.
         """
         variants: list[list[Spelled]] = []
         spellings: list[bytes] = []

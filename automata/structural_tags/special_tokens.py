@@ -80,17 +80,19 @@ class Marks:
         return [_joined(way) for way in product(*pieces)]
 
     def expr(self, text: str, pointer: str) -> Expr:
-        """A string as it may stand there."""
+        """The expression of a string, in all of its variants."""
         return union(*(spelled_expr(each) for each in self.variants(text, pointer)))
 
     def spelling(self, text: str, pointer: str) -> bytes | None:
-        """The bytes that free text must not hold where this string is a mark, beside its variants; ``None``: none."""
+        """The bytes that free text must not contain if this string is a mark, in addition to its variants;
+        ``None``: none.
+        """
         if self.reading != "token" or (text.encode(),) in self.variants(text, pointer):
             return None
         return text.encode() or None
 
     def crossed(self, text: str, position: int) -> str | None:
-        """The name of a special token that begins before ``position`` and ends behind it; ``None`` if none does."""
+        """The name of a special token that begins before ``position`` and ends after it; ``None`` if there is none."""
         for match in self._names.finditer(text) if self._names else ():
             if match.start() < position < match.end():
                 return match[0]
@@ -186,7 +188,7 @@ def symbols(spelled: Spelled) -> list[int | TokenName]:
 
 
 def ends_inside(inner: Spelled, outer: Spelled) -> bool:
-    """Whether ``inner`` stands in ``outer`` and ends before it does."""
+    """Whether ``outer`` contains ``inner`` and extends beyond its end."""
     one, other = symbols(inner), symbols(outer)
     return any(other[place : place + len(one)] == one for place in range(len(other) - len(one)))
 

@@ -118,7 +118,7 @@ class Reads:
 
     @checked
     def parser(self, *, tells: bool = False) -> ToolParser:
-        """A parser for a text that arrives in pieces, cut anywhere. ``tells``: it reports ``events``, as ``stream``
+        """A parser for a text that arrives in arbitrary pieces. ``tells``: it reports ``events``, as ``stream``
         does.
         """
         return ToolParser(self._about.tag(), tells=tells)

@@ -138,7 +138,7 @@ class _Rule:
 
     def _replace(self, entry: dict[int, int]) -> VectorFst:
         """Outside it writes what it reads; from ``<1`` to ``>`` the rule. ``entry``: how ``<1`` is read and written."""
-        # Marks are dropped behind the first label only, so that there is one way to begin.
+        # Marks are dropped only after the first label, so that there is one path only.
         drop = VectorFst(self._kind)
         drop.add_states(2)
         drop.set_start(0).set_final(0).set_final(1)
@@ -166,8 +166,9 @@ class _Rule:
         return made
 
     def _check(self, marks: dict[int, int], others: list[int], behind: bool) -> VectorFst:
-        """Lets ``marks`` stand only ``behind`` the left context, or only where it is not, and writes them as they say.
-        ``others`` pass."""
+        """Allow ``marks`` only after the left context (``behind``), or only elsewhere, and write them as given.
+        ``others`` are copied.
+        """
         made = self._ends(self._left, self._alphabet)
         for state in made.states():
             matched = made.core.final(state) != self._zero
@@ -180,7 +181,7 @@ class _Rule:
         return made
 
     def _mark_behind(self, pattern: VectorFst, alphabet: list[int], marks: list[int]) -> VectorFst:
-        """Puts one of ``marks`` behind each place where a word of ``pattern`` ends."""
+        """Insert one of ``marks`` at each place at which a word of ``pattern`` ends."""
         ends = self._ends(pattern, alphabet)
         made = VectorFst(self._kind)
         made.add_states(2 * ends.num_states())
@@ -196,7 +197,7 @@ class _Rule:
         return made.connect(budget=self._budget)
 
     def _ends(self, pattern: VectorFst, alphabet: list[int]) -> VectorFst:
-        """The complete deterministic automaton of what ends with a word of ``pattern``."""
+        """The complete deterministic automaton of the texts that end with a word of ``pattern``."""
         made = _one_state(self._kind, [(a, a) for a in alphabet]).concat(pattern, budget=self._budget)
         if pattern.start() < 0:  # nothing ends so
             made = _one_state(self._kind, [(a, a) for a in alphabet])

@@ -32,7 +32,9 @@ def limits(budget: Budget | None) -> Limits:
 
 
 def at_state(call: Callable[..., T], state: int, *others: object) -> T:
-    """A call of the core that takes a state first; ``FstArgError`` if that is no whole number of 64 bits."""
+    """A call of the core whose first argument is a state. Raises ``FstArgError`` if that is not an integer of 64
+    bits.
+    """
     try:
         return call(state, *others)
     except TypeError:

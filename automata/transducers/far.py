@@ -73,7 +73,7 @@ class FarReader:
         return _arc_type(self._entries[0][1]) if self._entries else "standard"
 
     def done(self) -> bool:
-        """Whether there is no current entry: the last one was passed."""
+        """Whether there is no current entry, because the last one was passed."""
         return self._at >= len(self._entries)
 
     def error(self) -> bool:
@@ -265,7 +265,7 @@ def _entries_of(data: bytes, source: str) -> tuple[str, list[tuple[str, bytes]]]
 
 
 def _skip_machine(cursor: Cursor) -> None:
-    """Behind the machine at hand, whose length only its parts say."""
+    """The position after the current machine, whose length is known only from its parts."""
     head = cursor.header()
     kind = numeric(head.arc_type.decode("ascii", "backslashreplace"))
     for flag in (ISYMBOLS, OSYMBOLS):

@@ -88,8 +88,7 @@ def numeric(name: str) -> ArcType:
 
 
 def _packed(data: bytes, at: int, states: int) -> bytes:
-    """The states and arcs of an aligned const file, which both begin at multiples of 16 bytes, one behind the
-    other."""
+    """The states and arcs of an aligned const file: consecutive, both beginning at multiples of 16 bytes."""
     if states < 0:
         raise FstIOError("it announces fewer than no states: the file is damaged")
     begin = at + -at % _ALIGNMENT

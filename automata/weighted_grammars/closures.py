@@ -111,7 +111,7 @@ def _join(nets: Sequence[Net]) -> _Joined:
 
 
 def _without_empty(net: Net, empty: Floats, deadline: Deadline) -> Net:
-    """The same words, calls being of words that are not empty."""
+    """The same words, with calls restricted to words that are not empty."""
     source, called, weight, target = net.calls
     passes = np.flatnonzero(empty[called] > -np.inf)
     if not len(passes):
@@ -150,7 +150,7 @@ def _without_empty(net: Net, empty: Floats, deadline: Deadline) -> Net:
 
 
 def _closed(matrix: Floats, some: _Bools, names: Sequence[str], deadline: Deadline) -> Floats:
-    """The logs of 1 + M + M² + ...; ``some``: where M is not zero."""
+    """The logs of 1 + M + M² + ...; ``some``: the entries at which M is not zero."""
     found = series(matrix, names, deadline)
     reached = some | np.eye(len(some), dtype=bool)
     while True:

@@ -1,10 +1,11 @@
-"""Means over the texts of a weighted grammar: how often a rule is called, how long texts are, how uncertain they are.
+"""Means over the texts of a weighted grammar: how often a rule is called, how long texts are, how uncertain they
+are.
 
-The idea: in nets whose weights add up to one, what leads from the start of a rule to one of its states is how often a
-word of the rule passes that state. So the calls of each rule in a word of each rule are a matrix M, the calls in a
-whole derivation the first row of 1 + M + M² + ..., and every mean is a sum over the states of the rules (Grenander 1967
-for the entropy). Where texts are as likely to grow as to end, the sum diverges though their weights have one:
-``DivergingGrammarError``.
+The idea: in nets whose weights add up to one, the sum of the paths from the start of a rule to one of its states is
+the expected number of visits of this state in a word of the rule. So the calls of each rule in a word of each rule
+are a matrix M, the calls in a whole derivation are the first row of 1 + M + M² + ..., and every mean is a sum over
+the states of the rules (Grenander 1967 for the entropy). If texts are as likely to grow as to end, the sum diverges
+although their weights add up to one: ``DivergingGrammarError``.
 
 Cost: the arcs, and (number of rules)³, whose square the budget's bytes bound.
 """
@@ -22,12 +23,15 @@ from tokenfst.automata.weights.machine import Floats
 from tokenfst.errors import DivergingGrammarError
 
 _LARGEST = 1e7
-"""The totals are exact to eight digits at the edge of divergence, so larger means are not told from infinite ones."""
+"""The totals are exact to eight digits at the edge of divergence, so larger means cannot be distinguished from
+infinite ones.
+"""
 
 
 class Expectations:
-    """Of nets whose weights add up to one. ``calls``: how often each rule is called in a derivation, the start's first
-    call among them."""
+    """For nets whose weights add up to one. ``calls``: how often each rule is called in a derivation, including the
+    start's first call.
+    """
 
     def __init__(self, nets: Sequence[Net], deadline: Deadline) -> None:
         names = [net.name for net in nets]
@@ -64,6 +68,6 @@ class Expectations:
 
 
 def _mean(shares: Floats, logs: Floats) -> float:
-    """The sum of logarithms by their shares; what has the share 0 adds nothing."""
+    """The sum of logarithms weighted by their shares; entries with the share 0 add nothing."""
     some = shares > 0
     return float((shares[some] * logs[some]).sum())

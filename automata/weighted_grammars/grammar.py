@@ -198,8 +198,10 @@ class WeightedGrammar:
 
 
 _Way = tuple[Floats, list[tuple[bool, int, int] | None]]
-"""Of a state: the sums of the probabilities up to each step, and the steps: whether it is a call, what it reads or
-calls, where it leads; None: the end."""
+"""For a state: the cumulative probabilities of its steps, and the steps.
+
+A step is: whether it is a call, what it reads or calls, and its target; None is the end.
+"""
 
 
 def _ways(net: Net) -> list[_Way]:

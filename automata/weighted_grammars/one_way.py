@@ -28,8 +28,10 @@ _Place = tuple[list[_Way], bool]
 
 
 def check_one_way(nets: Sequence[Net], empty: Floats, deadline: Deadline) -> None:
-    """``ConstraintError`` where the next byte does not decide how to go on; ``empty``: the log weight of each rule's
-    empty word. ``BudgetExceeded``."""
+    """Raise ``ConstraintError`` if the next byte does not decide how to continue, or ``BudgetExceeded``.
+
+    ``empty``: the log weight of each rule's empty word.
+    """
     rules, left = [], deadline.budget.states
     for net in nets:
         rules.append(_places(net, left, deadline))
@@ -97,7 +99,7 @@ def _places(net: Net, left: int, deadline: Deadline) -> list[_Place]:
 
 
 _First = list[tuple[int, bool]]
-"""Of each place of a rule: the bytes that its rest may begin with, and whether the rest may be empty."""
+"""For each place of a rule: the bytes with which its rest may begin, and whether the rest may be empty."""
 
 
 def _first_bytes(rules: Sequence[list[_Place]], nullable: Sequence[bool], deadline: Deadline) -> list[_First]:

@@ -153,7 +153,7 @@ def _solve(nets: Sequence[Net], part: list[int], logs: Floats, deadline: Deadlin
 
 
 def _refuse_underflow(nets: Sequence[Net], part: list[int], found: Floats, logs: Floats) -> None:
-    """``ConstraintError`` where a rule has words, and their weights are too small for a number."""
+    """Raise ``ConstraintError`` if a rule has words, but their weights are too small for a float."""
     with_words = {number for number, log in enumerate(logs) if log > -np.inf} - set(part)
     changed = True
     while changed:
@@ -189,7 +189,7 @@ def _onward(net: Net, logs: Floats, deadline: Deadline) -> Floats:
 
 
 def _sums(net: Net, logs: Floats, deadline: Deadline, *, inward: bool) -> Floats:
-    """Of each state of a net the sum of all paths to it or from it, calls at what the called rules weigh."""
+    """For each state of a net the sum of all paths to it or from it, with calls weighted by the called rules."""
     source = np.concatenate([net.bytes[0], net.calls[0]])
     label = np.concatenate([net.bytes[1], np.zeros(len(net.calls[0]), np.int64)])
     weight = np.concatenate([net.bytes[2], net.calls[2] + logs[net.calls[1]]])

@@ -70,7 +70,7 @@ def weighted_edits(
 
 
 class _Edits:
-    """The sets, where letters lead, and what is paid there."""
+    """The sets of states, the targets of letters, and their costs."""
 
     def __init__(
         self, letters: LetterAutomaton, max_cost: float, prices: Mapping[Kind, float], deadline: Deadline
@@ -81,17 +81,17 @@ class _Edits:
         self.final: list[bool] = letters.accepting.tolist()
         self.start = self.closed({letters.start: 0.0})
         self.paid, self.ends = [0.0], [-math.inf]
-        """Of each set, DEAD first, its potential and the log weight of an end there."""
+        """For each set, DEAD first, its potential and the log weight of an end there."""
 
     def note(self, state: _State) -> bool:
-        """Keep what is paid in a set; whether a text may end there."""
+        """Record the cost of a set, and whether a text may end there."""
         self.paid.append(min(cost for _, cost in state))
         least = min((cost for q, cost in state if self.final[q]), default=math.inf)
         self.ends.append(self.paid[-1] - least)
         return least < math.inf
 
     def follow(self, state: _State) -> tuple[_State | None, dict[int, _State]]:
-        """Where any letter leads that the language has no use for, and where the others lead."""
+        """The target of all letters that the language does not use, and the targets of the others."""
         edited: dict[int, float] = {}
         matched: dict[int, dict[int, float]] = {}
         for q, cost in state:
@@ -134,8 +134,11 @@ def _written(
     unit: Unit,
     deadline: Deadline,
 ) -> Machine:
-    """The sets as a machine over bytes. An arc's weight stands on the last byte of its letter; letters that begin alike
-    and lead elsewhere stand side by side."""
+    """The sets as a machine over bytes.
+
+    An arc's weight is on the last byte of its letter. Letters that begin alike and lead elsewhere have parallel
+    arcs.
+    """
     lasts = np.append(letters.begins[1:], MAX_CODE_POINT + 1) - 1
     arcs: list[tuple[int, int, float, int]] = []
     count = len(table)

@@ -134,7 +134,7 @@ class _OneWay:
             changed = old != self._behind
 
     def check(self) -> None:
-        """``ConstraintError`` at the first place where the next byte does not decide."""
+        """Raise ``ConstraintError`` at the first place at which the next byte does not decide."""
         for name, rule in self._rules.items():
             for state in range(rule.network.num_states):
                 ways = [
@@ -142,7 +142,7 @@ class _OneWay:
                     for arc, called, part in zip(rule.network.arcs, rule.calls, rule.parts, strict=True)
                     if arc.source == state
                 ]
-                # The end of the text is a byte of its own.
+                # The end of the text is a separate byte.
                 ways += [self._behind[name] | 1 << 256] if state in rule.network.accepting else []
                 seen = 0
                 for way in ways:
@@ -222,7 +222,7 @@ class _Sums:
         self._sums: dict[str, Floats] = {}
 
     def solved(self, start: str) -> Floats:
-        """What the words of the start weigh between states."""
+        """The weights of the start's words between states."""
         graph = {name: [each for each in rule.calls if each] for name, rule in self._rules.items()}
         for part in components(graph):
             self._solve(part, any(name in graph[name] for name in part) or len(part) > 1)
@@ -258,7 +258,9 @@ class _Sums:
         raise DivergingGrammarError(names)
 
     def _value(self, name: str, place: Mapping[str, int]) -> tuple[Floats, list[tuple[str, Floats]]]:
-        """A rule's matrix by those of what it calls, and its derivative by each call of a rule in ``place``."""
+        """A rule's matrix, computed from those of the called rules, and its derivative by each call of a rule in
+        ``place``.
+        """
         rule, n = self._rules[name], self._size
         states = rule.network.num_states
         self._room((states * n) ** 2)
@@ -283,7 +285,7 @@ class _Sums:
         return behind[:n], slopes
 
     def _part(self, dfa: Dfa, name: str) -> Floats:
-        """What the words of a part without calls weigh between states of the machine."""
+        """The weights of the words of a part without calls, between states of the machine."""
         if id(dfa) not in self._parts:
             n, states = self._size, dfa.num_states
             self._room((states * n) ** 2)

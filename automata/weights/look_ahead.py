@@ -60,7 +60,7 @@ def look_ahead(
 
 
 def _inverse(language: WeightedLanguage) -> WeightedLanguage:
-    """Each arc and end divides by what it weighs."""
+    """The language in which each arc and end has the reciprocal of its weight."""
     machine = language.plain
     finals = np.where(machine.finals > -np.inf, -machine.finals, -np.inf)
     made = replace(machine, initial=-machine.initial, weights=-machine.weights, finals=finals)

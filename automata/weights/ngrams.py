@@ -49,7 +49,7 @@ class NGramModel:
         self._log_probs, self._backoffs = log_probs, backoffs
         contexts = {words[:-1] for words in self._log_probs} | set(backoffs) | {()}
         self.contexts: tuple[Words, ...] = tuple(sorted(contexts, key=lambda words: (len(words), words)))
-        """The states: contexts that something is listed behind, or that have a back-off weight; the empty one first."""
+        """The states: contexts with listed continuations or with a back-off weight; the empty one first."""
         self.numbers = {words: number for number, words in enumerate(self.contexts)}
         for words in contexts:
             # Else a symbol that is backed off would lead on by a context that its back-off does not know.
@@ -225,7 +225,7 @@ class _Spelled:
             if context >= 0 and not prefix and not words:
                 finals[node] = model.log_prob(context, END)
         if words:
-            # A context has no node of its own for words that end there: those of shorter ones count, at their price.
+            # A context has no own node for words that end there: shorter contexts count, with their back-off weight.
             for node in by_failure(fails.astype(np.int32)):
                 if node == begin:
                     continue

@@ -46,7 +46,7 @@ def prefer(language: Constraint, by: float = 1.0, *, budget: Budget | None = Non
     table[0] = 0
     alive = table > 0
     source, label = np.nonzero(alive)
-    # State 0, DEAD, is where the language can no longer be met: all bytes lead back to it.
+    # State 0, DEAD, means that the language can no longer be reached: all bytes lead back to it.
     arcs = (
         np.concatenate([np.zeros(256, np.int64), source]),
         np.concatenate([np.arange(256), label]),
@@ -112,8 +112,10 @@ def boost(
 
 
 def _failures(children: list[dict[int, int]], earned: list[float]) -> list[int]:
-    """Of each state the longest proper suffix that is a state too; -1 of the root. A state earns what its
-    suffixes do."""
+    """For each state the longest proper suffix that is a state too; -1 for the root.
+
+    A state earns what its suffixes earn.
+    """
     fails = [-1] * len(children)
     queue = deque([0])
     while queue:

@@ -73,7 +73,7 @@ def _solve(machine: Machine, source: Ints, target: Ints, ends: Floats, budget: B
 def _component(
     machine: Machine, part: Ints, arcs: Ints, ways: tuple[Ints, Ints], sums: Floats, ends: Floats
 ) -> Floats:
-    """The sums of the states of one component; those behind it are known."""
+    """The sums of the states of one component; the sums of components after it are known."""
     source, target = (each[arcs] for each in ways)
     place = dict(zip(part.tolist(), range(len(part)), strict=True))
     inside = np.isin(target, part)

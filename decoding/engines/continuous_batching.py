@@ -133,14 +133,14 @@ class ConstrainedBatches:
 
 
 class _Request:
-    """What a request brings: its constraint, and its matcher as long as it is this request's own."""
+    """The data of a request: its constraint, and its matcher as long as no other request shares it."""
 
     def __init__(self, automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: int | None) -> None:
         self._automaton, self._max_tokens = automaton, max_tokens
         self._matcher: AnyMatcher | None = None
 
     def matcher(self) -> AnyMatcher:
-        """Where the constraint is in the text."""
+        """The state of the constraint in the text."""
         if self._matcher is None:
             self._matcher = start_matcher(self._automaton, self._max_tokens)
         return self._matcher
@@ -157,7 +157,7 @@ class _Request:
         return matcher
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Request:
-        """The engine copies a request to fork it, or to begin it anew: the copy takes the tokens that it has."""
+        """The engine copies a request to fork it, or to start it again: the copy keeps the tokens that it has."""
         return _Request(self._automaton, self._max_tokens)
 
     def __reduce__(self) -> tuple[type[_Request], tuple[Any, int | None]]:
@@ -214,7 +214,7 @@ class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
 
 
 def _generated(state: Any) -> list[int]:
-    """All tokens generated for a request, also those from before it was begun anew."""
+    """All tokens generated for a request, including those from before it was started again."""
     begun = state._true_initial_tokens  # noqa: SLF001  # vllm-like engines of transformers say it nowhere else
     earlier: list[int] = state.initial_tokens[begun:] if begun else []
     return earlier + list(state.generated_tokens)

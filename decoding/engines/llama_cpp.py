@@ -55,7 +55,7 @@ def vocabulary_of(
 
 
 def _piece(vocab: Any, token: int) -> bytes:
-    """What a token writes inside of a text; nothing for control tokens."""
+    """The bytes that a token writes inside of a text; empty for control tokens."""
     room = _ROOM
     while True:
         buffer = ctypes.create_string_buffer(room)

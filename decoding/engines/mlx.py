@@ -1,13 +1,13 @@
 """MLX-LM: a logits processor for its loops, and the vocabulary of its tokenizers.
 
-``generate_step`` and what is built on it call a processor with the ids so far and one row of logits, the batch
-generator calls one for each sequence, and speculative decoding calls it for drafts and for what the model makes of
-them, going back in between. All of them begin a step before they hand out the last one's token: so a token that the
-constraint does not allow is refused before anybody sees it, but for the last one of a speculative text.
+``generate_step`` and the functions built on it call a processor with the ids so far and one row of logits. The
+batch generator calls one processor for each sequence. Speculative decoding calls it for drafts and for their
+verification, and goes back in between. All of them begin a step before they return the token of the previous one.
+So a token that the constraint does not allow is refused before it is returned, except for the last one of a
+speculative text.
 
-The mask is applied by MLX, where the logits are: V / 8 bytes are handed over, and unpacked there. The model's step is
-started before the mask is looked for, so the two overlap. Checked with mlx-lm 0.32.2 and mlx 0.32.4
-(docs/engines/mlx.md).
+MLX applies the mask where the logits are: V / 8 bytes are passed, and unpacked there. The model's step is started
+before the mask is computed, so the two overlap. Checked with mlx-lm 0.32.2 and mlx 0.32.4 (docs/engines/mlx.md).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class MLXConstraint:
         return masked(logits, mx.array(self._words(mask)))
 
     def _words(self, mask: Ids) -> Ids:
-        """A mask's words, a row of them, without bits behind the vocabulary."""
+        """One row of a mask's words, without bits beyond the vocabulary."""
         words = mask.view(np.uint32).copy()
         words[:, -1] &= self._tail
         return words

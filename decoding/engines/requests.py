@@ -185,7 +185,7 @@ class RequestMatcher:
             return False
 
     def accept_until_over(self, tokens: Sequence[int]) -> bool:
-        """Accept tokens up to the end of the text and ignore those behind it; False as in ``accept``."""
+        """Accept tokens up to the end of the text and ignore those after it; False as in ``accept``."""
         if self.failure:
             return False
         if self._native is None:

@@ -177,7 +177,7 @@ def check_scores(name: str, vocabulary: Vocabulary, scores: ScoreSource | None, 
 
 
 def nothing_scored(where: str = "") -> LogitsError:
-    """What is raised where no allowed token has a score."""
+    """The error if no allowed token has a score."""
     return LogitsError(
         f"no token{where} is allowed by the constraint and has a score: multiply the weighted language by the "
         "constraint before it is compiled (weighted & language)"

@@ -111,7 +111,7 @@ class WalkHistory(ABC, Generic[N]):
 
     @abstractmethod
     def _push(self, token: int) -> bool:
-        """Go on by one token, which lies in the vocabulary; whether it is allowed."""
+        """Advance by one token, which must be in the vocabulary; returns whether it is allowed."""
 
     def _went(self, node: N, token: int) -> bool:
         """Note a step; True."""

@@ -200,7 +200,7 @@ class NodeMatcher(WalkHistory[N]):
         return type(self)(self.automaton)
 
     def _mask(self) -> Bits:
-        """What may come next."""
+        """The tokens that may come next."""
         automaton, left = self.automaton, self.max_tokens_left
         if self._terminated:
             return automaton.end_tokens

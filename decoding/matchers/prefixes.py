@@ -299,7 +299,9 @@ class PrefixStates:
         return found
 
     def _choose(self, ids: Ids, loops: list[RowStates]) -> RowStates:
-        """The loop that goes on with the rows, or a new one. Raises ``MatcherError`` where they say too little."""
+        """The loop that continues with these rows, or a new one. Raises ``MatcherError`` if the rows do not
+        determine it.
+        """
         going = [loop for loop in loops if loop.goes_on_with(ids)]
         prompts = {loop.prompt for loop in going} | {loop.prompt for loop in loops if loop.began_with(ids)}
         if not going:

@@ -95,7 +95,7 @@ class FusedModel:
 
 
 class _Row:
-    """A row's matcher, and how many tokens came behind one that it refused or that ended the text."""
+    """A row's matcher, and how many tokens came after one that it refused or that ended the text."""
 
     __slots__ = ("behind", "matcher")
 
@@ -119,7 +119,7 @@ class _Row:
         self.matcher.rollback(own)
 
     def weigh(self, logits: torch.Tensor, weight: float) -> None:
-        """Add the scores of what may come next, in place."""
+        """Add the scores of the possible next tokens, in place."""
         if self.matcher.is_terminated():
             return
         if self.behind:

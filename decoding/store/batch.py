@@ -175,7 +175,7 @@ class Pool:
 def _serve(
     ends: Connection, store: Store, vocabulary: Vocabulary, budget: Budget | None, options: Mapping[str, Any]
 ) -> None:
-    """What a process does: lines in, outcomes out, until nobody asks any more."""
+    """The work of a process: lines in, outcomes out, until there are no more requests."""
     try:
         while True:
             for number, line in ends.recv():
@@ -216,7 +216,7 @@ def members_of(line: str | bytes) -> dict[str, Any]:
         raise ConstraintError(f"it is not JSON: {error.msg} at column {error.colno}") from None
     except RepeatedNameError as error:
         raise ConstraintError(str(error)) from None
-    except ValueError as error:  # bytes that are no UTF-8, or an integer of thousands of digits
+    except ValueError as error:  # bytes that are not UTF-8, or an integer of thousands of digits
         raise ConstraintError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ConstraintError(f"it is not a JSON object but {type(found).__name__}")

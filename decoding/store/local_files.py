@@ -59,7 +59,9 @@ class LocalFiles:
             except FileExistsError:
                 made = False
             written.unlink()
-            _flush_folder(target.parent)  # also of another's: nobody is told of what may be gone
+            _flush_folder(
+                target.parent
+            )  # also for a file of another writer: success must not be reported for data that may be lost
             return made
 
     def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
@@ -110,7 +112,7 @@ class LocalFiles:
                     continue
 
     def _write(self, target: Path, data: bytes, lasting: bool = True) -> Path:
-        """A new file beside ``target``, on the disk; its path."""
+        """Write a new file next to ``target``, on the disk; returns its path."""
         for folder in [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()][
             ::-1
         ]:

@@ -150,8 +150,9 @@ class Remote:
 
 
 def _own_options(url: str) -> dict[str, Any]:
-    """What a client is told, unless somebody says otherwise. That of S3 asks for an object's size before it reads it,
-    to read parts of large ones at once; what is read here is small."""
+    """The default options of a client. That of S3 queries an object's size before it reads it, in order to read
+    parts of large ones in parallel; the objects read here are small.
+    """
     return {"max_concurrency": 1} if url.startswith(("s3://", "s3a://")) else {}
 
 

@@ -340,8 +340,9 @@ class Store:
         return key.name, made
 
     def _is_good(self, name: str) -> bool:
-        """Whether there is an entry that this store would take, as far as can be told without reading it where no
-        signature is wanted."""
+        """Whether there is an entry that this store would accept, as far as this can be decided without reading it
+        if no signature is required.
+        """
         if not self._signatures.are_wanted:
             return self.contains(name)
         try:
@@ -457,7 +458,7 @@ class Store:
         return self._place.create(name, data)
 
     def _replace(self, name: str, data: bytes) -> None:
-        """Put in place of what was refused."""
+        """Put an entry in place of one that was refused."""
         self._refuse_unsigned(name)
         self._place.replace(name, data)
 

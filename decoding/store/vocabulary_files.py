@@ -97,7 +97,7 @@ class VocabularyFiles:
                 yield name
 
     def verify(self, remove: bool) -> Iterator[tuple[str, ArtifactError]]:
-        """Those that are damaged, which are removed if so asked."""
+        """The damaged files; they are removed if that is requested."""
         for name in self.list():
             try:
                 self._read(name)

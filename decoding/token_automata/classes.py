@@ -65,7 +65,7 @@ def find_classes(
 
 
 def _members(name: TokenName, vocabulary: Vocabulary, given: Mapping[str, Iterable[int]]) -> frozenset[int]:
-    """The ids that a name stands for."""
+    """The ids that a name refers to."""
     if name.but is not None:
         return _others(name.but, vocabulary)
     if name.special:

@@ -69,7 +69,7 @@ class TokenExplanation:
         return self.allowed
 
     def __str__(self) -> str:
-        """In words; a caret stands under the place in the text."""
+        """A message in words; a caret marks the place in the text."""
         shown = self.symbol if self.symbol is not None else self.spelled
         name = f"token {self.token}" + (f" ({shown!r})" if shown else "")
         match self.reason:
@@ -201,7 +201,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def native_of(matcher: Any) -> _native.TokenAutomaton:
-    """What the core walks below a matcher."""
+    """The core's automaton that a matcher walks."""
     walked = matcher.automaton
     found: _native.TokenAutomaton = walked if isinstance(walked, _native.TokenAutomaton) else walked.native
     return found

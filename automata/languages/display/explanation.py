@@ -151,7 +151,7 @@ def _sequences(next_bytes: NextBytes, begun: bytes, value: int, missing: int) ->
     low, high = _SECOND.get(begun[0], _CONTINUATION) if len(begun) == 1 else _CONTINUATION
     live = [byte for byte in next_bytes(begun)[0] if low <= byte <= high]
     if missing == 1:
-        if len(live) == high - low + 1:  # what is most common, and all that a text of any characters asks for
+        if len(live) == high - low + 1:  # the most common case, and the only one for a text of any characters
             return ((value << 6 | low & 63, value << 6 | high & 63),)
         return normalize((value << 6 | byte & 63, value << 6 | byte & 63) for byte in live)
     found: list[tuple[int, int]] = []

@@ -29,8 +29,11 @@ _UNION, _CONCAT, _REPEAT, _ATOM = range(4)
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """``binding``: what the text may stand in without brackets. ``word``: what it spells if case is ignored,
-    and ``cased`` whether it matters that it is ignored; None: it is no word."""
+    """``binding``: the contexts in which the text needs no brackets.
+
+    ``word``: its spelling if case is ignored, and ``cased`` whether that makes a difference; None: it is not a
+    word.
+    """
 
     shown: str
     binding: int = _ATOM
@@ -204,7 +207,7 @@ def _class_text(ranges: Ranges) -> _Text:
 
 
 def _plain(character: str) -> str:
-    """A character that stands for itself."""
+    """A character that represents itself."""
     if character == " ":
         return "␣"
     return f"\\{character}" if character in _ESCAPED else shown_character(character)

@@ -101,7 +101,7 @@ def _vary(language: Walkable, word: bytes, begin: int, rng: Random) -> bytes:
 
 
 class _Text:
-    """Where in a UTF-8 text a walk stands. Once the bytes are not UTF-8 any more, each counts as whole."""
+    """The position of a walk in a UTF-8 text. Once the bytes are not UTF-8 any more, each counts as complete."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()

@@ -46,8 +46,9 @@ class Walk:
     """The configurations of an automaton by number. Not thread-safe."""
 
     def __init__(self, automaton: _native.ByteAutomaton, budget: Budget, purpose: str) -> None:
-        """``purpose``: what an error of the budget names. Strings that must differ from each other may be the same
-        here: who walks where there are some asks ``accepts``."""
+        """``purpose``: the name in an error of the budget. Strings that must differ may be equal here: callers
+        check with ``accepts`` if there are any.
+        """
         self._native = _native.ByteWalk(automaton)
         self.start = 0 if len(self._native) else None
         """The first configuration; ``None`` if there is no text."""
