@@ -1,7 +1,7 @@
 """Captures: the spans of a text that a constraint's named groups and rules matched.
 
-Masks and steps do not use captures. A constraint with names carries a *reading* beside its expression: a tree that
-says how its texts split into parts. A text is parsed by its reading only when captures are asked for.
+Masks and steps do not use captures. A constraint with names has a *reading* in addition to its expression: a tree that
+says how its texts split into parts. A text is parsed by its reading only when captures are requested.
 
 Read in this order: ``trees`` (readings), ``code`` (readings compiled to instructions), ``run`` (executes the
 instructions on a text), ``values`` (the result types), ``reader`` (the public functions), ``temperature`` (the sampling

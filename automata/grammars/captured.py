@@ -1,7 +1,7 @@
 """Capture readings of grammars: captured rules, and the named groups of terminals.
 
 Only rules from which a named part is reachable are followed (``trees.Call``). Everything else is one leaf, whatever its
-size: the core matches a JSON value beside a captured rule as a whole.
+size: the core matches a JSON value next to a captured rule as a whole.
 
 Left-recursive rules are rewritten as for the automaton (``left_recursion``), so the preferred parse of an ambiguous one
 is that of the rewritten form. A left-recursive rule cannot be captured, because the rewriting loses its words.

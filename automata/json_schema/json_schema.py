@@ -230,9 +230,12 @@ def json_schema(  # one option after the other
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Inside of it, Python's collector does not run: what a schema is made from holds no cycles, is most of all young
-    objects, and is freed by its counts. A large schema would be gone through again and again while it grows. Whoever
-    found the collector running starts it again, so that it runs in the end, whatever threads are in here."""
+    """A context in which Python's garbage collector does not run.
+
+    The objects of a schema contain no cycles and are freed by reference counts. Most of them are young, so the
+    collector would traverse a large schema again and again while it grows. The call that found the collector
+    enabled enables it again, so that it runs in the end, however many threads are in this context.
+    """
     collects = gc.isenabled()
     gc.disable()
     try:

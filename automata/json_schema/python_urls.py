@@ -1,11 +1,13 @@
 """URLs as pydantic reads and writes them, as patterns by ECMA-262.
 
-The idea: pydantic's crate ``url`` follows the URL standard (WHATWG), which repairs nearly every text and writes it in
-one way. A pattern here has what is written, and of what is repaired only texts that do not grow by it: what is too long
-is refused after that. The standard knows three kinds: schemes of the web, whose hosts are names or addresses and
-which always have a path; ``file``; and all others, whose hosts are any characters, or which have none.
+The idea: pydantic's crate ``url`` follows the URL standard (WHATWG), which repairs nearly every text and writes it
+in one way. A pattern here contains the texts that are written, and of the repaired ones only those that do not
+grow, because texts that are too long are refused after the repair. The standard knows three kinds: schemes of the
+web, whose hosts are names or addresses and which always have a path; ``file``; and all others, whose hosts are any
+characters, or which have none.
 
-Left out: host names with A-labels (xn--...), of which only some decode, and whether they do is beyond finite memory.
+Left out: host names with A-labels (xn--...), of which only some can be decoded, and no finite automaton can decide
+which.
 """
 
 from __future__ import annotations

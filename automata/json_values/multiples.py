@@ -1,23 +1,22 @@
-"""Which numbers are multiples of what: an algebra of moduli, and the digit automata of its sets.
+"""Which numbers are multiples of which moduli: an algebra of moduli, and the digit automata of its sets.
 
-The idea: let ``[m]`` be the indicator function of the multiples of m, and ``[0]`` that of every number. A boolean
-combination of such sets has the indicator function ``Σ c_m [m]`` with whole coefficients, because
-``[a][b] = [lcm(a, b)]`` and "not" is ``[0] - f``. The coefficients are unique: of two different sums take the
-least m where they differ, and (for m > 0) look at the number m itself, which is a multiple of no larger modulus.
-So this is a normal form: equal sets have equal terms, the empty set has none, and the members in a bounded
-interval are counted by counting multiples (inclusion and exclusion).
+The idea: let ``[m]`` be the indicator function of the multiples of m, and ``[0]`` that of all numbers. A boolean
+combination of such sets has the indicator function ``Σ c_m [m]`` with whole coefficients, because ``[a][b] =
+[lcm(a, b)]`` and "not" is ``[0] - f``. The coefficients are unique: for two different sums take the least m at
+which they differ, and (for m > 0) consider the number m itself, which is a multiple of no larger modulus. So this
+is a normal form: equal sets have equal terms, the empty set has none, and the members in a bounded interval are
+counted by counting multiples (inclusion and exclusion).
 
-Cost: a product of functions with s and t terms takes s·t least common multiples; k independent moduli make
-2^k terms, within ``Budget.positions``. Rejected: a disjunctive normal form of divisible / not divisible, which is
-not unique, and in which emptiness has to be searched for.
+Cost: a product of functions with s and t terms takes s·t least common multiples; k independent moduli give 2^k
+terms, within ``Budget.positions``. Rejected: a disjunctive normal form of divisible / not divisible, which is not
+unique, and in which emptiness needs a search.
 
-The automaton reads a number digit by digit. Where m is ``unit`` times a power of ten and 10 does not divide
-``unit``, it keeps the remainder modulo ``unit``; a factor 2 or 5 is decided by the last digits alone, so
-remainders that differ only in what later digits wipe out are one state. The state of a remainder is its first
-*hit*: the least number n of further digits that can complete a multiple, with what they have to be modulo
-``unit``. That makes the least automaton of integers (Alexeev, "Minimal DFAs for testing divisibility", JCSS
-2004): m states where m and 10 are coprime, n + 6 for 10^n. After the point, as many digits are left as m has
-decimals, and a state is what they have to be.
+The automaton reads a number digit by digit. If m is ``unit`` times a power of ten and 10 does not divide ``unit``,
+it keeps the remainder modulo ``unit``. A factor 2 or 5 is decided by the last digits alone, so remainders are one
+state if later digits make them equal. The state of a remainder is its first *hit*: the least number n of further
+digits that can complete a multiple, with their required value modulo ``unit``. This gives the minimal automaton of
+integers (Alexeev, "Minimal DFAs for testing divisibility", JCSS 2004): m states if m and 10 are coprime, n + 6 for
+10^n. After the point, as many digits remain as m has decimals, and a state is their required value.
 """
 
 from __future__ import annotations

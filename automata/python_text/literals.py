@@ -1,10 +1,10 @@
 r"""Python's literals as languages of their source text: numbers, strings, bytes.
 
 Numbers are written as ``repr`` writes them, and with any digits: no underscores, no other bases, no leading zeros. A
-string stands in ``'`` or ``"``; each character is written as itself (unless it is a control character, the quotation
+string is in ``'`` or ``"``; each character is written as itself (unless it is a control character, the quotation
 mark or a backslash), as ``\n`` and the like, or as ``\xhh``, ``\uhhhh`` or ``\Uhhhhhhhh``, so that the texts of a
 language are its inverse image under that code (``images.spellings``). Left out, since ``repr`` writes none of them:
-octal escapes, ``\N{...}``, triple quotes, prefixes, concatenation. Surrogates are no text.
+octal escapes, ``\N{...}``, triple quotes, prefixes, concatenation. Surrogates are left out.
 """
 
 from __future__ import annotations

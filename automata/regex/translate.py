@@ -119,7 +119,7 @@ class _Translator:
         self.pattern, self.deadline = pattern, deadline
 
     def plain(self, items: list[tuple[Any, Any]], flags: int) -> Expr:
-        """The items one after the other. Literals that stand together become one word."""
+        """The items in sequence. Adjacent literals become one word."""
         parts: list[Expr] = []
         word: list[int] = []
         ignoring_case = flags & _IGNORECASE

@@ -410,7 +410,7 @@ def _over_codes(
     every, begin = [rows], len(table)
     for layer in layers:
         every.append(targets[layer])
-        # A block that leads nowhere is DEAD, and the others are states behind those that there are.
+        # A block without a path to acceptance is DEAD; the others become states after the existing ones.
         targets = np.where(layer.any(axis=1), begin + np.arange(len(layer)), 0)
         begin += len(layer)
     every[0] = np.pad(targets[rows], ((0, 0), (0, 256 - rows.shape[1])))

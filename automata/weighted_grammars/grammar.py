@@ -124,7 +124,7 @@ class WeightedGrammar:
         """The entropy of the distribution in proportion to the weights, in nats; with ``derivations``, that of
         derivations, which is larger where a text has several.
 
-        ``ConstraintError`` unless the next byte always decides how the grammar goes on, or ``derivations`` is set;
+        ``ConstraintError`` unless the next byte always decides how the grammar continues, or ``derivations`` is set;
         other errors as for ``expected_length``.
         """
         found = self._expectations()

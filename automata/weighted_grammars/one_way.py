@@ -2,7 +2,7 @@
 
 The idea: at each place of a rule its ways on (a byte, a call, the end of the rule) must begin with different bytes; a
 way that may end the rule begins also with what may follow it (LL(1) over bytes). Alternatives that begin alike are read
-side by side until they differ, so a place is a subset of a net's states. The test is sufficient and not necessary:
+in parallel until they differ, so a place is a subset of a net's states. The test is sufficient and not necessary:
 whether a grammar is ambiguous cannot be decided. Left-recursive rules never pass.
 
 Cost: the places of the rules, as many as a net has states where it is deterministic, times the rounds until no set of

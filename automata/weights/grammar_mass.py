@@ -167,7 +167,7 @@ class _OneWay:
         )
 
     def _choice(self, name: str, target: int, called: str, part: Dfa | None) -> int:
-        """What a way through an arc begins with; behind what may be empty, what follows."""
+        """The first parts on a path through an arc; after a part that may be empty, also the next ones."""
         if part is None:
             first, empty = self._first[called], called in self._empty
         else:

@@ -43,11 +43,10 @@ class DeviceScores(ScoreRows):
     ``capacity``: maximum number of bytes of tables and resident rows there; by default the language's budget.
     ``layout``: ``"table"`` has an entry for each state and class of bytes; ``"arcs"`` has the arcs that there are, and
     follows failure arcs (the back-off of an n-gram model) on the device, so it is as small as the model, and slower;
-    ``"auto"`` is a table if that fits. Scores are the same but for the rounding of float32.
+    ``"auto"`` is a table if that fits. Scores are the same except for the rounding of float32.
 
-    Raises
-    ``ConstraintError`` for a language that is not deterministic and for a weighted grammar, ``ArpaError`` for a model
-    over token ids (``DeviceScoreMatchers`` takes all three), ``EmptyLanguageError``, ``BudgetExceeded``.
+    Raises ``ConstraintError`` for a language that is not deterministic and for a weighted grammar, ``ArpaError`` for a
+    model over token ids (``DeviceScoreMatchers`` takes all three), ``EmptyLanguageError``, ``BudgetExceeded``.
     """
 
     @checked

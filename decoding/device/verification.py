@@ -2,7 +2,7 @@
 
 The idea: at each position of a draft tree the sampler draws the token that it would draw there without drafts, with
 the same seed and the same number of the draw. The longest path of the tree that agrees with these draws is accepted,
-and the draw behind it is the next token. So the tokens are those of plain decoding, one by one, whatever the drafts
+and the draw after it is the next token. So the tokens are those of plain decoding, one by one, whatever the drafts
 are; a draft token is accepted with its probability under the constrained target distribution.
 
 Invariant: ``verify`` emits what as many calls of ``DeviceSampler.step`` with the same logits would, and leaves the same
@@ -26,10 +26,10 @@ from tokenfst.decoding.device.tables.pool import Tensor, torch
 class Verified(NamedTuple):
     """The result of a verification, for B rows.
 
-    ``tokens``: int64 (B, depth + 1), the accepted draft tokens and the token drawn behind them, -1 behind those.
-    ``counts``: int64 (B,), how many tokens each row has, at least 1. ``nodes``: int64 (B, depth), the accepted nodes in
-    the order of the path, -1 behind them; their entries of a key-value cache stay valid. ``states``: the states behind
-    the last tokens.
+    ``tokens``: int64 (B, depth + 1), the accepted draft tokens and the token drawn after them, followed by -1.
+    ``counts``: int64 (B,), how many tokens each row has, at least 1. ``nodes``: int64 (B, depth), the accepted
+    nodes in the order of the path, followed by -1; their entries of a key-value cache stay valid. ``states``: the
+    states after the last tokens.
     """
 
     tokens: Tensor
@@ -39,7 +39,7 @@ class Verified(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A draft tree by positions: 0 to B - 1 are the texts themselves, B + n is behind node n.
+    """A draft tree by positions: 0 to B - 1 are the texts themselves, B + n is after node n.
 
     ``rows``: int64 (B + N,), the row of each position. ``levels``: int64 (B + N,), the number of draft tokens up to it.
     ``before``: int64 (N,), the position before each node; -1 for nodes that are deeper than ``depth`` or in no tree.

@@ -122,7 +122,7 @@ class Generator:
 
         ``functions``: functions with annotations, pydantic models or definitions, as for ``tokenfst.tools``.
         ``format``: the model's call format (docs/constraints/tools.md); ``"json"`` is ``{"name": ..., "arguments":
-        {...}}``. For several calls, or text beside them, use ``tokenfst.tools(...)`` as the target.
+        {...}}``. For several calls, or text around them, use ``tokenfst.tools(...)`` as the target.
         """
         listed = tuple(functions)
 

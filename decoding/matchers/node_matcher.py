@@ -254,7 +254,7 @@ def write_mask(mask: Bits, bitmask: Any, index: int) -> bool:
 
 
 def _rows(bitmask: Any) -> npt.NDArray[Any]:
-    """A bitmask's own memory by rows: of a list there would be a copy, which nobody sees."""
+    """A bitmask's own memory by rows. A list would be copied, and writes to the copy would be lost."""
     if not hasattr(bitmask, "dtype") or getattr(bitmask, "is_meta", False):
         raise MaskBufferError(
             f"the bitmask must be a numpy array or a torch tensor on the CPU, not {type(bitmask).__name__}"

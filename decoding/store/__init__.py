@@ -2,7 +2,7 @@
 
 An entry is an artifact under a key. The key is made of the constraint's digest, the vocabulary's fingerprint, the
 options, and the compiler's version. So entries are immutable: they are written once under a key and never need
-revalidation. A store lies in a folder or at any location that fsspec supports. In front of it there may be a cache on
+revalidation. A store is in a folder or at any location that fsspec supports. In front of it there may be a cache on
 the local machine, mapped into memory and shared by processes.
 
 Read in this order: ``keys`` (the key of an entry), ``entries`` (its bytes), ``places`` (the storage interface),

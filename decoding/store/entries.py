@@ -1,6 +1,6 @@
 """The format of a store entry: a header with the key, followed by the artifact.
 
-    8 bytes, little-endian: the length of the header; the header, JSON in UTF-8 with spaces behind it up to a multiple
+    8 bytes, little-endian: the length of the header; the header, JSON in UTF-8, padded with spaces up to a multiple
     of 64 bytes from the beginning; the artifact
 
 The header has the four parts of the key, the artifact's digest and its length, and optionally a signature of all of

@@ -1,4 +1,4 @@
-"""Learned data of automata, stored beside the entries of a store.
+"""Learned data of automata, stored next to the entries of a store.
 
     learned/ab/<key>/<digest of the artifact>
 

@@ -1,6 +1,6 @@
 """The vocabularies of a store: packs (``tokenfst vocab SPEC --pack FILE``) under their fingerprints.
 
-    8 bytes, little-endian: the length of the header; the header, JSON in UTF-8 with spaces behind it up to a multiple
+    8 bytes, little-endian: the length of the header; the header, JSON in UTF-8, padded with spaces up to a multiple
     of 64 bytes from the beginning; the pack
 
 The header has the format, the fingerprint, the pack's size and SHA-256, and perhaps a signature of these. A file that

@@ -1,8 +1,8 @@
 """``TokenClasses``: the meaning, in one vocabulary, of the token names in a constraint.
 
-Special tokens have no bytes: they become symbols beside the bytes. Special tokens that no class distinguishes share one
-symbol, so that symbols are mutually exclusive. Text tokens are read by their bytes: a class of them is a set of byte
-strings, each read as one token. So tokens with equal bytes are in a class together or not at all.
+Special tokens have no bytes: they become symbols in addition to the bytes. Special tokens that no class distinguishes
+share one symbol, so that symbols are mutually exclusive. Text tokens are read by their bytes: a class of them is a
+set of byte strings, each read as one token. So tokens with equal bytes are in a class together or not at all.
 """
 
 from __future__ import annotations

@@ -207,8 +207,8 @@ class TokenAutomaton:
         native = self._native
         stacked = native.is_pushdown and self._program is not None and not self._program.is_token_level
         if self._program is not None and (stacked or native.has_learned):
-            # Anew: how states and frames are numbered depends on what was walked before (convention 10), and tables are
-            # made of the program alone.
+            # Built again: the numbers of states and frames depend on earlier walks (convention 10), but tables are
+            # made from the program alone.
             native = compose(self._program, self.vocabulary, self.budget, self._classes)
         arrays = native.expand()
         expanded = self._from_arrays(arrays, self.vocabulary, self.source, self.budget)

@@ -75,7 +75,7 @@ def write_pack(vocabulary: Vocabulary, path: str | PathLike[str], *, tries: bool
 
 
 def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:
-    """The bytes of a ``pack:`` file. Without ``tries`` it is smaller, and whoever reads it builds them."""
+    """The bytes of a ``pack:`` file. Without ``tries`` it is smaller, and readers build the tries."""
     kinds = (False, True)[: 1 + (vocabulary.initial_tokens is not None)]
     tables: list[bytes] = []
     if tries and sys.byteorder == "little":  # the byte order of the core's memory

@@ -354,7 +354,9 @@ class Vocabulary:
             initial = self.packed(initial=True)
         made = _native.Vocabulary(data, offsets, *initial, list(self._eos), start_absorbs=self._absorbs)
         for initial_form, tables in enumerate(self._tries):
-            made.adopt_trie(tables, bool(initial_form))  # False: they are no such tries, and it makes its own
+            made.adopt_trie(
+                tables, bool(initial_form)
+            )  # False: these are not its tries, and it builds its own
         return made
 
     @property

@@ -1,7 +1,7 @@
 """Structural tags under construction, with the roles of their parts.
 
-A document is made of dicts, as in a request. The role of each tag, and the origin of each schema, are stored beside the
-document: first by the identity of the dict, at last by its JSON pointer.
+A document is made of dicts, as in a request. The role of each tag, and the origin of each schema, are stored separately
+from the document: first by the identity of the dict, at last by its JSON pointer.
 """
 
 from __future__ import annotations

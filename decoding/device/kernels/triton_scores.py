@@ -81,7 +81,7 @@ def _weighed(
     words,
     chain: tl.constexpr,
 ):  # The states that the bytes of tokens lead to, and the weights of the tokens.
-    """Where the bytes of tokens lead from states, and what they weigh."""
+    """The states that the bytes of tokens lead to, and the weights of the tokens."""
     record = tokens + tl.where(known, token, 0).to(tl.int64) * 4
     before = state == 2
     begin = tl.where(before, tl.load(record + 2), tl.load(record))

@@ -47,7 +47,7 @@ class WeightTables(NamedTuple):
     and how many they are, and the same at the start of a text. ``kinds`` int32 (V,). ``slots`` int32 (states,): which
     of ``rows`` has the scores of all tokens there, -1 for none. ``rows`` float32 (rows, V). ``special``: the score of a
     special token. ``absorbs``: whether a token without bytes leaves a text at its start. ``start``: the start's number
-    behind the first token.
+    after the first token.
 
     For arcs: ``bits`` and ``first`` int32 (states, words): for each 32 classes, which of them have an arc, and where
     these arcs begin. ``failures`` int32 and ``costs`` float32 (states,): the state that a failure leads to (DEAD if
