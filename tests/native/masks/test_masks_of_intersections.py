@@ -12,17 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from tokenfst import Matcher, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile, regex
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.compiling.compile import compile
-from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
-from tokenfst.decoding.matchers.matcher import Matcher
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 LONG = [b"ab", b"ba", b"xa", b"aa", b"ya", b"bc"]
 TOKENS = [bytes([byte]) for byte in range(256)] + LONG + [b""]
 VOCABULARY = Vocabulary(TOKENS, [len(TOKENS) - 1])
+BYTES = Vocabulary([*TOKENS[:256], b""], [256])
 PART = regex("[ab]") & regex("a|bc")
 """Of the letters that both sides can read, "b" leads nowhere."""
 LANGUAGES = {
@@ -37,7 +33,7 @@ PIECES = ["a", "b", "[ab]", "c", "ab", "[abc]", "a?b", "(a|bc)", "[a-c]{2,5}", "
 
 
 def mask(matcher: Matcher) -> set[int]:
-    row = allocate_token_bitmask(1, len(VOCABULARY))
+    row = allocate_token_bitmask(1, len(TOKENS))
     matcher.fill_next_token_bitmask(row)
     return set(np.unpackbits(row.view(np.uint8), bitorder="little").nonzero()[0].tolist())
 
@@ -49,10 +45,10 @@ def after(automaton: TokenAutomaton, tokens: Sequence[int]) -> Matcher:
     return matcher
 
 
-def accepted(language: Language, tokens: Sequence[int]) -> set[int]:
+def accepted(language: Language, tokens: Sequence[int], vocabulary: Vocabulary = VOCABULARY) -> set[int]:
     """The slow twin: every token is tried by an automaton that made no mask."""
-    automaton = compile(language, VOCABULARY)
-    return {token for token in range(len(TOKENS)) if after(automaton, tokens).accept_token(token)}
+    automaton = compile(language, vocabulary)
+    return {token for token in range(len(vocabulary)) if after(automaton, tokens).accept_token(token)}
 
 
 def random_language(rng: random.Random, depth: int) -> Language:
@@ -67,14 +63,17 @@ def random_language(rng: random.Random, depth: int) -> Language:
 
 
 @pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("text", [b"x", b"xay", b"xaya", b"xa", b""])
+@pytest.mark.parametrize("vocabulary", [BYTES, VOCABULARY], ids=["bytes", "longer tokens"])
 @pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
-def test_a_mask_after_other_texts_is_the_mask_of_a_fresh_automaton(language: Language, shared: bool) -> None:
-    automaton = compile(language, VOCABULARY)
+def test_a_mask_after_another_text_allows_what_is_accepted(
+    language: Language, vocabulary: Vocabulary, text: bytes, shared: bool
+) -> None:
+    automaton = compile(language, vocabulary)
     if shared:
         assert automaton._native.share()
-    after(automaton, list(b"xayaa"))
-    for text in (b"", b"x", b"xa", b"xay", b"xaya", b"x"):
-        assert mask(after(automaton, list(text))) == accepted(language, list(text))
+    after(automaton, b"xayaa")
+    assert mask(after(automaton, text)) == accepted(language, text, vocabulary)
 
 
 def check(seed: int) -> None:
