@@ -39,8 +39,7 @@ class Matcher {
     const InUse::Scope use(in_use_);
     return *this;
   }
-  // A number for the matcher's position: equal numbers mean equal futures; if there are stacks, only among a matcher
-  // and its forks.
+  // A number for the matcher's position: equal numbers mean equal futures; if there are stacks, only among a matcher and its forks.
   uint64_t state() const {
     const InUse::Scope use(in_use_);
     const uint64_t place = uint64_t{config().stack} << 32 | config().state;
@@ -284,8 +283,7 @@ class Matcher {
   Config config() const {
     return excluding_ ? excluding_->history.last({automaton_->start(), {}}).config : history_.last(automaton_->start());
   }
-  // The same if the automaton distinguishes tokens with equal bytes: over all ways to divide the text, up to where a
-  // special token may come.
+  // The same if the automaton distinguishes tokens with equal bytes: over all ways to divide the text, until a special token may come.
   std::string forced_text() {
     ByteAutomaton& bytes = automaton_->bytes();
     Walker walker(bytes, stacks_);
