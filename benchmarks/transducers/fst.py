@@ -1,15 +1,16 @@
 """Native transducers beside OpenFst (pywrapfst, pynini) and rustfst:
 
-    python -m benchmarks.transducers.fst [lexicon] [tekken] [random] [lazy] [disambiguate] [cdrewrite] [threads]
+    python -m benchmarks.transducers.fst [lexicon] [tekken] [random] [lazy] [disambiguate] [cdrewrite] [threads] [--save]
 
-CPU time of one thread, the least of some runs, all in this process and on the same machines. What OpenFst and rustfst
-do in place is done on a copy by all. rustfst (pip install --no-deps rustfst-python) has a column where it is installed.
+CPU time of one thread, the least of some runs, which take turns, all in this process and on the same machines. What
+OpenFst and rustfst do in place is done on a copy by all. rustfst (pip install --no-deps rustfst-python) has a column
+where it is installed. ``--save`` writes the figures to docs/data/transducers.json.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
-import sys
 from collections.abc import Callable, Iterator
 from threading import Thread
 from time import perf_counter, process_time
@@ -22,6 +23,8 @@ import pywrapfst
 import tokenfst
 import tokenfst.fst as fst
 from benchmarks.masks.compilation import TEKKEN
+from benchmarks.measuring import record
+from benchmarks.measuring.measure import Figure
 from benchmarks.measuring.patterns import object_with_20_properties
 from tokenfst import Budget
 
@@ -57,13 +60,15 @@ def of_arrays(
     return made.of_core(made.kind, made.kind.core.from_arrays(0, *arrays, limits))
 
 
-def seconds(call: Callable[[], object], runs: int) -> float:
-    best, all_runs = float("inf"), process_time()
+def seconds(calls: list[Callable[[], object]], runs: int) -> list[float]:
+    """The least CPU time of each of some calls, which take turns."""
+    best, all_runs = [float("inf")] * len(calls), process_time()
     for _ in range(runs):
-        begun = process_time()
-        call()
-        best = min(best, process_time() - begun)
-        if process_time() - all_runs > ENOUGH:
+        for at, call in enumerate(calls):
+            begun = process_time()
+            call()
+            best[at] = min(best[at], process_time() - begun)
+        if process_time() - all_runs > ENOUGH * len(calls):
             break
     return best
 
@@ -81,8 +86,9 @@ def compared(
         arcs = sum(other.num_arcs(s) for s in other.states())
         sizes = f"{made.num_states():,} / {made.num_arcs():,} (OpenFst {other.num_states():,} / {arcs:,})"
     del made, other
-    third = seconds(rust, 1) if rustfst and rust else None
-    yield what, seconds(mine, runs), seconds(its, runs), third, sizes
+    third = seconds([rust], 1)[0] if rustfst and rust else None
+    ours, theirs = seconds([mine, its], runs)
+    yield what, ours, theirs, third, sizes
 
 
 def five(name: str, composed: tuple[Machines, Machines], det: Machines, eps: Machines) -> Iterator[Row]:
@@ -335,24 +341,40 @@ def random_machines() -> Iterator[Row]:
     yield from five("random", (all_of(machine), all_of(small)), all_of(machine), all_of(epsilons))
 
 
+PARTS: dict[str, Callable[[], Iterator[Row]]] = {
+    "lexicon": lexicon,
+    "tekken": tekken,
+    "random": random_machines,
+    "lazy": lazy,
+    "disambiguate": disambiguate,
+    "cdrewrite": cdrewrite,
+    "threads": threads,
+}
+
+
 def main() -> None:
-    parts = {
-        "lexicon": lexicon,
-        "tekken": tekken,
-        "random": random_machines,
-        "lazy": lazy,
-        "disambiguate": disambiguate,
-        "cdrewrite": cdrewrite,
-        "threads": threads,
-    }
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.transducers.fst")
+    parser.add_argument("part", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none is named")
+    parser.add_argument("--save", action="store_true", help="write the figures to docs/data/transducers.json")
+    options = parser.parse_args()
+    if strange := set(options.part) - set(PARTS):
+        parser.error(f"no part {sorted(strange)[0]!r}: choose from {', '.join(PARTS)}")
+    figures: list[Figure] = []
     print("| what | tokenfst | OpenFst | of OpenFst's | rustfst | states / arcs |\n|---|---|---|---|---|---|")
-    for name in sys.argv[1:] or parts:
-        for what, mine, its, rust, sizes in parts[name]():
+    for name in options.part or PARTS:
+        for what, mine, its, rust, sizes in PARTS[name]():
             third = "" if rust is None else f"{rust * 1e3:,.0f} ms"
             print(
                 f"| {what} | {mine * 1e3:,.0f} ms | {its * 1e3:,.0f} ms | {mine / its:.0%} | {third} | {sizes} |",
                 flush=True,
             )
+            figures += [Figure(what, "tokenfst", mine), Figure(what, "OpenFst", its)]
+            figures.append(Figure(what, "of OpenFst's time", None, note=f"{mine / its:.0%}"))
+            if sizes:
+                figures.append(Figure(what, "states / arcs", None, note=sizes))
+    if options.save:
+        note = "CPU time of one thread, the least of three runs in turn"
+        record.save("transducers", record.run_now(figures, note=note))
 
 
 if __name__ == "__main__":
