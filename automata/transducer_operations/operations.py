@@ -19,6 +19,7 @@ from tokenfst.automata.transducers.checks import (
     chosen,
     kept,
     limits,
+    not_negative,
     positive,
     special,
 )
@@ -228,14 +229,17 @@ def randgen(
 ) -> VectorFst:  # fmt: skip
     """``npath`` random paths; the same seed gives the same paths.
 
-    ``select``: "uniform" (all arcs of a state are equally likely) or "log_prob" (weights are negative
-    log-probabilities). ``weighted``: return a tree in which the weight of each path is how often it was drawn, as a
-    negative logarithm (``real``: the number); with ``remove_total_weight`` its share. Raises ``FstOpError`` in
-    semirings without such weights.
+    ``select``: "uniform" (all arcs of a state, and its end, are equally likely) or "log_prob" (by the weights of the
+    state as negative log-probabilities, or in ``real`` as probabilities; they need not sum to one). "fast_log_prob" is
+    another name for the latter. Paths with more than ``max_length`` arcs are dropped.
+
+    ``weighted``: return a tree in which the weight of each path is how often it was drawn, as a negative logarithm
+    (``real``: the number); with ``remove_total_weight`` its share. Raises ``FstOpError`` in semirings without such
+    weights, or if the weights of a state have no finite sum as probabilities.
     """
-    by_weight = chosen("randgen: select", select, ("uniform", "log_prob")) == "log_prob"
-    if npath < 0 or max_length < 0 or seed < 0:
-        raise FstArgError("randgen: npath, max_length and seed must not be negative")
+    by_weight = chosen("randgen: select", select, ("uniform", "log_prob", "fast_log_prob")) != "uniform"
+    for name, value in (("npath", npath), ("max_length", max_length), ("seed", seed)):
+        not_negative(f"randgen: {name}", value)
     made = ifst.like(ifst.core.randgen(npath, seed, by_weight, max_length, limits(budget)))
     return counted(made, 1 if remove_total_weight else npath, budget) if weighted else made
 
@@ -270,7 +274,7 @@ def epsnormalize(ifst: VectorFst, eps_norm_type: str = "input", *, budget: Budge
 def equal(ifst1: VectorFst, ifst2: VectorFst, delta: float = DELTA) -> bool:
     """Whether both have the same states and arcs in the same order, with weights within ``delta``."""
     require_same("equal", ifst1, ifst2)
-    return bool(ifst1.core.equal(ifst2.core, delta))
+    return bool(ifst1.core.equal(ifst2.core, not_negative("equal: delta", delta)))
 
 
 @checked
@@ -288,9 +292,11 @@ def equivalent(
 ) -> bool:
     """Whether two deterministic acceptors without epsilons give the same weights to the same words.
 
-    Raises ``FstOpError`` for others: apply ``rmepsilon`` and ``determinize`` first.
+    Raises ``FstOpError`` for others: apply ``rmepsilon`` and ``determinize`` first. Also for different semirings or
+    symbol tables.
     """
     require_same("equivalent", ifst1, ifst2)
+    require_same_tables("equivalent", ifst1, ifst2)
     return bool(ifst1.core.equivalent(ifst2.core, positive("equivalent: delta", delta), limits(budget)))
 
 
@@ -299,8 +305,16 @@ def randequivalent(
     ifst1: VectorFst, ifst2: VectorFst, npath: int = 1, delta: float = DELTA, seed: int = 0,
     select: str = "uniform", max_length: int = _LONGEST, *, budget: Budget | None = None,
 ) -> bool:  # fmt: skip
-    """Whether both give the same weights to the inputs and outputs of ``npath`` random paths of either."""
+    """Whether both give the same weights to the inputs and outputs of ``npath`` random paths, drawn from them in turn.
+
+    Weights that differ by at most ``delta`` count as equal. The other arguments are those of ``randgen``. True means
+    that none of these paths tells the machines from each other. Raises ``FstOpError`` for different semirings or symbol
+    tables, or if the weights of one input and output have no sum.
+    """
     kind = require_same("randequivalent", ifst1, ifst2)
+    require_same_tables("randequivalent", ifst1, ifst2)
+    not_negative("randequivalent: npath", npath)
+    not_negative("randequivalent: delta", delta)
     for at in range(npath):
         source = (ifst1, ifst2)[at % 2]
         path = randgen(source, 1, seed + at, select, max_length, budget=budget)

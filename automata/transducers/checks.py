@@ -66,6 +66,13 @@ def positive(name: str, value: float) -> float:
     return value
 
 
+def not_negative(name: str, value: float) -> float:
+    """A tolerance or a count, which must not be below 0."""
+    if value < 0:
+        raise FstArgError(f"{name} must not be negative: {value!r}")
+    return value
+
+
 def kept(call: str, kind: ArcType, weight: WeightLike | None, nstate: int) -> tuple[float, int]:
     """Pruning limits in the core's form: a threshold (Zero: all paths) and a number of states (-1: all)."""
     if nstate < NO_STATE_ID:

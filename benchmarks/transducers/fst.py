@@ -1,6 +1,8 @@
 """Native transducers beside OpenFst (pywrapfst, pynini) and rustfst:
 
-    python -m benchmarks.transducers.fst [lexicon] [tekken] [random] [lazy] [disambiguate] [cdrewrite] [threads] [--save]
+    python -m benchmarks.transducers.fst [PART]... [--save]
+
+The parts are lexicon, tekken, random, lazy, disambiguate, cdrewrite and threads; without names all of them run.
 
 CPU time of one thread, the least of some runs, which take turns, all in this process and on the same machines. What
 OpenFst and rustfst do in place is done on a copy by all. rustfst (pip install --no-deps rustfst-python) has a column

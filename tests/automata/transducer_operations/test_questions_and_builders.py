@@ -261,3 +261,25 @@ def test_paths_at_random_as_a_tree_of_counts() -> None:
         fst.randgen(fst.convert(machine, "boolean"), weighted=True)
     with pytest.raises(FstArgError, match="must not be negative"):
         fst.randgen(machine, npath=-1)
+
+
+def test_questions_refuse_what_they_cannot_compare() -> None:
+    one, other = fst.accep("ab"), fst.accep("ab")
+    for machine, symbol in ((one, "x"), (other, "y")):
+        table = fst.SymbolTable(symbol)
+        table.add_symbol(symbol, 97)
+        machine.set_input_symbols(table)
+    for question in (fst.equivalent, fst.randequivalent):
+        with pytest.raises(
+            FstOpError, match=f"{question.__name__}: the input symbol tables 'x' and 'y' differ"
+        ):
+            question(one, other)
+    assert fst.equal(one, other)  # as OpenFst's: it compares no tables
+    with pytest.raises(FstArgError, match="randequivalent: npath must not be negative: -1"):
+        fst.randequivalent(one, one, npath=-1)
+    with pytest.raises(FstArgError, match="randequivalent: delta must not be negative"):
+        fst.randequivalent(one, one, delta=-1.0)
+    with pytest.raises(FstArgError, match="equal: delta must not be negative"):
+        fst.equal(one, one, delta=-1.0)
+    fast = fst.randgen(one, npath=3, select="fast_log_prob")
+    assert fst.equal(fast, fst.randgen(one, npath=3, select="log_prob"))
