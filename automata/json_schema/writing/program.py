@@ -85,6 +85,8 @@ class _Walk:
         """For members in any order, by the id of their node, the node without members that have no word."""
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
         """Instructions that have a word if recursive rules have one; their nodes and operands."""
+        self.dependents: dict[int | str, list[int]] = {}
+        """The instructions of ``unsure`` to decide again when an operand, or the body of a rule, has a word."""
         self.rules: dict[str, int] = {}
         """The number of each called rule."""
 
@@ -95,6 +97,7 @@ class _Walk:
         self.code.follow(self.bodies, self.states, _LARGE, most, _COMPOSED)
         self.calls, self.finished = self.code.calls, self.code.finished
         self.unsure = dict(done.unsure)
+        self.dependents = {key: list(numbers) for key, numbers in done.dependents.items()}
         self.rules = dict(done.rules)
 
     def run(self, start: str) -> bool:
@@ -186,8 +189,16 @@ class _Walk:
             self.doubt(self.code.length, node, operands)
 
     def doubt(self, number: int, node: Expr, operands: list[int]) -> None:
+        """Record that an instruction has a word only if some others have one."""
         self.unsure[number] = node, list(operands)
         self.code.doubt(number, True)
+        if node.op is Op.CALL:
+            name = name_of(node)
+            awaited: list[int | str] = [self.finished.get(name, name)]
+        else:
+            awaited = [operand for operand in operands if operand in self.unsure]
+        for each in awaited:
+            self.dependents.setdefault(each, []).append(number)
 
     def depends(self, node: Expr, operands: list[int]) -> bool:
         """Whether a node has a word only if some nodes of ``unsure`` have one."""
@@ -204,15 +215,20 @@ class _Walk:
             return low > 0 and (any(members[:required]) or (low > 1 and inner[0]) or not enough)
         return bool(inner) and (all(inner) if node.op is Op.UNION else any(inner))
 
-    def settle(self) -> None:
-        """Decide which nodes of ``unsure`` have a word, given the finished rules: a least fixed point."""
-        found = -1
-        while found != len(self.unsure):
-            found = len(self.unsure)
-            for number, (node, operands) in list(self.unsure.items()):
-                if not self.depends(node, operands):
-                    del self.unsure[number]
-                    self.code.doubt(number, False)
+    def settle_rule(self, name: str) -> None:
+        """Decide again which nodes of ``unsure`` have a word, after the rule ``name`` is finished: a least fixed
+        point. Each node is looked at once for each of its operands.
+        """
+        pending = self.dependents.pop(name)
+        if self.finished[name] in self.unsure:  # they have a word if the rule's instruction has one
+            self.dependents.setdefault(self.finished[name], []).extend(pending)
+            return
+        while pending:
+            number = pending.pop()
+            if number in self.unsure and not self.depends(*self.unsure[number]):
+                del self.unsure[number]
+                self.code.doubt(number, False)
+                pending += self.dependents.pop(number, [])
 
     def epsilon(self) -> int:
         if self.code.number_of(EPSILON) is None:
@@ -243,8 +259,8 @@ class _Walk:
         number = self.finished[name] = self.number(body)
         if number == _NO_WORD:
             return
-        if name in self.calls and number not in self.unsure:
-            self.settle()
+        if name in self.dependents:
+            self.settle_rule(name)
         if body.source is None and body.op in COMPOSED:
             self.code.labels.append((number, f"the rule {shorten(name, _LABEL)!r}"))
         if (
@@ -258,7 +274,8 @@ class _Walk:
         root = self.finished[start]
         if root == _NO_WORD:
             return False
-        self.settle()
+        for name in [each for each in self.dependents if each in self.rules]:
+            self.settle_rule(str(name))
         called = [root, *(self.finished[name] for name in self.rules)]
         if any(number == _NO_WORD or number in self.unsure for number in called):
             return None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
+from tokenfst.automata.json_schema.writing import program
 from tokenfst.automata.json_schema.writing.writer import START
 from tokenfst.automata.languages import emptiness as known_words
 from tokenfst.automata.languages.emptiness import has_a_word, has_empty_word, has_word, is_known_to_have_word
@@ -206,3 +207,28 @@ def test_members_with_words_are_not_searched_for_one_behind_each_other() -> None
     automaton = json_schema(schema, property_order="any").automaton
     assert automaton.viable_prefix(b'{"a": "aaaaaaaaaaaa", "') >= 0
     assert automaton.num_states < 100  # 1,023 with a search of all that must still come
+
+
+def test_mutually_recursive_definitions_take_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, looks = 1500, 0
+    depends = program._Walk.depends  # what is counted
+
+    def counted(self: Any, node: Any, operands: list[int]) -> bool:
+        nonlocal looks
+        looks += 1
+        return depends(self, node, operands)
+
+    monkeypatch.setattr(program._Walk, "depends", counted)  # what is counted
+    definitions = {
+        f"d{k}": {
+            "type": "object",
+            "properties": {
+                "x": {"$ref": f"#/$defs/d{(k * 7 + 1) % count}"},
+                "y": {"$ref": f"#/$defs/d{(k * 13 + 5) % count}"},
+            },
+        }
+        for k in range(count)
+    }
+    made = json_schema({"$defs": definitions, "$ref": "#/$defs/d0"})
+    assert made.accepts('{"x": {"y": {}}, "y": {}}') and not made.accepts('{"x": {"y": []}}')
+    assert count < looks < 30 * count
