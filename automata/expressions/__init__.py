@@ -6,6 +6,6 @@ smaller than the text it is written as. Creating a node takes time linear in the
 
 Read in this order: ``expression`` (the nodes), ``program`` (the serialized form that the core reads), ``digests``
 (equality of programs by hash), ``tables`` (finished automata as leaves), ``minimization`` (minimal deterministic
-automata), ``exclusion_marks`` (strings that must differ), ``rebuilding`` (copies of nodes with other operands),
-``metering`` (counting work against a budget).
+automata), ``distinct`` (the distinct rows of large tables), ``exclusion_marks`` (strings that must differ),
+``rebuilding`` (copies of nodes with other operands), ``metering`` (counting work against a budget).
 """

@@ -13,11 +13,13 @@ Complexity. O(rounds * states * columns * log states); there are at most as many
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.automata.expressions.distinct import distinct_rows
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.tables import levels
 
@@ -39,26 +41,22 @@ def minimal(
     ``BudgetExceeded``.
     """
     letters = table.shape[1]
-    columns, group = np.unique(table, axis=1, return_inverse=True) if letters else (table, np.zeros(0, int))
-    group = group.ravel()
-    inside = levels(*_arcs(columns), np.array([start]), len(table)) >= 0
+    distinct = distinct_rows(lambda part: table[:, part].T, letters, len(table), deadline)
+    columns, group = distinct.rows.T, distinct.number
+    inside = levels(*_arcs(columns), np.array([start]), len(table), deadline) >= 0
     number = np.cumsum(inside) - 1
     columns, accepting, start = number[columns[inside]], accepting[inside], int(number[start])
 
     source, target = _arcs(columns)
-    accepted = levels(target, source, np.flatnonzero(accepting), len(columns))
-    rejected = levels(target, source, np.flatnonzero(~accepting), len(columns))
+    accepted = levels(target, source, np.flatnonzero(accepting), len(columns), deadline)
+    rejected = levels(target, source, np.flatnonzero(~accepting), len(columns), deadline)
     label = np.unique(accepted * (len(columns) + 1) + rejected, return_inverse=True)[1].ravel()
     while True:
         if deadline is not None:
             deadline.check()
-        rows = np.ascontiguousarray(np.column_stack([label, label[columns]]).astype(np.int32))
-        _, first, finer = np.unique(
-            rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel(),
-            return_index=True,
-            return_inverse=True,
+        _, first, finer = distinct_rows(
+            partial(_with_targets, label.astype(np.int32), columns), len(columns), columns.shape[1], deadline
         )
-        finer = finer.ravel()
         if len(first) == label.max() + 1:
             break
         label = finer
@@ -73,6 +71,13 @@ def minimal(
     least = np.zeros((len(order) + 1, letters), np.uint32)
     least[1:] = number[quotient[order]][:, group]
     return Machine(least, np.concatenate(([False], final[order])), 1)
+
+
+def _with_targets(
+    label: npt.NDArray[np.int32], columns: npt.NDArray[Any], part: slice
+) -> npt.NDArray[np.int32]:
+    """The labels of some states and of their targets."""
+    return np.column_stack([label[part], label[columns[part]]])
 
 
 def _arcs(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -90,9 +90,15 @@ def trim(dfa: Dfa, deadline: Deadline | None = None) -> Dfa:
 
 
 def levels(
-    source: npt.NDArray[Any], target: npt.NDArray[Any], seeds: npt.NDArray[Any], states: int
+    source: npt.NDArray[Any],
+    target: npt.NDArray[Any],
+    seeds: npt.NDArray[Any],
+    states: int,
+    deadline: Deadline | None = None,
 ) -> npt.NDArray[np.int64]:
-    """The breadth-first distance of each state from the seeds, by arcs source -> target; -1 if it is unreachable."""
+    """The breadth-first distance of each state from the seeds, by arcs source -> target; -1 if it is unreachable.
+    Raises BudgetExceeded("seconds") after ``deadline``.
+    """
     order = np.argsort(source, kind="stable")
     target = target[order]
     begin = np.searchsorted(source[order], np.arange(states + 1))
@@ -100,6 +106,8 @@ def levels(
     level[seeds] = 0
     frontier, depth = seeds, 0
     while len(frontier):
+        if deadline is not None:
+            deadline.tick(10 + len(frontier))
         count = begin[frontier + 1] - begin[frontier]
         nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         met = target[np.repeat(begin[frontier], count) + nth]

@@ -29,6 +29,7 @@ from tokenfst.automata.characters.utf8 import (
     Characters,
     characters,
 )
+from tokenfst.automata.expressions.distinct import distinct_rows
 from tokenfst.automata.expressions.expression import EMPTY, Expr, machine
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.minimization import minimal
@@ -106,11 +107,11 @@ def by_characters(read: Characters, cuts: Iterable[int], deadline: Deadline) -> 
     table[np.repeat(source, size), np.repeat(low, size) + nth] = np.repeat(arcs[:, 2], size)
     deadline.check()
     letters = (begins < first_surrogate) | (begins > last_surrogate)
-    columns, classes = np.unique(table[:, letters], axis=1, return_inverse=True)
-    deadline.check()
+    own = np.flatnonzero(letters)
+    distinct = distinct_rows(lambda part: table[:, own[part]].T, len(own), len(table), deadline)
     group = np.full(len(begins), -1)
-    group[letters] = classes.ravel()
-    made = minimal(columns, np.array([False, *read.accepting]), 1, deadline)
+    group[own] = distinct.number
+    made = minimal(distinct.rows.T, np.array([False, *read.accepting]), 1, deadline)
     # Characters with an interval of their own have the class of the interval around them.
     alone = np.fromiter(cuts, np.int64)
     finer = np.unique(np.concatenate([begins, alone, alone + 1]))

@@ -122,7 +122,10 @@ class TerminalBodies:
         for tree, file in reversed(bodies):
             for token in terminals_in(tree):
                 self.pattern(self.source.look_up(token, file, in_terminal=True))
-            parts = [fold(each, partial(self.terminal_part, file=file)) for each in tree.children]
+            parts = [
+                fold(each, partial(self.terminal_part, file=file), self.source.deadline)
+                for each in tree.children
+            ]
             found += parts if tree is bodies[0][0] else [terminals.in_order(parts)]
         body = terminals.in_order(found)
         if sum(map(len, body.patterns)) > terminals.MAX_PATTERN:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.parsing.reading import Token, fold, parse
 from tokenfst.errors import PatternSyntaxError
 
@@ -119,7 +120,11 @@ class _Operand:
 
 
 def resolved(
-    tree: Any, value: int | None, place: Callable[[Token], int], fail: Callable[..., NoReturn]
+    tree: Any,
+    value: int | None,
+    place: Callable[[Token], int],
+    fail: Callable[..., NoReturn],
+    deadline: Deadline,
 ) -> Any:
     """The body of a rule whose parameter has the value ``value`` (None: the rule has no parameter).
 
@@ -151,7 +156,7 @@ def resolved(
         kept = [each for each in children if each is not None and each not in conditions]
         return type(tree)("never" if kind == "expansions" and not kept else kind, kept)
 
-    return fold(tree, build)
+    return fold(tree, build, deadline)
 
 
 @lru_cache(maxsize=1024)

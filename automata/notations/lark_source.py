@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.lark_attributes import Attributes, read_attributes
 from tokenfst.automata.notations.parsing.reading import Token, fault, parse
 from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
@@ -211,8 +212,8 @@ class Definition:
 class Source:
     """The main text with the texts that it imports, parsed. ``main``: its scope."""
 
-    def __init__(self, text: str, *, ignored_first: bool = True) -> None:
-        self.text = text
+    def __init__(self, text: str, deadline: Deadline, *, ignored_first: bool = True) -> None:
+        self.text, self.deadline = text, deadline
         self.main = self.load(File(text, ignored_first=ignored_first), "")
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
@@ -222,7 +223,9 @@ class Source:
     def load(self, file: File, library: str) -> File:
         """Read the definitions of a text into its scope: imports first, then all others in order."""
         text = self.take_schemas(file) if not library else file.text
-        statements: list[Any] = list(parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED).children)
+        statements: list[Any] = list(
+            parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED, deadline=self.deadline).children
+        )
         for statement in statements:
             if kind_of(statement) == "import":
                 self.load_import(statement, file, library)

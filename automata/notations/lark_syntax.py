@@ -36,6 +36,7 @@ from tokenfst.automata.expressions.expression import (
     tokens,
     union,
 )
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
@@ -96,7 +97,9 @@ def lark_grammar(
     for name, constraint in given.items():
         if not isinstance(constraint, Constraint):
             refuse("lark_grammar", f"grammars[{name!r}]", constraint, "a Language or Grammar")
-    return _Builder(Source(text, ignored_first=allow_initial_skip), budget, grammars=given).build(start)
+    deadline = Deadline(budget or Budget(), "the text of a grammar (lark_grammar)")
+    source = Source(text, deadline, ignored_first=allow_initial_skip)
+    return _Builder(source, budget, grammars=given).build(start)
 
 
 class _Builder(TerminalBodies):
@@ -276,8 +279,9 @@ class _Builder(TerminalBodies):
                 raise BudgetExceeded("template instances", _MAX_INSTANCES, f"the {what} {definition.name!r}")
             bodies = [
                 fold(
-                    resolved(tree, parameter, file.position, self.source.fail),
+                    resolved(tree, parameter, file.position, self.source.fail, self.source.deadline),
                     partial(self.part, file=file, bound=bound),
+                    self.source.deadline,
                 )[0]
                 for tree, file in definition.bodies
             ]
@@ -367,7 +371,11 @@ class _Builder(TerminalBodies):
 
             return json_schema(file.schemas[token.start_pos], budget=self.budget)
         if token.type == "LARK":
-            source = Source(file.schemas[token.start_pos], ignored_first=self.source.main.ignored_first)
+            source = Source(
+                file.schemas[token.start_pos],
+                self.source.deadline,
+                ignored_first=self.source.main.ignored_first,
+            )
             return _Builder(source, self.budget, grammars=self.grammars).build("start")
         found = self.grammars.get(token[1:])
         if found is None:

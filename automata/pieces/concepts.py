@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions import expression
+from tokenfst.automata.expressions.distinct import distinct_rows
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.tables import trim
@@ -298,17 +299,20 @@ def _composed(
     ascii_classes, ascii_of = np.unique(classes.ascii(), return_inverse=True)
     inner = classes.beyond_ascii()
     others = len(inner.outcomes)
-    alike, group = np.unique(
-        np.concatenate([follow[:, inner.outcomes], written[:, inner.outcomes]], axis=1),
-        axis=0,
-        return_inverse=True,
-    )
+
+    def continuations(part: slice) -> Ints:
+        return np.concatenate([follow[part][:, inner.outcomes], written[part][:, inner.outcomes]], axis=1)
+
+    alike, _, group = distinct_rows(continuations, nodes, 2 * others, deadline)
     if 8 * len(alike) * states * others > budget.bytes:
         raise refuse("bytes")
-    deadline.check()
-    ways, way = np.unique(
-        targets(alike[:, :others], alike[:, others:]).reshape(-1, others), axis=0, return_inverse=True
-    )
+
+    def pairs_after(part: slice) -> Ints:
+        node, state = np.divmod(np.arange(part.start, min(part.stop, len(alike) * states)), states)
+        moved = after[alike[node, others:], state[:, None]]
+        return np.where(moved == 0, 0, 1 + alike[node, :others] * states + moved)
+
+    ways, _, way = distinct_rows(pairs_after, len(alike) * states, others, deadline)
     count, letters = len(inner.table), len(ascii_classes)
     width = letters + inner.table.shape[1]
     total = 1 + nodes * states + len(ways) * count
@@ -326,7 +330,6 @@ def _composed(
     table = np.zeros((total, width), np.uint32)
     pairs = table[1 : 1 + nodes * states].reshape(nodes, states, width)
     way = way.reshape(len(alike), states)
-    group = group.ravel()
     size = max(1, _PAIRS // (states * width))
     for begin in range(0, nodes, size):
         deadline.check()

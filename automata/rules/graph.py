@@ -18,6 +18,7 @@ from tokenfst.automata.expressions.expression import (
     below,
     copies,
 )
+from tokenfst.automata.expressions.metering import Deadline
 
 Graph = Mapping[str, Iterable[str]]
 _Vertex = TypeVar("_Vertex", bound=Hashable)
@@ -270,13 +271,15 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
     raise ValueError(f"{start!r} lies on no cycle")
 
 
-def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:  # noqa: C901  # one pass, and it is hot
+def least_true(  # noqa: C901  # one pass, and it is hot
+    rules: Rules, leaf: Callable[[Expr], bool], deadline: Deadline
+) -> frozenset[int]:
     """The ids of the nodes with a property, as a least solution.
 
     The property holds for a concatenation if it holds for all parts, for a union if for one, for a repetition if
     for its body or if it may be omitted, for unordered members if for as many as are required, for a call if for
     the rule. For any other node, including plain ones, ``leaf`` decides. Nodes whose operands are already decided
-    are decided at once; the others by propagation to their users.
+    are decided at once; the others by propagation to their users. Raises BudgetExceeded("seconds").
     """
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}
@@ -288,7 +291,10 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:  #
     known: set[str] = set()
     ready: list[Expr] = []
     for name, body in rules.items():
-        for node in rules.nodes(name):  # operands first
+        nodes = rules.nodes(name)
+        deadline.where = f"the rule {name!r}"
+        deadline.tick(len(nodes))
+        for node in nodes:  # operands first
             key = id(node)
             if key in seen:
                 continue
@@ -322,6 +328,7 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:  #
         if id(node) in holds:
             continue
         holds.add(id(node))
+        deadline.tick(2)
         for user in users.get(id(node), ()):
             missing[id(user)] -= 1
             if missing[id(user)] == 0:

@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from tokenfst.automata.expressions.expression import Expr, Op, Unordered
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.emptiness import has_empty_word, has_word
 from tokenfst.automata.rules.graph import (
     Rules,
@@ -62,7 +63,8 @@ def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[in
 
     rules = Rules.of(rules)
     if rules.productive is None:
-        rules.productive = least_true(rules, leaf)
+        deadline = Deadline(budget or Budget(), "a grammar")
+        rules.productive = least_true(rules, leaf, deadline)
     return rules.productive
 
 
@@ -74,7 +76,8 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]
 
     rules = Rules.of(rules)
     if rules.nullable is None:
-        rules.nullable = least_true(rules, leaf)
+        deadline = Deadline(budget or Budget(), "a grammar")
+        rules.nullable = least_true(rules, leaf, deadline)
     return rules.nullable
 
 

@@ -26,6 +26,7 @@ from tokenfst.automata.expressions.expression import (
     tokens,
     union,
 )
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, token_class
@@ -118,8 +119,10 @@ class Dialect:
         return found.replace("@MACROS@", self.macros).replace("@TOKENS@", self.tokens)
 
 
-def parsed(dialect: Dialect, text: str) -> list[Any]:
-    """The trees of a text's rules: a head, perhaps options, and alternatives. Raises PatternSyntaxError."""
+def parsed(dialect: Dialect, text: str, deadline: Deadline | None = None) -> list[Any]:
+    """The trees of a text's rules: a head, perhaps options, and alternatives. Raises PatternSyntaxError and
+    BudgetExceeded("seconds").
+    """
     if not isinstance(text, str):
         raise ConstraintError(f"a grammar must be a str, not {type(text).__name__}; decode it first")
     unfinished = {
@@ -130,25 +133,26 @@ def parsed(dialect: Dialect, text: str) -> list[Any]:
         "[": "this character class does not end",
         "{": "a repetition is written {m}, {m,} or {m,n}",
     }
-    return list(parse(dialect.notation, text, _TOKENS, unfinished).children)
+    return list(parse(dialect.notation, text, _TOKENS, unfinished, deadline=deadline).children)
 
 
 def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Grammar:
     """The grammar of a text. Raises PatternSyntaxError, UnsupportedPatternError, EmptyLanguageError,
-    BudgetExceeded("positions")."""
+    BudgetExceeded("positions" or "seconds")."""
+    deadline = Deadline(budget or Budget(), f"the text of a grammar ({dialect.name})")
     reader = Reader(dialect, text, budget)
     rules: dict[str, Expr] = {}
     positions: dict[str, int] = {}
     captured: dict[str, str] = {}
     temperatures: dict[str, float] = {}
     rule: Any
-    for rule in parsed(dialect, text):
+    for rule in parsed(dialect, text, deadline):
         head, *between, body = rule.children
         if head in positions:
             first = text.count("\n", 0, positions[head]) + 1
             reader.fail(f"the rule {str(head)!r} is defined twice, first in line {first}", head.start_pos)
         positions[str(head)] = head.start_pos
-        rules[str(head)] = fold(body, reader.build)
+        rules[str(head)] = fold(body, reader.build, deadline)
         if between:
             if not dialect.options:
                 reader.fail(

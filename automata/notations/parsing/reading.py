@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.budget import Budget
 from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError, line_and_column
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from lark.common import LexerConf
 
 _T = TypeVar("_T")
+_TOKEN, _NODE = 12, 8
+"""Microseconds that parsing a token and folding a node take, about."""
 
 
 class Token(str):
@@ -42,17 +46,24 @@ def parse(
     tokens: Mapping[str, str],
     unfinished: Mapping[str, str],
     what: str = "grammar",
+    deadline: Deadline | None = None,
 ) -> Tree[Any]:
     """The tree of ``text`` in a notation that is given as a lark grammar.
 
     ``tokens``: descriptions of the notation's tokens. ``unfinished``: by first characters, the description of what
-    begins at a position where no token matches. ``what``: the name of what is parsed. Raises PatternSyntaxError.
+    begins at a position where no token matches. ``what``: the name of what is parsed. Raises PatternSyntaxError and
+    BudgetExceeded("seconds").
     """
-    parser = _parser(notation)
+    deadline = deadline or Deadline(Budget(), f"the text of a {what}")
+    parser, lex = _parser(notation)
     from lark.exceptions import UnexpectedInput, UnexpectedToken
 
+    reading = parser.parse_interactive()
     try:
-        return parser.parse(text)
+        for token in lex(text):
+            deadline.tick(_TOKEN)
+            tree = reading.feed_token(token)  # type: ignore[arg-type]  # of our class, which has what it needs
+        return tree  # type: ignore[no-any-return]
     except _NoToken as error:
         position = error.position
         rest = text[position : position + 3]
@@ -62,7 +73,8 @@ def parse(
         at_end = error.token.type == "$END"
         position = len(text) if at_end else int(error.token.start_pos or 0)
         found_token = f"the end of the {what}" if at_end else f"{_short(str(error.token))}"
-        wanted = sorted({tokens.get(name, name) for name in error.accepts or error.expected} - {""})
+        accepted = reading.accepts() or error.expected  # type: ignore[no-untyped-call]
+        wanted = sorted({tokens.get(name, name) for name in accepted} - {""})
         message = f"unexpected {found_token}; expected {_listed(wanted)}"
     except UnexpectedInput as error:
         position, message = int(error.pos_in_stream or 0), f"this is not a {what}"
@@ -86,7 +98,8 @@ class _NoToken(Exception):
 
 
 @lru_cache(maxsize=8)
-def _parser(notation: str) -> Lark:
+def _parser(notation: str) -> tuple[Lark, Callable[[str], Iterator[Token]]]:
+    """Lark's parser of a notation, and the lexer of its texts."""
     try:
         from lark import Lark
         from lark.lexer import Lexer
@@ -95,33 +108,55 @@ def _parser(notation: str) -> Lark:
             'reading grammars needs lark, which is not installed: pip install "tokenfst[grammars]"'
         ) from None
 
-    class OnePattern(Lexer):
+    class NoLexer(Lexer):
+        """Keeps lark from making its own lexer: ``parse`` feeds the tokens."""
+
         def __init__(self, conf: LexerConf) -> None:
-            # The order decides between two terminals that match at the same position, as in lark's own lexer.
-            order = sorted(
-                conf.terminals,
-                key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
-            )
-            named = "|".join(f"(?P<{terminal.name}>{terminal.pattern.to_regexp()})" for terminal in order)
-            self.pattern = re.compile(f"{named}|(?P<_other>[\\s\\S])")
-            self.ignored = frozenset(conf.ignore)
+            pass
 
-        def lex(self, text: str) -> Iterator[Token]:  # type: ignore[override]
-            for match in self.pattern.finditer(text):
-                kind = str(match.lastgroup)
-                if kind in self.ignored:
-                    continue
-                if kind == "_other":
-                    raise _NoToken(match.start())
-                token = Token(match[0])
-                token.type, token.start_pos = kind, match.start()
-                yield token
+        def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:
+            raise NotImplementedError
 
-    return Lark(notation, parser="lalr", lexer=OnePattern, start="start", maybe_placeholders=False)
+    parser = Lark(notation, parser="lalr", lexer=NoLexer, start="start", maybe_placeholders=False)
+    return parser, _lexer(parser)
 
 
-def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T]) -> _T:
-    """``build(kind, children)`` for every node, from the leaves up; tokens are passed on among the children."""
+def _lexer(parser: Lark) -> Callable[[str], Iterator[Token]]:
+    """The tokens of a text, and one of type ``$END``; ``_NoToken`` where none matches."""
+    # The order decides between two terminals that match at the same position, as in lark's own lexer.
+    order = sorted(
+        parser.terminals,
+        key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
+    )
+    named = "|".join(f"(?P<{terminal.name}>{terminal.pattern.to_regexp()})" for terminal in order)
+    pattern = re.compile(f"{named}|(?P<_other>[\\s\\S])")
+    ignored = frozenset(parser.ignore_tokens)
+
+    def lex(text: str) -> Iterator[Token]:
+        for match in pattern.finditer(text):
+            kind = str(match.lastgroup)
+            if kind in ignored:
+                continue
+            if kind == "_other":
+                raise _NoToken(match.start())
+            yield _token(match[0], kind, match.start())
+        yield _token("", "$END", len(text))
+
+    return lex
+
+
+def _token(text: str, kind: str, position: int) -> Token:
+    token = Token(text)
+    token.type, token.start_pos = kind, position
+    return token
+
+
+def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T], deadline: Deadline | None = None) -> _T:
+    """``build(kind, children)`` for every node, from the leaves up; tokens are passed on among the children.
+
+    Raises BudgetExceeded("seconds") after ``deadline``.
+    """
+    tick = deadline.tick if deadline is not None else _untimed
     above: list[tuple[str, Iterator[Any], list[Any]]] = []
     kind, items = str(tree.data), iter(tree.children)
     built: list[Any] = []
@@ -133,11 +168,16 @@ def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T]) -> _T:
                 break
             built.append(item)
         else:
+            tick(_NODE)
             value = build(kind, built)
             if not above:
                 return value
             kind, items, built = above.pop()
             built.append(value)
+
+
+def _untimed(work: int) -> None:
+    pass
 
 
 def _short(text: str) -> str:

@@ -29,6 +29,7 @@ def dictionary(stem: str, concepts: int) -> dict[str, list[str]]:
 
 ORDERED, TOGETHER, MANY = dictionary("first", 60), dictionary("word", 1200), dictionary("many", 1200)
 CLASSES = "(?i)" + "".join(f"[{chr(200 + i)}-{chr(60000 + i)}]" for i in range(5000))
+QUOTED = " | ".join(f'"{number:09b}"' for number in range(60_000))
 ASTRAL = "(?i)" + "".join(f"[{chr(200 + i)}-{chr(70000 + i)}]" for i in range(300))
 
 
@@ -45,6 +46,9 @@ def _unicode_tables() -> None:
     tokenfst.case_insensitive(regex("a"), full=True)
     tokenfst.case_insensitive(regex("a"))
     tokenfst.contains_in_order({"a": ["b"]})
+    tokenfst.gbnf('root ::= "a"')
+    tokenfst.ebnf('root ::= "a"')
+    tokenfst.lark_grammar('start: "a"')
     regex("(?i)[a-é]")
 
 
@@ -62,6 +66,9 @@ def _unicode_tables() -> None:
         (lambda: ORDERED, lambda x, b: tokenfst.contains_in_order(x, budget=b)),
         (lambda: TOGETHER, lambda x, b: tokenfst.contains_all(x, budget=b)),
         (lambda: MANY, lambda x, b: tokenfst.concepts(x, budget=b)),
+        (lambda: f"root ::= {QUOTED}", lambda x, b: tokenfst.gbnf(x, budget=b)),
+        (lambda: f"root ::= {QUOTED}", lambda x, b: tokenfst.ebnf(x, budget=b)),
+        (lambda: f"start: {QUOTED}", lambda x, b: tokenfst.lark_grammar(x, budget=b)),
         (lambda: None, lambda _, b: tokenfst.choices(map(str, itertools.count()), budget=b)),
         (
             lambda: tokenfst.gbnf('root ::= "(" inner ")" | "a"\ninner ::= "[" (root|inner) "]" | "b"'),
