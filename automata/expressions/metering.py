@@ -52,7 +52,7 @@ class Deadline:
         except BudgetExceeded as error:
             if error.resource != "seconds":
                 raise
-            raise BudgetExceeded("seconds", self.budget.seconds, error.where) from None
+            raise BudgetExceeded("seconds", self.budget.seconds, error.where or self.where) from None
 
 
 class NodeMeter:

@@ -184,10 +184,12 @@ def reachable(graph: Graph, start: str) -> list[str]:
     return list(found)
 
 
-def components(graph: Mapping[_Vertex, Iterable[_Vertex]]) -> list[list[_Vertex]]:
+def components(
+    graph: Mapping[_Vertex, Iterable[_Vertex]], deadline: Deadline | None = None
+) -> list[list[_Vertex]]:
     """The strongly connected components in reverse topological order (Tarjan, without recursion).
 
-    Edges to other vertices are ignored.
+    Edges to other vertices are ignored. Raises BudgetExceeded("seconds") after ``deadline``.
     """
     order: dict[_Vertex, int] = {}
     lowest: dict[_Vertex, int] = {}
@@ -216,6 +218,8 @@ def components(graph: Mapping[_Vertex, Iterable[_Vertex]]) -> list[list[_Vertex]
                     lowest[vertex] = min(lowest[vertex], order[target])
             else:
                 work.pop()
+                if deadline is not None:
+                    deadline.tick(3)
                 if work:
                     lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[vertex])
                 if lowest[vertex] == order[vertex]:

@@ -203,5 +203,4 @@ def _sums(net: Net, logs: Floats, deadline: Deadline, *, inward: bool) -> Floats
         net.start, 0.0, net.finals, offsets, label[order].astype(np.uint8), weight[order],
         target[order].astype(np.uint32), np.full(count, -1, np.int32), np.zeros(count),
     )  # fmt: skip
-    with deadline.part() as budget:
-        return (inward_sums if inward else onward_sums)(machine, budget)
+    return (inward_sums if inward else onward_sums)(machine, deadline)

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from tokenfst.arguments import checked, refuse
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.budget import Budget
@@ -31,9 +32,10 @@ def maximum_entropy(
     bytes.
 
     Normalized. Raises ``ArgumentValueError`` if there is no such distribution: the mean must lie between the lengths of
-    the shortest and the longest text.
+    the shortest and the longest text. Raises ``BudgetExceeded``.
     """
     plain = WeightedLanguage.of(language, budget)
+    deadline = Deadline(plain.budget, "maximum_entropy")
     if not 0 <= mean_length < math.inf:
         refuse("maximum_entropy", "mean_length", mean_length, "not negative and finite", ArgumentValueError)
     low, high = -_FAR, _FAR
@@ -41,22 +43,24 @@ def maximum_entropy(
         middle = (low + high) / 2
         if high - low < 1e-13 * max(1.0, abs(middle)):
             break
-        if _length(plain, middle) < mean_length:
+        if _length(plain, middle, deadline) < mean_length:
             low = middle
         else:
             high = middle
-    if abs(_length(plain, low) - mean_length) > 1e-6 * max(1.0, mean_length):
+    if abs(_length(plain, low, deadline) - mean_length) > 1e-6 * max(1.0, mean_length):
         refuse(
             "maximum_entropy", "mean_length", mean_length,
             "between the lengths of the language's shortest and longest text", ArgumentValueError,
         )  # fmt: skip
-    return _tilted(plain, low).normalized()
+    with deadline.part() as rest:
+        return _tilted(plain, low).normalized(rest)
 
 
-def _length(language: WeightedLanguage, log_z: float) -> float:
+def _length(language: WeightedLanguage, log_z: float, deadline: Deadline) -> float:
     """The expected length; infinite where the sum diverges."""
     try:
-        return _tilted(language, log_z).expected_length()
+        with deadline.part() as rest:
+            return _tilted(language, log_z).expected_length(rest)
     except DivergingSumError:
         return math.inf
 

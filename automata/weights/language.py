@@ -21,6 +21,7 @@ import numpy as np
 
 import tokenfst._native as _native
 from tokenfst.arguments import checked, refuse, whole
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
@@ -263,7 +264,7 @@ class WeightedLanguage:
         scores during decoding are then conditional probabilities. Raises ``DivergingSumError``, ``EmptyLanguageError``.
         """
         machine = self._some()
-        ahead = sums.onward_sums(machine, budget or self.budget)
+        ahead = sums.onward_sums(machine, Deadline(budget or self.budget, sums.WHERE))
         source, target = machine.sources(), machine.targets.astype(np.int64)
         arcs = (
             source,
@@ -293,14 +294,16 @@ class WeightedLanguage:
         if self.is_empty():
             return -float("inf")
         machine = self.plain
-        return machine.initial + float(sums.onward_sums(machine, budget or self.budget)[machine.start])
+        deadline = Deadline(budget or self.budget, sums.WHERE)
+        return machine.initial + float(sums.onward_sums(machine, deadline)[machine.start])
 
     @checked
     def mass(self, within: Constraint | None = None, budget: Budget | None = None) -> float:
         """The total weight of all texts, or of those in a language; for a probabilistic model, the probability of the
-        language.
+        language. Infinite if it exceeds the largest float: ``log_mass`` is finite then.
         """
-        return float(np.exp(self.log_mass(within, budget)))
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_mass(within, budget)))
 
     @checked
     def expected_length(self, budget: Budget | None = None) -> float:
@@ -318,18 +321,23 @@ class WeightedLanguage:
                 f"the entropy of {self!r} needs one path for each text, and some have several: determinize() it first"
             )
         machine = self._some()
-        arcs, ends = self.marginals(budget)
+        deadline = Deadline(budget or self.budget, sums.WHERE)
+        arcs, ends = self._marginals(deadline)
         final = np.where(ends > 0, machine.finals, 0.0)
         mean = machine.initial + float((arcs * machine.weights).sum() + (ends * final).sum())
-        return max(self.log_mass(budget=budget) - mean, 0.0)
+        with deadline.part() as rest:
+            return max(self.log_mass(budget=rest) - mean, 0.0)
 
     @checked
     def marginals(self, budget: Budget | None = None) -> tuple[Floats, Floats]:
         """The expected number of uses of each arc of ``plain``, and the probability that a text ends in each state,
         under the distribution in proportion to the weights.
         """
-        machine, limit = self._some(), budget or self.budget
-        ahead, behind = sums.onward_sums(machine, limit), sums.inward_sums(machine, limit)
+        return self._marginals(Deadline(budget or self.budget, sums.WHERE))
+
+    def _marginals(self, deadline: Deadline) -> tuple[Floats, Floats]:
+        machine = self._some()
+        ahead, behind = sums.onward_sums(machine, deadline), sums.inward_sums(machine, deadline)
         total = machine.initial + ahead[machine.start]
         arcs = behind[machine.sources()] + machine.weights + ahead[machine.targets.astype(np.int64)] - total
         return np.exp(arcs), np.exp(behind + machine.finals - total)

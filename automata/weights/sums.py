@@ -20,25 +20,24 @@ import numpy.typing as npt
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.rules.graph import components
 from tokenfst.automata.weights.machine import Floats, Ints, Machine
-from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, DivergingSumError
 from tokenfst.plurals import counted
 
 _LARGEST = 1e13
-_WHERE = "the sum over a weighted language"
+WHERE = "the sum over a weighted language"
 
 
-def onward_sums(machine: Machine, budget: Budget) -> Floats:
+def onward_sums(machine: Machine, deadline: Deadline) -> Floats:
     """For each state the log-sum of all paths from it to acceptance, including its final weight."""
     source, target = machine.sources(), machine.targets.astype(np.int64)
-    return _solve(machine, source, target, machine.finals, budget)
+    return _solve(machine, source, target, machine.finals, deadline)
 
 
-def inward_sums(machine: Machine, budget: Budget) -> Floats:
+def inward_sums(machine: Machine, deadline: Deadline) -> Floats:
     """For each state the log-sum of all paths from the start to it, including the initial weight."""
     first = np.full(machine.num_states, -np.inf)
     first[machine.start] = machine.initial
-    return _solve(machine, machine.targets.astype(np.int64), machine.sources(), first, budget)
+    return _solve(machine, machine.targets.astype(np.int64), machine.sources(), first, deadline)
 
 
 def log_sum(values: Floats) -> float:
@@ -47,16 +46,16 @@ def log_sum(values: Floats) -> float:
     return most if most == -np.inf else most + float(np.log(np.exp(values - most).sum()))
 
 
-def _solve(machine: Machine, source: Ints, target: Ints, ends: Floats, budget: Budget) -> Floats:
-    deadline = Deadline(budget, _WHERE)
+def _solve(machine: Machine, source: Ints, target: Ints, ends: Floats, deadline: Deadline) -> Floats:
+    budget = deadline.budget
     order = np.argsort(source, kind="stable")
     begins = np.searchsorted(source[order], np.arange(machine.num_states + 1))
-    onward = {
-        state: target[order[begins[state] : begins[state + 1]]].tolist()
-        for state in range(machine.num_states)
-    }
+    onward: dict[int, list[int]] = {}
+    for state in range(machine.num_states):
+        deadline.tick(1)
+        onward[state] = target[order[begins[state] : begins[state + 1]]].tolist()
     sums = np.full(machine.num_states, -np.inf)
-    for part in components(onward):
+    for part in components(onward, deadline):
         deadline.tick(10)
         arcs = np.concatenate([order[begins[state] : begins[state + 1]] for state in part])
         if len(part) == 1 and part[0] not in onward[part[0]]:
@@ -65,7 +64,7 @@ def _solve(machine: Machine, source: Ints, target: Ints, ends: Floats, budget: B
             continue
         deadline.check()
         if 4 * 8 * len(part) ** 2 > budget.bytes:
-            raise BudgetExceeded("bytes", budget.bytes, f"{_WHERE}: a cycle of {counted(len(part), 'state')}")
+            raise BudgetExceeded("bytes", budget.bytes, f"{WHERE}: a cycle of {counted(len(part), 'state')}")
         sums[part] = _component(machine, np.array(part), arcs, (source, target), sums, ends)
     return sums
 

@@ -30,6 +30,8 @@ def dictionary(stem: str, concepts: int) -> dict[str, list[str]]:
 ORDERED, TOGETHER, MANY = dictionary("first", 60), dictionary("word", 1200), dictionary("many", 1200)
 CLASSES = "(?i)" + "".join(f"[{chr(200 + i)}-{chr(60000 + i)}]" for i in range(5000))
 QUOTED = " | ".join(f'"{number:09b}"' for number in range(60_000))
+LABELS = [f"{number * 7919 % 1_000_003:06d}" * 6 for number in range(25_000)]
+DISTANT = regex("([a-c]{1,20} ){0,300}")
 ASTRAL = "(?i)" + "".join(f"[{chr(200 + i)}-{chr(70000 + i)}]" for i in range(300))
 
 
@@ -46,6 +48,7 @@ def _unicode_tables() -> None:
     tokenfst.case_insensitive(regex("a"), full=True)
     tokenfst.case_insensitive(regex("a"))
     tokenfst.contains_in_order({"a": ["b"]})
+    tokenfst.boost(["a"])
     tokenfst.gbnf('root ::= "a"')
     tokenfst.ebnf('root ::= "a"')
     tokenfst.lark_grammar('start: "a"')
@@ -69,6 +72,9 @@ def _unicode_tables() -> None:
         (lambda: f"root ::= {QUOTED}", lambda x, b: tokenfst.gbnf(x, budget=b)),
         (lambda: f"root ::= {QUOTED}", lambda x, b: tokenfst.ebnf(x, budget=b)),
         (lambda: f"start: {QUOTED}", lambda x, b: tokenfst.lark_grammar(x, budget=b)),
+        (lambda: DISTANT, lambda x, b: tokenfst.maximum_entropy(x, 300.0, budget=b)),
+        (lambda: LABELS, lambda x, b: tokenfst.boost(x, budget=b)),
+        (lambda: tokenfst.choices(LABELS), lambda x, b: tokenfst.prefer(x, budget=b)),
         (lambda: None, lambda _, b: tokenfst.choices(map(str, itertools.count()), budget=b)),
         (
             lambda: tokenfst.gbnf('root ::= "(" inner ")" | "a"\ninner ::= "[" (root|inner) "]" | "b"'),
