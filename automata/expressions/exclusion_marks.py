@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from tokenfst.automata.expressions.expression import EMPTY, Differing, Expr, Op
 
-NEAR, FAR = 64, 1 << 20
-"""Numbers of words whose lengths are bounded by ``Differing.near`` and ``far``."""
+FEW_VALUES, MANY_VALUES = 64, 1 << 20
+"""Numbers of values: within ``Differing.few_bytes`` and ``many_bytes`` bytes this many of them end."""
 
 
 def opened(bracket: Expr) -> Expr:
@@ -22,16 +22,21 @@ def opened(bracket: Expr) -> Expr:
     return EMPTY if bracket is EMPTY else Expr(Op.OPENED, (bracket,))
 
 
-def fresh(text: Expr, *, thin: bool = True, fewest: int = 0, near: int = 0, far: int = 0) -> Expr:
+def fresh(
+    text: Expr, *, few_endings: bool = True, fewest: int = 0, few_bytes: int = 0, many_bytes: int = 0
+) -> Expr:
     """``text``, a JSON string (a member's name, or an item), unless its value equals that of an earlier ``fresh``
     string in the same array or object (docs/decisions/005-dynamic-exclusion.md).
 
-    ``thin``: whether some prefixes are shared by only some of its words; if not, masks are found slightly faster.
-    ``fewest``: a lower bound on the number of values, if they may run out; then no more may be required than there are,
-    and after all are used none is started. 0: more values than an array or object can hold. ``near`` and ``far``:
-    numbers of bytes within which, after any prefix, ``NEAR`` and ``FAR`` values end, or all that are left; 0: unknown.
+    ``few_endings``: whether some prefix has only few endings; if none has, masks are found slightly faster. ``fewest``:
+    a lower bound on the number of values, if they may run out; then no more may be required than there are, and after
+    all are used none is started. 0: more values than an array or object can hold. ``few_bytes`` and ``many_bytes``:
+    after any prefix, ``FEW_VALUES`` (``MANY_VALUES``) values end within this number of bytes, or all values that are
+    left; 0: unknown.
     """
-    return EMPTY if text is EMPTY else Expr(Op.FRESH, (text,), Differing(thin, fewest, near, far))
+    if text is EMPTY:
+        return EMPTY
+    return Expr(Op.FRESH, (text,), Differing(few_endings, fewest, few_bytes, many_bytes))
 
 
 def fresh_value(end: Expr, *, alone: bool = False) -> Expr:
@@ -43,4 +48,8 @@ def fresh_value(end: Expr, *, alone: bool = False) -> Expr:
     tokens need not inspect every token.
     """
     known = int(alone)
-    return EMPTY if end is EMPTY else Expr(Op.FRESH, (end,), Differing(values=True, near=known, far=known))
+    return (
+        EMPTY
+        if end is EMPTY
+        else Expr(Op.FRESH, (end,), Differing(values=True, few_bytes=known, many_bytes=known))
+    )

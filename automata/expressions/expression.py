@@ -135,14 +135,14 @@ class Unordered:
 class Differing:
     """The data of a FRESH node: the known facts about its number of words (``exclusion_marks.fresh``)."""
 
-    thin: bool = True
+    few_endings: bool = True
     fewest: int = 0
-    near: int = 0
-    far: int = 0
+    few_bytes: int = 0
+    many_bytes: int = 0
     values: bool = False
 
     def __iter__(self) -> Iterator[int]:
-        return iter((int(self.thin), self.fewest, self.near, self.far, int(self.values)))
+        return iter((int(self.few_endings), self.fewest, self.few_bytes, self.many_bytes, int(self.values)))
 
 
 @dataclass(frozen=True, slots=True)

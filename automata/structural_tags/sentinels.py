@@ -2,16 +2,16 @@
 which part begins.
 
 The same builder makes the texts of the same formats, once without and once with sentinels. The automaton with sentinels
-(``_native.SignedText``) parses a text: it reads a sentinel wherever one is possible. So the parsed structure is that of
-the tag, and there is no separate parser.
+(``_native.TextWithSentinels``) parses a text: it reads a sentinel wherever one is possible. So the parsed structure is
+that of the tag, and there is no separate parser.
 
 A sentinel follows the beginning and the end of each tag. In parameters in a model's style, a sentinel also follows the
 name of an element and the whole element. At these positions the text could not continue otherwise, unless a tag's
 beginning is a prefix of another's.
 
-Invariant (native/exclusion/signed_text.hpp): the bytes of a sentinel are 0xF8 or more; the last is 0xFC or more, the
-others are less. If two sentinels are possible at one position, the least is read: that of a value that is not a string,
-before that of a string.
+Invariant (native/exclusion/text_with_sentinels.hpp): the bytes of a sentinel are 0xF8 or more; the last is 0xFC or
+more, the others are less. If two sentinels are possible at one position, the least is read: that of a value that is not
+a string, before that of a string.
 """
 
 from __future__ import annotations

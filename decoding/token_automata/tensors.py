@@ -98,11 +98,11 @@ MARKS = Tensor(
     "marks",
     "U32",
     ("marked", 4),
-    "a marked state; its signs; the state it stands for; the same where a string is known, or 0",
+    "a marked state; its kinds; the state it stands for; the same where a string is known, or 0",
     (
         "marks have four numbers",
         "marks are of states, ascend, and lead to states",
-        "a mark has signs that exist",
+        "a mark has kinds that exist",
     ),
 )
 """The additional tensor of automata with strings that must differ. It precedes ``mask``."""

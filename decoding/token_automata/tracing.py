@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tokenfst._native import Matcher
 from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.decoding.token_automata.drawing import named
+from tokenfst.renamed import old_attribute
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _COLUMNS = 12
@@ -65,9 +66,13 @@ class Trace:
         last = self.steps[-1]
         return None if last.taken else last.token
 
-    def heat(self, allowed: int) -> float:
-        """A number from 0 (at most one token) to 1 (the whole vocabulary), on a logarithmic scale."""
+    def intensity(self, allowed: int) -> float:
+        """A number of allowed tokens as a colour's intensity, on a logarithmic scale: from 0 (at most one token) to 1
+        (the whole vocabulary).
+        """
         return math.log(max(allowed, 1)) / math.log(max(self.vocabulary, 2))
+
+    heat = old_attribute("heat", "intensity")
 
     def draw(self, title: str = "") -> Drawing:
         """The heat map: a cell for each token, darker if more tokens were allowed at its position, with the number of
@@ -86,9 +91,11 @@ class Trace:
         return self.draw().svg_or_none()
 
     def _cell(self, step: Step) -> str:
-        heat = self.heat(step.allowed)
-        shade = "#" + "".join(f"{round(a + (b - a) * heat):02x}" for a, b in zip(_COLD, _HOT, strict=True))
-        ink = "white" if heat > 0.5 else "black"
+        intensity = self.intensity(step.allowed)
+        shade = "#" + "".join(
+            f"{round(a + (b - a) * intensity):02x}" for a, b in zip(_COLD, _HOT, strict=True)
+        )
+        ink = "white" if intensity > 0.5 else "black"
         if step.token is not None and not step.taken:
             shade, ink = _REFUSED, "white"
         text = f'<FONT COLOR="{ink}">{_escaped(step.name)}<BR/><FONT POINT-SIZE="10">{step.allowed:,}</FONT></FONT>'

@@ -27,7 +27,7 @@ struct Arrays {
   std::vector<uint32_t> flip_offsets;  // one more than there are masks
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
-  // Marked states x 4: state, signs, the next state if the condition of the marks holds, and the one if it fails. The first
+  // Marked states x 4: state, kinds, the next state if the condition of the marks holds, and the one if it fails. The first
   // row has state 0 and the numbers of DistinctFacts.
   std::vector<uint32_t> marks;
   std::vector<uint32_t> columns;  // pairs: a special token and its column; the last pair may be kNone and the column of token boundaries
@@ -42,10 +42,10 @@ std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& o
   for (size_t k = 0; k < order.size(); ++k) {
     const State q = order[k];
     if (!bytes.marks().is_marked(q)) continue;
-    if (out.empty()) out = {0, facts.fewest, facts.near, facts.far};
+    if (out.empty()) out = {0, facts.fewest, facts.few_bytes, facts.many_bytes};
     const State holds = bytes.marks().passed(q, true), fails = bytes.marks().passed(q, false);
     out.insert(out.end(), {static_cast<uint32_t>(k),
-                           bytes.marks().signs(q) | (facts.few_endings ? kFewEndingsSign : 0) | (facts.values ? kValuesSign : 0),
+                           bytes.marks().kinds(q) | (facts.few_endings ? kFewEndingsBit : 0) | (facts.values ? kValuesBit : 0),
                            number(holds), number(fails)});
   }
   return out;
@@ -321,8 +321,8 @@ class LoadedAutomaton : public TokenAutomaton {
     for (size_t k = 0; k < marks.size(); k += 4) {
       const uint32_t* row = marks.data() + k;
       if (row[0]) {
-        facts.few_endings |= row[1] & kFewEndingsSign, facts.values |= row[1] & kValuesSign;
-        bytes.marks().adopt(row[0], row[1] & ~(kFewEndingsSign | kValuesSign), row[2], row[3]);
+        facts.few_endings |= row[1] & kFewEndingsBit, facts.values |= row[1] & kValuesBit;
+        bytes.marks().adopt(row[0], row[1] & ~(kFewEndingsBit | kValuesBit), row[2], row[3]);
       } else {
         facts = {false, false, row[1], row[2], row[3]};
       }

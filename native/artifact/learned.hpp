@@ -57,7 +57,7 @@ class LearnedUnion {
       return known->second;
     };
     for (State state = 1; state < bytes_.num_states(); ++state) {
-      pace_.step(256);
+      time_limit_.step(256);
       const uint32_t root = automaton_.known_root(state), count = bytes_.stacks().count(state);
       const auto [distance, worst] = automaton_.known_distance(state);
       if (root == 0 && distance == kUnknown) continue;
@@ -80,14 +80,14 @@ class LearnedUnion {
     for (size_t k = 0; k < view.answers.size(); k += Learned::kAnswerRow) ++first[view.answers[k] + 1];
     for (size_t node = 0; node < view.nodes.size(); ++node) first[node + 1] += first[node];
     for (size_t k = 0; k < view.states.size(); k += Learned::kStateRow) {
-      pace_.step(256);
+      time_limit_.step(256);
       const uint32_t* row = view.states.data() + k;
       const Learned::State state = Learned::state(row);
       Known& known = known_[Digest::of_words(row)];
       add_distance(known, state.distance, state.worst);
       std::vector<std::pair<uint32_t, CanonicalPath>> pending{{state.value, {}}};
       while (!pending.empty()) {
-        pace_.step(256);
+        time_limit_.step(256);
         auto [value, path] = std::move(pending.back());
         pending.pop_back();
         if (value & DecisionTree::kInner) {
@@ -120,7 +120,7 @@ class LearnedUnion {
 
   void write() {
     for (auto& [digest, known] : known_) {
-      pace_.step(64);
+      time_limit_.step(64);
       std::ranges::stable_sort(known.leaves, {}, &Leaf::path);
       uint32_t root = 0;
       for (const Leaf& leaf : known.leaves) put(root, leaf);
@@ -180,7 +180,7 @@ class LearnedUnion {
   TokenAutomaton& automaton_;
   ByteAutomaton& bytes_;
   CanonicalMasks masks_;
-  Pace pace_{bytes_.budget().seconds, "what was learned"};
+  TimeLimit time_limit_{bytes_.budget().seconds, "what was learned"};
   size_t held_ = 0;  // bytes that the paths take
   std::map<Digest, Known> known_;
   std::vector<std::map<Digest, uint32_t>> children_;  // by inner node

@@ -15,8 +15,8 @@
 
 namespace tokenfst {
 
-// Bits of the signs of a mark, beside those of `Sign`: DistinctFacts::few_endings and DistinctFacts::values.
-constexpr uint32_t kFewEndingsSign = 4, kValuesSign = 8;
+// Bits of the kinds of a mark, beside those of `MarkKind`: DistinctFacts::few_endings and DistinctFacts::values.
+constexpr uint32_t kFewEndingsBit = 4, kValuesBit = 8;
 
 // The arrays of a push-down automaton, which lie in a file.
 struct StackView {
@@ -186,7 +186,7 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
     if (k == 0 && row[0] == 0) continue;  // the row with the numbers of DistinctFacts
     require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states,
             "marks are of states, ascend, and lead to states");
-    require((row[1] & ~(kFewEndingsSign | kValuesSign)) >= 1 && row[1] < 16, "a mark has signs that exist");
+    require((row[1] & ~(kFewEndingsBit | kValuesBit)) >= 1 && row[1] < 16, "a mark has kinds that exist");
   }
 }
 

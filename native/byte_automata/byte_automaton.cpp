@@ -26,10 +26,10 @@ ByteAutomaton::ByteAutomaton(const Program& program, Budget budget, bool own_sta
   }
 }
 
-uint32_t ByteAutomaton::make_signs(State raw) {
+uint32_t ByteAutomaton::make_mark_kinds(State raw) {
   auto lock = enter();
-  marks_.keep_signs(raw, derivatives_.signs_ahead(states_[raw].node));
-  return marks_.signs(raw) - 1;
+  marks_.keep_kinds(raw, derivatives_.mark_kinds_ahead(states_[raw].node));
+  return marks_.kinds(raw) - 1;
 }
 
 State ByteAutomaton::make_passed(State raw, bool holds) {

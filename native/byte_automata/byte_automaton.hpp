@@ -129,7 +129,7 @@ class ByteAutomaton {
   friend MarkFace;
   friend ExpressionFace;
 
-  uint32_t make_signs(State raw);
+  uint32_t make_mark_kinds(State raw);
   State make_passed(State raw, bool holds);
   uint32_t make_chain(uint32_t upper, uint32_t lower);
   uint32_t make_union(uint32_t a, uint32_t b);

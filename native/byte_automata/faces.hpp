@@ -81,11 +81,11 @@ class MarkFace {
   }
   void adopt_facts(const DistinctFacts& given) const { automaton_.marks_.facts = given; }
 
-  // For the target of a step: whether marks are ahead, which signs they have, and the state after passing them.
+  // For the target of a step: whether marks are ahead, which kinds they have, and the state after passing them.
   bool is_marked(State raw) const { return automaton_.states_[raw].marked; }
-  uint32_t signs(State raw) const {
-    const uint32_t known = automaton_.marks_.signs(raw);
-    return known ? known - 1 : automaton_.make_signs(raw);
+  uint32_t kinds(State raw) const {
+    const uint32_t known = automaton_.marks_.kinds(raw);
+    return known ? known - 1 : automaton_.make_mark_kinds(raw);
   }
   State passed(State raw, bool holds) const {
     const uint32_t known = automaton_.marks_.passed(raw, holds);
@@ -113,7 +113,7 @@ class ExpressionFace {
     return automaton_.with_arena(std::forward<F>(f));
   }
   // Whether a selection of words may have far more states than a search can visit; the selections, locked.
-  bool is_vast() const { return automaton_.derivatives_.selections().is_vast(); }
+  bool has_too_many_states() const { return automaton_.derivatives_.selections().have_too_many_states(); }
   template <class F>
   auto with_selections(F&& f) const {
     auto lock = automaton_.enter();

@@ -67,7 +67,7 @@ class Lengths {
 
   uint32_t length(NodeId id) {
     check_stack();
-    pace_.step(16);
+    time_limit_.step(16);
     if (auto it = memo_.find(id); it != memo_.end()) return it->second;
     uint32_t sum = 0;
     NodeId rest = id;
@@ -198,7 +198,7 @@ class Lengths {
   }
 
   ByteAutomaton& bytes_;
-  Pace pace_{bytes_.budget().seconds, "the least lengths of texts"};
+  TimeLimit time_limit_{bytes_.budget().seconds, "the least lengths of texts"};
   bool solved_ = false;
   std::vector<uint32_t> rules_;
   std::map<NodeId, uint32_t> variables_;

@@ -50,7 +50,7 @@ class TextSteps {
 
  private:
   static constexpr size_t kShortest = 2;  // bytes
-  static constexpr uint16_t kApart = kHasCall | kHasMark | kHasBehind | kHasVar | kHasToken | kHasFresh;
+  static constexpr uint16_t kContextual = kHasCall | kHasMark | kHasBehind | kHasVar | kHasToken | kHasFresh;
 
   // The derivative of an expression by a text; kNone: use single steps.
   NodeId behind(NodeId id, std::string_view text) {
@@ -71,7 +71,7 @@ class TextSteps {
   // ended.
   NodeId behind_part(NodeId id, std::string_view& text) {
     const Node& part = arena_[id];
-    if (part.nullable || part.has(kApart)) return kNone;
+    if (part.nullable || part.has(kContextual)) return kNone;
     if (part.kind == Kind::Machine && arena_.machine(id).is_letter()) {
       const Machine& letter = arena_.machine(id);
       for (uint32_t state = part.b; !text.empty();) {
@@ -94,7 +94,7 @@ class TextSteps {
   // cached, because all sets of used members share it.
   NodeId behind_members(const Node members, NodeId rest, std::string_view text) {
     NodeId left = members.a;
-    for (; !text.empty() && arena_[left].kind == Kind::Or && !arena_[left].nullable && !arena_[left].has(kApart & ~kHasCall);
+    for (; !text.empty() && arena_[left].kind == Kind::Or && !arena_[left].nullable && !arena_[left].has(kContextual & ~kHasCall);
          text.remove_prefix(1))
       left = derivatives_.after(left, ByteDerivatives::Letter::byte(static_cast<uint8_t>(text[0]))).node;
     if (!text.empty()) left = behind(left, text);

@@ -55,9 +55,9 @@ struct Budget {
 
 // Counts the steps of a loop that may be long, and reads the clock at each kEach-th step. `what` names the loop in the
 // error. An object that outlives a call may keep one: each call has its own time.
-class Pace {
+class TimeLimit {
  public:
-  Pace(double seconds, const char* what) : seconds_(seconds), what_(what) {}
+  TimeLimit(double seconds, const char* what) : seconds_(seconds), what_(what) {}
   void step(uint32_t effort = 1) {
     if ((steps_ += effort) >= kEach) look();
   }

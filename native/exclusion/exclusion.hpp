@@ -169,11 +169,11 @@ class Exclusion {
     const StacksTrial trial(stacks);
     std::vector<std::pair<Config, Reading>> pending{{config, reading}};
     std::set<std::pair<Config, Reading>> seen;
-    Pace pace(bytes.budget().seconds, "the search for a string that differs from those before");
+    TimeLimit time_limit(bytes.budget().seconds, "the search for a string that differs from those before");
     while (!pending.empty()) {
       const auto [from, at] = pending.back();
       pending.pop_back();
-      pace.step(256);
+      time_limit.step(256);
       for (int byte = 255; byte >= 0; --byte) {
         State raw = bytes.step(from.state, static_cast<uint8_t>(byte));
         if (raw == kDead) continue;
@@ -205,10 +205,10 @@ class Exclusion {
     };
     std::vector<Place> path{{config, back.before, 256}};
     std::set<std::pair<Config, Reading>> seen;
-    Pace pace(bytes.budget().seconds, "the search for an item that differs from those before");
+    TimeLimit time_limit(bytes.budget().seconds, "the search for an item that differs from those before");
     bool found = false;
     while (!path.empty() && !found) {
-      pace.step();
+      time_limit.step();
       Place& from = path.back();
       if (from.byte-- == 0) {
         path.pop_back();
@@ -435,11 +435,11 @@ class Exclusion {
   // Passes the marks of a state that the last byte led to.
   State pass(ByteAutomaton& bytes, State raw, uint8_t byte, Ending ending) {
     const bool follows = now_.scope != 0 && !now_.inside;  // the reader has read the bracket itself
-    if (!follows && (bytes.marks().signs(raw) & bit(Sign::Opened))) {
+    if (!follows && (bytes.marks().kinds(raw) & bit(MarkKind::Opened))) {
       now_ = {};
       open(byte, 0);
     }
-    if (ending == Ending::New && (bytes.marks().signs(raw) & bit(Sign::Fresh))) {
+    if (ending == Ending::New && (bytes.marks().kinds(raw) & bit(MarkKind::Fresh))) {
       if (byte == '"') record();
       else if (now_.scalar == kNumber) now_.due = true;
       else record_item();

@@ -1,9 +1,9 @@
-// Reads texts of a language with signs in them, piece by piece.
+// Reads texts of a language with sentinels in them, piece by piece.
 //
-// A sign is a byte string that cannot occur in UTF-8: all bytes are from 0xF8 on, the last one from 0xFC on and the
-// others below that. Whoever builds the language inserts signs where a reader has to know what begins or ends. There
-// must never be a choice between a sign and a byte of text that both lead on. Texts come without signs: text is read as
-// far as some word continues with it, and signs are taken when they are requested, or when nothing else can follow.
+// A sentinel is a byte string that cannot occur in UTF-8: all bytes are from 0xF8 on, the last one from 0xFC on and the
+// others below that. Whoever builds the language inserts sentinels where a reader has to know what begins or ends. There
+// must never be a choice between a sentinel and a byte of text that both lead on. Texts come without sentinels: text is read as
+// far as some word continues with it, and sentinels are taken when they are requested, or when nothing else can follow.
 //
 // Invariant: some word begins with what was read and taken. Cost: that of TextWalk.
 #pragma once
@@ -18,21 +18,21 @@
 
 namespace tokenfst {
 
-class SignedText {
+class TextWithSentinels {
  public:
-  // Signs with their places in a text, and the length that was read.
+  // Sentinels with their places in a text, and the length that was read.
   struct Read {
-    std::vector<std::pair<size_t, std::string>> signs;
+    std::vector<std::pair<size_t, std::string>> sentinels;
     size_t length = 0;
   };
-  // Signs that may come next, and after how many bytes of text. `fixed`: each sign comes after the same number of bytes
-  // on all paths; `only`: nothing else may come, neither the end nor more signs than were requested.
-  struct NextSigns {
-    std::vector<std::pair<std::string, size_t>> signs;
+  // Sentinels that may come next, and after how many bytes of text. `fixed`: each sentinel comes after the same number of bytes
+  // on all paths; `only`: nothing else may come, neither the end nor more sentinels than were requested.
+  struct NextSentinels {
+    std::vector<std::pair<std::string, size_t>> sentinels;
     bool fixed = true, only = true;
   };
 
-  explicit SignedText(ByteAutomaton& bytes) : walk_(bytes), kinds_(walk_.kinds_of_bytes(kSigns)) {}
+  explicit TextWithSentinels(ByteAutomaton& bytes) : walk_(bytes), kinds_(walk_.kinds_of_bytes(kFirstByte)) {}
 
   bool alive() const { return !is_dead(walk_.config()); }
   bool accepting() const { return walk_.accepting(); }
@@ -40,47 +40,47 @@ class SignedText {
   // Reads as much of a text as some word continues with; returns its length.
   size_t read(std::string_view text) {
     size_t length = 0;
-    while (length < text.size() && static_cast<uint8_t>(text[length]) < kSigns && walk_.try_step(static_cast<uint8_t>(text[length])))
+    while (length < text.size() && static_cast<uint8_t>(text[length]) < kFirstByte && walk_.try_step(static_cast<uint8_t>(text[length])))
       ++length;
     return length;
   }
 
-  // The same, with signs: a sign is taken if the text cannot continue, or if the text ends and nothing but a sign can
+  // The same, with sentinels: a sentinel is taken if the text cannot continue, or if the text ends and nothing but a sentinel can
   // follow.
   Read read_on(std::string_view text) {
     Read found;
     while (alive()) {
       found.length += read(text.substr(found.length));
-      if (found.length == text.size() && !only_signs_follow()) break;
-      std::string code = sign();
+      if (found.length == text.size() && !only_sentinels_follow()) break;
+      std::string code = take_sentinel();
       if (code.empty()) break;
-      found.signs.emplace_back(found.length, std::move(code));
+      found.sentinels.emplace_back(found.length, std::move(code));
     }
     return found;
   }
 
-  // Takes the sign that can come here (the least of several) and returns it. Empty: there is none.
-  std::string sign() {
+  // Takes the sentinel that can come here (the least of several) and returns it. Empty: there is none.
+  std::string take_sentinel() {
     std::string found;
     do {
-      uint8_t byte = kSigns;
+      uint8_t byte = kFirstByte;
       while (!walk_.try_step(byte)) {
         if (byte++ == 0xFF) return {};
       }
       found += static_cast<char>(byte);
-    } while (static_cast<uint8_t>(found.back()) < kLast);
+    } while (static_cast<uint8_t>(found.back()) < kFirstLastByte);
     return found;
   }
 
-  // Returns the sign that can come after the text `way` (the least of several); empty: there is none. Does not move.
-  std::string sign_after(std::string_view way) {
-    return walk_.trial([&] { return read(way) == way.size() ? sign() : std::string(); });
+  // Returns the sentinel that can come after the text `way` (the least of several); empty: there is none. Does not move.
+  std::string sentinel_after(std::string_view way) {
+    return walk_.trial([&] { return read(way) == way.size() ? take_sentinel() : std::string(); });
   }
 
-  // The signs that text leads to from here, if there are at most `most`.
-  NextSigns ahead(size_t most) {
+  // The sentinels that text leads to from here, if there are at most `most`.
+  NextSentinels ahead(size_t most) {
     return walk_.trial([&] {
-      NextSigns found;
+      NextSentinels found;
       std::vector<std::pair<Config, size_t>> known;
       search(found, known, most, 0);
       return found;
@@ -90,21 +90,21 @@ class SignedText {
   int64_t state() const { return walk_.state(); }
 
   // The bytes of text that can follow after the text `way`, and whether the text can end there.
-  std::pair<std::string, bool> next_bytes(std::string_view way) { return walk_.next_bytes(way, kSigns); }
+  std::pair<std::string, bool> next_bytes(std::string_view way) { return walk_.next_bytes(way, kFirstByte); }
 
  private:
-  static constexpr uint8_t kSigns = 0xF8, kLast = 0xFC;
+  static constexpr uint8_t kFirstByte = 0xF8, kFirstLastByte = 0xFC;
   static constexpr size_t kLooked = 1024;  // places that `ahead` visits, which bounds its depth
 
-  // Whether nothing but a sign can follow.
-  bool only_signs_follow() {
+  // Whether nothing but a sentinel can follow.
+  bool only_sentinels_follow() {
     bool can = false;
-    for (int byte = kSigns; byte <= 0xFF && !can; ++byte) can = walk_.can_step(static_cast<uint8_t>(byte));
+    for (int byte = kFirstByte; byte <= 0xFF && !can; ++byte) can = walk_.can_step(static_cast<uint8_t>(byte));
     return can && !walk_.accepting() && std::ranges::none_of(kinds_, [&](uint8_t byte) { return walk_.can_step(byte); });
   }
 
-  // Adds the signs that may come next, `depth` bytes after the beginning of the search, to `found`.
-  void search(NextSigns& found, std::vector<std::pair<Config, size_t>>& known, size_t most, size_t depth) {
+  // Adds the sentinels that may come next, `depth` bytes after the beginning of the search, to `found`.
+  void search(NextSentinels& found, std::vector<std::pair<Config, size_t>>& known, size_t most, size_t depth) {
     const auto before = std::ranges::find(known, walk_.config(), &std::pair<Config, size_t>::first);
     if (before != known.end()) {
       found.fixed &= before->second == depth;
@@ -113,7 +113,7 @@ class SignedText {
     known.emplace_back(walk_.config(), depth);
     if (walk_.accepting() || known.size() > kLooked) found.only = false;
     std::string code;
-    search_signs(found, code, most, depth);
+    search_sentinels(found, code, most, depth);
     for (const uint8_t byte : kinds_) {
       if (!found.only) return;
       walk_.branch([&] {
@@ -122,19 +122,19 @@ class SignedText {
     }
   }
 
-  // Adds the signs that can come here and begin with `code`.
-  void search_signs(NextSigns& found, std::string& code, size_t most, size_t depth) {
-    for (int byte = kSigns; byte <= 0xFF && found.only; ++byte) {
+  // Adds the sentinels that can come here and begin with `code`.
+  void search_sentinels(NextSentinels& found, std::string& code, size_t most, size_t depth) {
+    for (int byte = kFirstByte; byte <= 0xFF && found.only; ++byte) {
       walk_.branch([&] {
         if (!walk_.step(static_cast<uint8_t>(byte))) return;
         code += static_cast<char>(byte);
-        if (byte < kLast) {
-          search_signs(found, code, most, depth);
+        if (byte < kFirstLastByte) {
+          search_sentinels(found, code, most, depth);
         } else {
-          const auto same = std::ranges::find(found.signs, code, &std::pair<std::string, size_t>::first);
-          if (same == found.signs.end()) found.signs.emplace_back(code, depth);
+          const auto same = std::ranges::find(found.sentinels, code, &std::pair<std::string, size_t>::first);
+          if (same == found.sentinels.end()) found.sentinels.emplace_back(code, depth);
           else found.fixed &= same->second == depth;
-          found.only &= found.signs.size() <= most;
+          found.only &= found.sentinels.size() <= most;
         }
         code.pop_back();
       });

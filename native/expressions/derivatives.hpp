@@ -44,7 +44,7 @@ class Derivatives {
     const Node node = arena_[id];
     if (!node.has(kMarkAhead)) return id;
     switch (node.kind) {
-      case Kind::Mark: return node.a == static_cast<uint32_t>(Sign::Fresh) && !holds ? kEmpty : kEpsilon;
+      case Kind::Mark: return node.a == static_cast<uint32_t>(MarkKind::Fresh) && !holds ? kEmpty : kEpsilon;
       case Kind::Concat: {
         const NodeId head = passed(node.a, holds);
         if (!arena_[node.a].nullable) return arena_.concat(head, node.b);
@@ -67,8 +67,8 @@ class Derivatives {
     }
   }
 
-  // The signs of all marks ahead, as bits.
-  uint32_t signs_ahead(NodeId id) const {
+  // The kinds of all marks ahead, as bits.
+  uint32_t mark_kinds_ahead(NodeId id) const {
     uint32_t found = 0;
     std::vector<NodeId> stack{id};
     std::unordered_set<NodeId> seen;
@@ -77,7 +77,7 @@ class Derivatives {
       stack.pop_back();
       const Node& node = arena_[at];
       if (!node.has(kMarkAhead) || !seen.insert(at).second) continue;
-      if (node.kind == Kind::Mark) found |= bit(static_cast<Sign>(node.a));
+      if (node.kind == Kind::Mark) found |= bit(static_cast<MarkKind>(node.a));
       else if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(at).begin(), arena_.list(at).end());
       else stack.push_back(node.a);
       if (node.kind == Kind::Concat && arena_[node.a].nullable) stack.push_back(node.b);

@@ -9,30 +9,30 @@ namespace tokenfst {
 
 // Opened: an opening bracket. Fresh: the closing quotation mark of a string that must differ, or the last byte of
 // another item that must.
-enum class Sign : uint32_t { Opened, Fresh };
+enum class MarkKind : uint32_t { Opened, Fresh };
 
-inline uint32_t bit(Sign sign) { return 1u << static_cast<uint32_t>(sign); }
+inline uint32_t bit(MarkKind kind) { return 1u << static_cast<uint32_t>(kind); }
 
-inline NodeId mark(Arena& arena, Sign sign) {
-  return arena.node({Kind::Mark, true, true, kHasFresh | kMarkAhead, 0, static_cast<uint32_t>(sign), 0, 0, 0});
+inline NodeId mark(Arena& arena, MarkKind kind) {
+  return arena.node({Kind::Mark, true, true, kHasFresh | kMarkAhead, 0, static_cast<uint32_t>(kind), 0, 0, 0});
 }
 
 // Facts about all strings of an automaton that must differ.
 struct DistinctFacts {
-  bool few_endings = false;             // some prefix has only few endings
+  bool few_endings = false;      // some prefix has only few endings
   bool values = false;           // some items that must differ are not strings
   uint32_t fewest = kUnbounded;  // when this many are finished, there may be no further one
-  // Within this many bytes every prefix has kNear (kFar) endings, or all of its endings; for values, 1 if one item is enough.
-  uint32_t near = 0, far = 0;
-  static constexpr uint32_t kNear = 64, kFar = 1 << 20;
+  // Within this many bytes every prefix has kFewValues (kManyValues) endings, or all of its endings; for values, 1 if one item is enough.
+  uint32_t few_bytes = 0, many_bytes = 0;
+  static constexpr uint32_t kFewValues = 64, kManyValues = 1 << 20;
 
   // Adds the facts about one kind of strings. `words`: a lower bound of their number; 0: they are infinitely many.
-  void add(bool with_few_ends, bool no_strings, uint32_t words, uint32_t near_bytes, uint32_t far_bytes) {
+  void add(bool with_few_ends, bool no_strings, uint32_t words, uint32_t in_few_bytes, uint32_t in_many_bytes) {
     few_endings |= with_few_ends;
     values |= no_strings;
     if (words) fewest = std::min(fewest, words);
-    near = std::max(near, near_bytes ? near_bytes : kUnbounded);
-    far = std::max(far, far_bytes ? far_bytes : kUnbounded);
+    few_bytes = std::max(few_bytes, in_few_bytes ? in_few_bytes : kUnbounded);
+    many_bytes = std::max(many_bytes, in_many_bytes ? in_many_bytes : kUnbounded);
   }
 };
 
@@ -44,15 +44,15 @@ class Marks {
   DistinctFacts facts;
 
   // The result plus one; 0: not known yet.
-  uint32_t signs(uint32_t state) const { return known_.find(key(state, 2)); }
+  uint32_t kinds(uint32_t state) const { return known_.find(key(state, 2)); }
   uint32_t passed(uint32_t state, bool holds) const { return known_.find(key(state, holds)); }
-  void keep_signs(uint32_t state, uint32_t signs) { keep(key(state, 2), signs); }
+  void keep_kinds(uint32_t state, uint32_t kinds) { keep(key(state, 2), kinds); }
   void keep_passed(uint32_t state, bool holds, uint32_t to) { keep(key(state, holds), to); }
 
   // Stores everything that an artifact says about one state.
-  void adopt(uint32_t state, uint32_t signs, uint32_t holds, uint32_t fails) {
+  void adopt(uint32_t state, uint32_t kinds, uint32_t holds, uint32_t fails) {
     any = true;
-    keep_signs(state, signs);
+    keep_kinds(state, kinds);
     keep_passed(state, true, holds);
     keep_passed(state, false, fails);
   }

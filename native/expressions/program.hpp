@@ -367,7 +367,7 @@ class ProgramReader {
           const Node& part = arena_[node(0)];
           if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall))
             refuse_program("a string that must differ has the empty word, or depends on its context");
-          made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? Sign::Opened : Sign::Fresh));
+          made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? MarkKind::Opened : MarkKind::Fresh));
           loaded.has_marks = true;
           if (op == Op::Fresh) loaded.facts.add(operands[1] != 0, operands[5] != 0, operands[2], operands[3], operands[4]);
           break;

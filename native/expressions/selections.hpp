@@ -66,7 +66,7 @@ class Selections {
   std::span<const uint32_t> used(uint32_t set) const { return used_[set]; }
   size_t memory() const { return memory_ + used_.memory(); }
   // Whether a selection may have far more states than a search can visit.
-  bool is_vast() const { return vast_; }
+  bool have_too_many_states() const { return too_many_states_; }
 
   // The words that a lexicon reads from one of its states on.
   NodeId words(uint32_t index, uint32_t state) {
@@ -81,7 +81,7 @@ class Selections {
     high = std::min(high, words.size());
     if (low > high || high == 0) return kEmpty;
     selections_.push_back({lexicon, low, high, separator});
-    vast_ |= !has_few_states(words, high);
+    too_many_states_ |= !has_few_states(words, high);
     return selections_.back().first = pick(static_cast<uint32_t>(selections_.size() - 1), words.root(), 0, 0);
   }
   // The rest of a selection inside a word. Empty if all words that begin with the path are used; a plain Words node if
@@ -143,7 +143,7 @@ class Selections {
   std::vector<Selection> selections_;
   UsedWords used_;
   size_t memory_ = 0;
-  bool vast_ = false;
+  bool too_many_states_ = false;
 };
 
 }  // namespace tokenfst

@@ -12,10 +12,10 @@ namespace tokenfst::fst {
 class Meter {
  public:
   // `what` must be a string literal, since errors keep the pointer.
-  Meter(const Budget& budget, const char* what) : budget_(budget), what_(what), pace_(budget.seconds, what) {}
+  Meter(const Budget& budget, const char* what) : budget_(budget), what_(what), time_limit_(budget.seconds, what) {}
   const char* what() const { return what_; }
 
-  void step(uint64_t effort = 1) { pace_.step(static_cast<uint32_t>(std::min<uint64_t>(effort, 1 << 20))); }
+  void step(uint64_t effort = 1) { time_limit_.step(static_cast<uint32_t>(std::min<uint64_t>(effort, 1 << 20))); }
   void states(uint64_t count) const {
     if (count > budget_.states) throw BudgetExceeded("states", static_cast<double>(budget_.states), what_);
   }
@@ -32,7 +32,7 @@ class Meter {
  private:
   const Budget budget_;
   const char* const what_;
-  Pace pace_;
+  TimeLimit time_limit_;
 };
 
 }  // namespace tokenfst::fst

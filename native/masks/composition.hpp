@@ -101,9 +101,9 @@ class Composition {
     std::vector<Place> pending{{start, 0}};
     std::set<Place> seen;
     splits_.clear();
-    Pace pace(bytes_.budget().seconds, "the tokens of a mask");
+    TimeLimit time_limit(bytes_.budget().seconds, "the tokens of a mask");
     while (!pending.empty()) {
-      pace.step(256);
+      time_limit.step(256);
       const Place place = pending.back();
       pending.pop_back();
       const auto [config, top] = place;

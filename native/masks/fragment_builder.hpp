@@ -47,7 +47,7 @@ class FragmentBuilder {
     if (overflow_ || broken_ || !finish(*fragment)) {
       auto none = std::make_shared<Fragment>();
       none->crowded = fragment->crowded;
-      none->vast = overflow_ && !split_.open;
+      none->too_large = overflow_ && !split_.open;
       return none;
     }
     fragment->usable = true;
@@ -100,13 +100,13 @@ class FragmentBuilder {
       const TrieNode& node = trie.node(index);
       const State state = step(level, path_[node.depth - 1], step_[node.depth - 1], classes[node.byte]);
       if (state == kDead) {
-        miss(level, index);
+        record_dead(level, index);
         index = node.end;
-      } else if (state == GroupRows::kApart) {
-        go_apart(level, index, path_[node.depth - 1]);
+      } else if (state == GroupRows::kMembersDiffer) {
+        walk_members(level, index, path_[node.depth - 1]);
         index = node.end;
       } else {
-        reach(level, index, state);
+        record_live(level, index, state);
         if (node.end == index + 1) {
           ++index;
         } else if (stays_below(level, index, state)) {
@@ -126,7 +126,7 @@ class FragmentBuilder {
   }
 
   // Continues in the finer trie below a node at which the state distinguishes members.
-  void go_apart(size_t level, uint32_t index, State from) {
+  void walk_members(size_t level, uint32_t index, State from) {
     const size_t finer = level + 1;
     const Trie& trie = *tries_[finer];
     const State* steps = row(finer, from);
@@ -134,11 +134,11 @@ class FragmentBuilder {
     for (uint32_t member : vocabulary_.coarse_tries()[level].members(index)) {
       const State state = step(finer, from, steps, classes[trie.node(member).byte]);
       if (state == kDead) {
-        miss(finer, member);
-      } else if (state == GroupRows::kApart) {
-        go_apart(finer, member, from);
+        record_dead(finer, member);
+      } else if (state == GroupRows::kMembersDiffer) {
+        walk_members(finer, member, from);
       } else {
-        reach(finer, member, state);
+        record_live(finer, member, state);
         if (trie.below(member) == 0) continue;
         if (stays_below(finer, member, state)) take_below(finer, member, state);
         else walk(finer, member, state);
@@ -148,7 +148,7 @@ class FragmentBuilder {
   }
 
   // A step to a live state has reached a node.
-  void reach(size_t level, uint32_t index, State state) {
+  void record_live(size_t level, uint32_t index, State state) {
     const Trie& trie = *tries_[level];
     const TrieNode& node = trie.node(index);
     const State from = path_[node.depth - 1];
@@ -166,7 +166,7 @@ class FragmentBuilder {
     stay(strings, state, counts_[node.depth], exits_[node.depth - 1] > 0);
   }
   // A step is dead: the strings below the node leave the fragment at the exits recorded so far.
-  void miss(size_t level, uint32_t index) {
+  void record_dead(size_t level, uint32_t index) {
     const TrieNode& node = tries_[level]->node(index);
     const Strings strings{level, node.first, tries_[level]->node(node.end).first};
     outside(strings);
@@ -309,14 +309,14 @@ class FragmentBuilder {
     uint32_t longest = 0;
     std::vector<std::pair<State, uint32_t>> queue;
     std::set<State> seen;
-    Pace pace(automaton_.budget().seconds, "the shortest ways out of a fragment");
+    TimeLimit time_limit(automaton_.budget().seconds, "the shortest ways out of a fragment");
     for (auto& [place, iterations] : places) {
       queue.assign(1, {place, 0});
       seen = {kDead, place};
       size_t at = 0;
       for (; at < queue.size() && !automaton_.accepting(queue[at].first); ++at) {
         if (queue.size() > kMostStates) return UINT32_MAX;
-        pace.step(automaton_.num_classes());
+        time_limit.step(automaton_.num_classes());
         const auto [state, length] = queue[at];
         for (uint32_t c = 0; c < automaton_.num_classes(); ++c) {
           const State next = automaton_.row(state)[c];

@@ -53,7 +53,7 @@ class BudgetedTokens {
     if (bytes_.marks().facts.values) return automaton_.is_first(from) ? remove_each(mask, mask) : remove_near_known(mask);
     bool some = false;
     auto look_at = [&](uint32_t token) {
-      pace_.step(256);
+      time_limit_.step(256);
       if ((mask[token >> 5] >> (token & 31) & 1) && !fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
     };
     if (automaton_.is_first(from)) {  // here tokens have other forms than in the vocabulary's lists
@@ -88,7 +88,7 @@ class BudgetedTokens {
             });
     bool some = false;
     for (const uint32_t token : unsure) {
-      pace_.step(256);
+      time_limit_.step(256);
       if (!fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
     }
     return some;
@@ -100,13 +100,13 @@ class BudgetedTokens {
     bool some = false;
     each(row, [&](uint32_t token) {
       if (automaton_.vocabulary().is_eos(token)) return;
-      pace_.step(16);
+      time_limit_.step(16);
       const ExclusionTrial trial(exclusion_);
       const Config end = automaton_.advance(from_, token, stacks_, &exclusion_);
       Reading at = exclusion_.reading();
       bool fitting = false;
       if (is_dead(end) || at.scope != 0) {
-        pace_.step(256);
+        time_limit_.step(256);
         fitting = fits_behind(end);
       } else {
         at.begin = 0;
@@ -170,7 +170,7 @@ class BudgetedTokens {
     const Trie& trie = automaton_.vocabulary().trie();
     std::vector<Place> path{{from_, exclusion_.reading()}};
     for (uint32_t i = 1; i < trie.node(0).end;) {
-      pace_.step();
+      time_limit_.step();
       const TrieNode& node = trie.node(i);
       path.resize(node.depth);
       Place at = path.back();
@@ -199,7 +199,7 @@ class BudgetedTokens {
   }
   void walk_token(uint32_t token) {
     if (automaton_.vocabulary().is_eos(token)) return;
-    pace_.step(16);
+    time_limit_.step(16);
     const ExclusionTrial reading(exclusion_);
     const Config end = automaton_.advance(from_, token, stacks_, &exclusion_);
     const std::string_view text = automaton_.text_of(from_, token);
@@ -209,7 +209,7 @@ class BudgetedTokens {
   // Calls f with the tokens of a group after which no completion fits.
   template <class F>
   void judge(const Key& key, const std::vector<uint32_t>& tokens, F&& f) {
-    pace_.step(256);
+    time_limit_.step(256);
     std::optional<std::string> text;
     bool plenty = false;
     for (size_t k = 0; k < std::min<size_t>(tokens.size(), 2) && !text && !plenty; ++k) {
@@ -288,7 +288,7 @@ class BudgetedTokens {
   Walker walker_;
   const uint32_t left_;
   std::vector<std::string>& offers_;
-  Pace pace_{bytes_.budget().seconds, "the tokens that a budget leaves"};
+  TimeLimit time_limit_{bytes_.budget().seconds, "the tokens that a budget leaves"};
   Config from_;
   std::map<Key, std::vector<uint32_t>> groups_;
 };

@@ -14,7 +14,7 @@
 // bytes, and each can be replaced by one that differs from all known ones and is longer by a bounded number of bytes
 // (`DistinctFacts`). This fails after a prefix with few endings, and if a finite set may be used up; then a completion
 // is always searched for. For items of any kind no such length is known. But a shortest text begins no item that is not
-// required, unless an array requires two (`DistinctFacts::near`), so it completes every text that no known item
+// required, unless an array requires two (`DistinctFacts::few_bytes`), so it completes every text that no known item
 // restricts any more.
 //
 // At the start of a text tokens may have other forms, so a text that bytes allow need not be one that a token begins,
@@ -59,7 +59,9 @@ class Completion {
   bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const {
     const DistinctFacts& facts = bytes_.marks().facts;
     const uint64_t strings = uint64_t{bytes} / 3 + 2, known = finished + strings;
-    const uint64_t longer = known < DistinctFacts::kNear ? facts.near : known < DistinctFacts::kFar ? facts.far : kUnbounded;
+    const uint64_t longer = known < DistinctFacts::kFewValues    ? facts.few_bytes
+                            : known < DistinctFacts::kManyValues ? facts.many_bytes
+                                                                 : kUnbounded;
     return known < facts.fewest && bytes + strings * longer <= left;
   }
   // Whether a text completes a configuration in at most `left` tokens.
@@ -141,9 +143,9 @@ class Completion {
     {
       const Exclusion::PinnedNumbers hold(exclusion_);
       std::set<std::pair<Config, Reading>> seen;
-      Pace pace(bytes_.budget().seconds, "the tokens that may come first");
+      TimeLimit time_limit(bytes_.budget().seconds, "the tokens that may come first");
       for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
-        pace.step(16);
+        time_limit.step(16);
         if (automaton_.text_of(start, token).empty()) continue;
         const Config end = automaton_.advance(start, token, stacks_, &exclusion_);
         if (!is_dead(end) && exclusion_.can_differ(bytes_, walker_, stacks_, end, exclusion_.reading()) &&
@@ -250,10 +252,10 @@ class Completion {
     std::priority_queue<Next> queue;
     std::set<std::pair<Config, Reading>> seen;
     std::vector<char> plain, own;
-    Pace pace(bytes_.budget().seconds, "the search for a completion");
+    TimeLimit time_limit(bytes_.budget().seconds, "the search for a completion");
     queue.push({0, 0});
     for (size_t tried = 0; !queue.empty() && tried < kMostTried; ++tried) {
-      pace.step(256);
+      time_limit.step(256);
       const uint32_t place = queue.top().place;
       queue.pop();
       way.go_to(place, read);

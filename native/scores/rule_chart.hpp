@@ -78,7 +78,7 @@ inline RuleChart first_chart(const WeightedRules& rules, uint64_t limit) {
 
 // Reads the bytes `data`. Returns the log of the share of the weight that continues with them; -inf if none does, and
 // then the chart must not be used any more.
-inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::string_view data, uint64_t limit, Pace& pace) {
+inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::string_view data, uint64_t limit, TimeLimit& time_limit) {
   RuleSteps steps(rules);
   double sum = 0;
   for (const char byte : data) {
@@ -86,7 +86,7 @@ inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::s
     if (share == kMinusInfinity) return share;
     auto column = std::make_shared<RuleColumn>();
     steps.finish(share, [&chart](uint32_t place) -> const RuleColumn& { return chart.at(place); }, *column);
-    pace.step(static_cast<uint32_t>(column->size()));
+    time_limit.step(static_cast<uint32_t>(column->size()));
     chart.append(std::move(column), limit);
     sum += share;
   }
@@ -95,7 +95,7 @@ inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::s
 
 // Writes the scores of the tokens in `trie`; those of other tokens stay unchanged.
 inline void rule_scores(const WeightedRules& rules, const RuleChart& chart, const Trie& trie, std::span<float> scores, uint64_t limit,
-                        Pace& pace) {
+                        TimeLimit& time_limit) {
   RuleSteps steps(rules);
   std::vector<RuleColumn> made(trie.max_depth() + 1);
   std::vector<double> sums(trie.max_depth() + 1, 0);
@@ -107,7 +107,7 @@ inline void rule_scores(const WeightedRules& rules, const RuleChart& chart, cons
     const TrieNode& node = trie.node(i);
     const uint32_t depth = node.depth;
     const RuleColumn& from = columns(last + depth - 1);
-    pace.step(static_cast<uint32_t>(from.size()));
+    time_limit.step(static_cast<uint32_t>(from.size()));
     const double share = steps.scan(from, last + depth - 1, node.byte);
     if (share == kMinusInfinity) {
       i = node.end;

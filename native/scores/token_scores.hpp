@@ -17,7 +17,7 @@ namespace tokenfst {
 
 // Writes the scores of the tokens in `trie`; those of other tokens stay unchanged.
 inline void token_scores(const WeightedBytes& machine, const Trie& trie, std::span<const Weighted> start, std::span<float> scores,
-                         Pace& pace) {
+                         TimeLimit& time_limit) {
   // The position at a depth: all[begin, end), or, if that range is empty, the single state `only`. Deeper positions lie
   // after `end`.
   struct Place {
@@ -35,7 +35,7 @@ inline void token_scores(const WeightedBytes& machine, const Trie& trie, std::sp
     const TrieNode& node = trie.node(i);
     const Place& from = places[node.depth - 1u];
     Place& to = places[node.depth];
-    pace.step(1 + static_cast<uint32_t>(from.end - from.begin));
+    time_limit.step(1 + static_cast<uint32_t>(from.end - from.begin));
     bool alive = true;
     double cost = from.only.weight;
     const auto arcs = from.is_single() ? machine.arcs(from.only.state, node.byte, cost) : std::span<const Weighted>();

@@ -110,18 +110,18 @@ class PushDown {
   static bool is_single(std::span<const Edge> edges) { return edges.size() == 1; }
   static bool is_single(uint32_t signature) { return signature < kMany; }
   static uint32_t single_signature(const Edge& edge) { return edge.frame << 1 | (edge.below != kBottom); }
-  uint32_t signature(std::span<const Edge> edges) { return kMany + signatures_.add(signs(edges)); }
+  uint32_t signature(std::span<const Edge> edges) { return kMany + signatures_.add(signatures_of(edges)); }
   // The signature of edges; none if no such edges were shown yet.
   std::optional<uint32_t> known_signature(std::span<const Edge> edges) const {
     if (is_single(edges)) return single_signature(edges[0]);
-    const auto known = signatures_.find(signs(edges));
+    const auto known = signatures_.find(signatures_of(edges));
     return known ? std::optional(kMany + *known) : std::nullopt;
   }
 
  private:
   static constexpr uint32_t kMany = 1u << 31, kNoChain = UINT32_MAX;
 
-  static std::vector<uint32_t> signs(std::span<const Edge> edges) {
+  static std::vector<uint32_t> signatures_of(std::span<const Edge> edges) {
     std::vector<uint32_t> found;
     for (const Edge& edge : edges) found.push_back(single_signature(edge));
     return found;

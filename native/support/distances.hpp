@@ -119,7 +119,7 @@ class Distances {
       if (length < found_[i].distance) found_[i].distance = length, queue.emplace(length, i);
     };
     for (size_t i = 0; i < found_.size(); ++i) {
-      pace_.step(static_cast<uint32_t>(edges_[i].next.size() + edges_[i].same.size() + 1));
+      time_limit_.step(static_cast<uint32_t>(edges_[i].next.size() + edges_[i].same.size() + 1));
       if (accepting(found_[i].state)) improve(i, 0);
       auto edge = [&](uint32_t target, uint32_t cost) {
         if (auto it = number_.find(target); it != number_.end()) sources[it->second].emplace_back(i, cost);
@@ -141,7 +141,7 @@ class Distances {
     while (!queue.empty()) {
       auto [length, i] = queue.top();
       queue.pop();
-      pace_.step(static_cast<uint32_t>(sources[i].size() + 1));
+      time_limit_.step(static_cast<uint32_t>(sources[i].size() + 1));
       if (length > found_[i].distance || settled[i]) continue;
       settled[i] = true;
       for (auto& [source, cost] : sources[i]) improve(source, plus(length, cost));
@@ -159,7 +159,7 @@ class Distances {
       return it != number_.end() ? found_[it->second] : *known(state);
     };
     for (size_t i = 0; i < found_.size(); ++i) {
-      pace_.step(static_cast<uint32_t>(edges_[i].next.size() + 1));
+      time_limit_.step(static_cast<uint32_t>(edges_[i].next.size() + 1));
       for (uint32_t target : edges_[i].next) {
         if (uint32_t length = entry(target).distance; length != kUnreachable) found_[i].worst = std::max(found_[i].worst, length);
       }
@@ -174,7 +174,7 @@ class Distances {
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i = found_.size(); i-- > 0;) {
-        pace_.step(static_cast<uint32_t>(edges_[i].same.size() + 1));
+        time_limit_.step(static_cast<uint32_t>(edges_[i].same.size() + 1));
         for (uint32_t member : edges_[i].same) {
           if (uint32_t worst = entry(member).worst; worst > found_[i].worst) found_[i].worst = worst, changed = true;
         }
@@ -184,7 +184,7 @@ class Distances {
 
   const Budget& budget_;
   Deadline deadline_;
-  Pace pace_{budget_.seconds, "distances"};
+  TimeLimit time_limit_{budget_.seconds, "distances"};
   std::vector<Entry> found_;
   std::unordered_map<uint32_t, size_t> number_;  // the index in found_ of each state
   std::vector<Successors> edges_;

@@ -15,7 +15,7 @@ std::vector<NodeId> Reserves::list(NodeId id) {
 // The result for an expression; the reference is valid until rules are solved again.
 const Reserves::Part& Reserves::part(NodeId id) {
   check_stack();
-  pace_.step(16);
+  time_limit_.step(16);
   if (auto known = parts_.find(id); known != parts_.end()) return known->second;
   std::vector<NodeId> lists;  // a concatenation and its tails
   const Part* last = nullptr;
@@ -152,7 +152,7 @@ Reserves::Part Reserves::explored(NodeId start) {
   std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
   size_t expanded = 0;
   for (uint32_t k = 0; k < met.size() && expanded < kMostExplored; ++k) {
-    pace_.step(64);
+    time_limit_.step(64);
     least.push_back(kUnreachable);
     most.push_back(0);
     const auto known = parts_.find(met[k]);
@@ -404,7 +404,7 @@ std::vector<uint32_t> Reserves::callees(uint32_t rule) {
     pending.pop_back();
     const Node at = node(id);
     if (!at.has(kHasCall) || !seen.insert(id).second) continue;
-    pace_.step(16);
+    time_limit_.step(16);
     if (at.kind == Kind::Call) found.push_back(at.a);
     if (at.kind == Kind::Concat) pending.insert(pending.end(), {at.a, at.b});
     if (at.kind == Kind::Repeat) pending.push_back(at.a);

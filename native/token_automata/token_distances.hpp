@@ -61,7 +61,9 @@ class TokenDistances {
   }
 
   // Whether some distances are bounds, because there are too many states to compute all of them.
-  bool bounds_distances() const { return bytes_->is_pushdown() || ((bytes_->expressions().is_vast() || too_many_) && complete_); }
+  bool bounds_distances() const {
+    return bytes_->is_pushdown() || ((bytes_->expressions().has_too_many_states() || too_many_) && complete_);
+  }
 
   // Whether lengths in bytes bound the distances after tokens: for expressions, if every byte is a token; but not if a
   // token may leave the start of the text, since tokens have other forms there, and not every byte has to be one of
@@ -189,12 +191,12 @@ class TokenDistances {
   // Appends states that complete a node one after the other: its own state if it needs no stack; else those of some
   // completion.
   void append_alone(NodeId node, std::vector<State>& parts) {
-    Pace pace(bytes_->budget().seconds, "the ways to complete a text");
+    TimeLimit time_limit(bytes_->budget().seconds, "the ways to complete a text");
     for (std::vector<NodeId> pending{node}; !pending.empty();) {
       Stacks own;
       Config config = Walker(*bytes_, own).arrive(start(), bytes_->expressions().intern(bytes_->expressions().at_boundary(pending.back())));
       pending.pop_back();
-      pace.step(64);
+      time_limit.step(64);
       if (bytes_->stacks().count(config.state) == 0) {
         parts.push_back(config.state);
         continue;
@@ -256,10 +258,10 @@ class TokenDistances {
   std::vector<Config> ends_of_tokens(Config config, InspectedNodes* asked, Stacks& stacks) {
     std::vector<Config> pending{config}, next;
     std::set<Config> seen;
-    Pace pace(bytes_->budget().seconds, "where tokens lead");
+    TimeLimit time_limit(bytes_->budget().seconds, "where tokens lead");
     with_walk(stacks, asked, [&](auto& walk) {
       for (size_t i = 0; i < pending.size(); ++i) {
-        pace.step(512);
+        time_limit.step(512);
         if (!seen.insert(pending[i]).second) continue;
         TokenTargets onward = composition_.onward(walk, pending[i]);
         pending.insert(pending.end(), onward.same.begin(), onward.same.end());

@@ -117,7 +117,7 @@ class CoarseTrie {
 // The transitions of a byte automaton by groups of bytes, in the form that Trie::walk requires of an automaton.
 class GroupRows {
  public:
-  static constexpr State kApart = UINT32_MAX;  // the bytes of the group do not all lead to one state
+  static constexpr State kMembersDiffer = UINT32_MAX;  // the bytes of the group do not all lead to one state
 
   GroupRows(ByteAutomaton& bytes, const ByteGrouping& grouping) : bytes_(bytes), grouping_(grouping) {
     for (int byte = 0; byte < 256; ++byte) {
@@ -138,7 +138,7 @@ class GroupRows {
       auto& row = rows_.emplace_back();
       for (size_t k = 0; k < grouping_.count; ++k) {
         row[k] = by_class[classes_[k][0]];
-        if (std::ranges::any_of(classes_[k], [&](uint8_t other) { return by_class[other] != row[k]; })) row[k] = kApart;
+        if (std::ranges::any_of(classes_[k], [&](uint8_t other) { return by_class[other] != row[k]; })) row[k] = kMembersDiffer;
       }
     }
     return rows_[known].data();

@@ -36,7 +36,7 @@ struct Fragment {
   bool wide = false;  // more tokens stay inside than a narrow walk of the vocabulary visits
   bool crowded = false;  // more tokens leave it than that; if its split is still open, it is not built
   bool ambiguous = false;  // a token that stays inside could also have left before its end
-  bool vast = false;  // so many tokens leave it that it is not built with all its exits either
+  bool too_large = false;  // so many tokens leave it that it is not built with all its exits either
   TokenRow row;                        // tokens that stay inside
   std::vector<TokenRow> nested;  // counted: the rows for at most 1, 2, ... iterations, while they differ much
   std::vector<uint32_t> longest;       // counted: the tokens of `row` with more iterations than that, in descending order of iterations
@@ -73,7 +73,7 @@ struct Fragment {
   }
 
   // Whether this is all that can be built for the expression, even if it is requested with all its exits.
-  bool is_settled() const { return usable || vast || !crowded; }
+  bool is_settled() const { return usable || too_large || !crowded; }
   size_t memory() const {
     return row.words.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 +
            representatives.capacity() * 6 + closing.capacity() * 4 + (residuals ? residuals->memory() : 0) + sizeof(Fragment);

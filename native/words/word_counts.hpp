@@ -95,11 +95,11 @@ inline void bind_word_counts(nanobind::module_& m) {
         const CountedAutomaton automaton{classes.data(), table.data(), accepting.data(), table.shape(0), table.shape(1)};
         const std::vector<int64_t> counts = automaton.counts(many * many);
         const int64_t count = counts[start] - excluded;
-        const bool thin = count < many || *std::min_element(counts.begin() + 1, counts.end()) < many;
+        const bool few_endings = count < many || *std::min_element(counts.begin() + 1, counts.end()) < many;
         std::vector<uint32_t> from{start};
-        for (size_t state = 1; !thin && state < counts.size(); ++state) from.push_back(static_cast<uint32_t>(state));
+        for (size_t state = 1; !few_endings && state < counts.size(); ++state) from.push_back(static_cast<uint32_t>(state));
         for (int64_t& number : numbers) number += excluded;
-        return std::tuple(count, thin, automaton.lengths(from, counts, numbers, longest, ascii));
+        return std::tuple(count, few_endings, automaton.lengths(from, counts, numbers, longest, ascii));
       },
       nb::arg("classes"), nb::arg("table"), nb::arg("accepting"), nb::arg("start"), nb::arg("excluded"), nb::arg("many"),
       nb::arg("numbers"), nb::arg("longest"), nb::arg("ascii") = false);

@@ -17,7 +17,7 @@ from functools import lru_cache
 from json import dumps
 
 from tokenfst._native import word_counts
-from tokenfst.automata.expressions.exclusion_marks import FAR, NEAR, fresh
+from tokenfst.automata.expressions.exclusion_marks import FEW_VALUES, MANY_VALUES, fresh
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, machine, union
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.work import Work
@@ -43,16 +43,16 @@ _LONGEST = 128
 class TextCount:
     """How many texts a set of strings has.
 
-    ``count``: at most ``MANY``; ``None`` if it is not known. ``thin``: some prefix of a text can be continued in fewer
-    ways. ``words``: the texts themselves, if they are few. ``near``, ``far``: the parameters of
-    ``exclusion_marks.fresh`` after the quotation mark and, unless the set is thin, after every prefix.
+    ``count``: at most ``MANY``; ``None`` if it is not known. ``few_endings``: some prefix of a text has fewer than
+    ``MANY`` endings. ``words``: the texts themselves, if they are few. ``few_bytes``, ``many_bytes``: the parameters of
+    ``exclusion_marks.fresh``, after the quotation mark and, if ``few_endings`` is false, after every prefix.
     """
 
     count: int | None
-    thin: bool = True
+    few_endings: bool = True
     words: frozenset[str] | None = None
-    near: int = 0
-    far: int = 0
+    few_bytes: int = 0
+    many_bytes: int = 0
 
 
 def fresh_text(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Expr:
@@ -60,7 +60,13 @@ def fresh_text(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Ex
     found = count_texts(cells, spelling, work)
     fewest = 0 if found.count == MANY else max(found.count or 1, 1)
     text = union(*(_without_context(cell).json(spelling, work) for cell in cells))
-    return fresh(text, thin=found.thin, fewest=fewest, near=found.near, far=found.far)
+    return fresh(
+        text,
+        few_endings=found.few_endings,
+        fewest=fewest,
+        few_bytes=found.few_bytes,
+        many_bytes=found.many_bytes,
+    )
 
 
 def _without_context(cell: Strings) -> Strings:
@@ -93,8 +99,10 @@ def count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> T
 @lru_cache(maxsize=512)
 def endless(low: int, excluded: int) -> TextCount:
     """The same for the texts of at least this number of characters, except for some."""
-    near, far = (_least_length(low, None, excluded, number) for number in (NEAR, FAR))
-    return TextCount(MANY, thin=False, near=near, far=far)
+    few_bytes, many_bytes = (
+        _least_length(low, None, excluded, number) for number in (FEW_VALUES, MANY_VALUES)
+    )
+    return TextCount(MANY, few_endings=False, few_bytes=few_bytes, many_bytes=many_bytes)
 
 
 _counts: Recent[tuple[Spelling, tuple[Strings, ...]], TextCount] = Recent(512)
@@ -105,13 +113,13 @@ def _count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> 
     if len(cells) != 1:
         counts = [count_texts((cell,), spelling, work) for cell in cells]
         if any(each.count == MANY for each in counts):
-            near, far = (
+            few_bytes, many_bytes = (
                 min((length for length in lengths if length), default=0)
                 for lengths in zip(
-                    *((each.near, each.far) for each in counts if each.count == MANY), strict=True
+                    *((each.few_bytes, each.many_bytes) for each in counts if each.count == MANY), strict=True
                 )
             )
-            return TextCount(MANY, near=near, far=far)
+            return TextCount(MANY, few_bytes=few_bytes, many_bytes=many_bytes)
         return _searched(
             lambda: Language.union_of(cell.content() for cell in cells), frozenset(), ascii_only, work
         )
@@ -120,17 +128,19 @@ def _count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> 
         count = len(cell.values)
         words = cell.values if count <= MOST_LISTED else None
         sizes = sorted(len(dumps(word, ensure_ascii=ascii_only).encode()) - 2 for word in cell.values)
-        near, far = (sizes[min(number, count - 1)] + 1 if count else 0 for number in (NEAR, FAR))
-        return TextCount(min(count, MANY), words=words, near=near, far=far)
+        few_bytes, many_bytes = (
+            sizes[min(number, count - 1)] + 1 if count else 0 for number in (FEW_VALUES, MANY_VALUES)
+        )
+        return TextCount(min(count, MANY), words=words, few_bytes=few_bytes, many_bytes=many_bytes)
     if not cell.parts:
         if cell.high == 0:
             words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
             return TextCount(len(words), words=words)
-        near, far = (
+        few_bytes, many_bytes = (
             _least_length(cell.low, cell.high, len(cell.excluded), number, ascii_only)
-            for number in (NEAR, FAR)
+            for number in (FEW_VALUES, MANY_VALUES)
         )
-        return TextCount(MANY, thin=cell.high is not None, near=near, far=far)
+        return TextCount(MANY, few_endings=cell.high is not None, few_bytes=few_bytes, many_bytes=many_bytes)
     every = replace(cell, excluded=frozenset())
     return _searched(every.content, frozenset(filter(every.holds, cell.excluded)), ascii_only, work)
 
@@ -147,21 +157,21 @@ def _searched(
         return TextCount(None)
     if dfa.start == 0:
         return TextCount(0, words=frozenset())
-    count, thin, (near, far) = word_counts(
+    count, few_endings, (few_bytes, many_bytes) = word_counts(
         dfa.classes,
         dfa.table,
         dfa.accepting,
         dfa.start,
         len(excluded),
         MANY,
-        [NEAR, FAR],
+        [FEW_VALUES, MANY_VALUES],
         _LONGEST,
         ascii_only,
     )
     if count >= MANY:
-        return TextCount(MANY, thin, near=near, far=far)
+        return TextCount(MANY, few_endings, few_bytes=few_bytes, many_bytes=many_bytes)
     words = frozenset(_words(dfa)) - excluded if count <= MOST_LISTED else None
-    return TextCount(count, words=words, near=near, far=far)
+    return TextCount(count, words=words, few_bytes=few_bytes, many_bytes=many_bytes)
 
 
 def _least_length(low: int, high: int | None, excluded: int, number: int, ascii_only: bool = False) -> int:

@@ -120,7 +120,7 @@ class Ways:
     def room(excluded: int) -> Differing:
         """The known number of all names except some."""
         found = endless(0, excluded)
-        return Differing(thin=False, near=found.near, far=found.far)
+        return Differing(few_endings=False, few_bytes=found.few_bytes, many_bytes=found.many_bytes)
 
     order = staticmethod(lru_cache(maxsize=512)(Unordered))
     """The own data of members in any order."""

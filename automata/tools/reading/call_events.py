@@ -16,7 +16,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tokenfst._native import SignedText
+from tokenfst._native import TextWithSentinels
 from tokenfst.automata.events.event import Event, event
 from tokenfst.automata.events.json_events import JsonEvents
 from tokenfst.automata.structural_tags.sentinels import ElementEnd, Sentinel, TagEnd, squeezed
@@ -37,7 +37,7 @@ _MOST_SENTINELS = 8
 class CallEvents:
     """The events of one text; ``found`` has those that were not taken yet."""
 
-    def __init__(self, tag: TagWithSentinels, walk: SignedText) -> None:
+    def __init__(self, tag: TagWithSentinels, walk: TextWithSentinels) -> None:
         self._tag, self._walk = tag, walk
         self.found: list[Event] = []
         self._roles: list[Role] = []
@@ -305,7 +305,7 @@ class _Value:
 class _Marks:
     """Computes how many of the last bytes of a text may be the beginning of a marker."""
 
-    def __init__(self, tag: TagWithSentinels, walk: SignedText) -> None:
+    def __init__(self, tag: TagWithSentinels, walk: TextWithSentinels) -> None:
         self._tag, self._walk = tag, walk
 
     def openings(self, text: bytes) -> int:
@@ -339,7 +339,7 @@ class _Marks:
         return next((size for size in found if text[len(text) - size :] in prefixes), 0)
 
     def _leads(self, rest: bytes, begin: bytes) -> bool:
-        sentinel = self._tag.steps.get(self._walk.sign_behind(rest))
+        sentinel = self._tag.steps.get(self._walk.sentinel_after(rest))
         return isinstance(sentinel, Role) and sentinel.begin == begin
 
     def closings(self, ends: Iterable[bytes]) -> _Held:
@@ -356,7 +356,7 @@ class _Marks:
                 last = text[-size:]
                 for end in ends:
                     if end.startswith(last):
-                        sentinel = self._tag.steps.get(self._walk.sign_behind(end[size:]))
+                        sentinel = self._tag.steps.get(self._walk.sentinel_after(end[size:]))
                         if isinstance(sentinel, kind):
                             return size
             return 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from tokenfst._native import SignedText
+from tokenfst._native import TextWithSentinels
 from tokenfst.automata.languages.display.explanation import Following, following
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
@@ -40,7 +40,7 @@ class ToolParser:
 
     def __init__(self, tag: TagWithSentinels, *, tells: bool = False) -> None:
         self._tag = tag
-        self._walk = SignedText(tag.automaton)
+        self._walk = TextWithSentinels(tag.automaton)
         self._read_on = self._walk.read_on
         self._keeps = bool(tag.row.stops)
         self.events = CallEvents(tag, self._walk) if tells else None
@@ -181,7 +181,7 @@ class ToolParser:
 
     def _take_all(self) -> None:
         self._taken = self._length
-        while code := self._walk.sign():
+        while code := self._walk.take_sentinel():
             self._take(code, b"")
 
     def _take(self, code: bytes, text: bytes) -> None:

@@ -1,7 +1,7 @@
 // Binds ByteAutomaton.
 #include "bindings/bindings.hpp"
 #include "bindings/byte_automata/byte_walk.hpp"
-#include "bindings/byte_automata/signed_text.hpp"
+#include "bindings/byte_automata/text_with_sentinels.hpp"
 #include "byte_automata/searches.hpp"
 #include "python/calls.hpp"
 #include "python/numpy_arrays.hpp"
@@ -126,7 +126,7 @@ void bind_byte_automata(nb::module_& m) {
       .def_prop_ro("num_states", &ByteAutomaton::num_states)
       .def_prop_ro("memory", &ByteAutomaton::memory, nb::call_guard<LongCall>());
   bind_byte_walk(m);
-  bind_signed_text(m);
+  bind_text_with_sentinels(m);
 }
 
 }  // namespace tokenfst

@@ -1,31 +1,32 @@
-// Binds SignedText.
+// Binds TextWithSentinels.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include "python/calls.hpp"
-#include "exclusion/signed_text.hpp"
+#include "exclusion/text_with_sentinels.hpp"
 
 namespace tokenfst {
 
-inline void bind_signed_text(nanobind::module_& m) {
+inline void bind_text_with_sentinels(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
-  nb::class_<SignedText>(m, "SignedText", R"(A text of a language with signs, read piece by piece, and the configuration that it has led to.
+  nb::class_<TextWithSentinels>(m, "TextWithSentinels",
+                                R"(A text of a language with sentinels, read piece by piece, and the configuration that it has led to.
 
 Not for several threads at once; the automaton is.)")
       .def(
           "__init__",
-          [](SignedText* self, ByteAutomaton& automaton) {
+          [](TextWithSentinels* self, ByteAutomaton& automaton) {
             const LongCall call;
-            new (self) SignedText(automaton);
+            new (self) TextWithSentinels(automaton);
           },
           "automaton"_a, nb::keep_alive<1, 2>())
-      .def_prop_ro("alive", &SignedText::alive)
-      .def_prop_ro("accepting", &SignedText::accepting)
+      .def_prop_ro("alive", &TextWithSentinels::alive)
+      .def_prop_ro("accepting", &TextWithSentinels::accepting)
       .def(
           "read",
-          [](SignedText& self, nb::bytes data, uint64_t begin) {
+          [](TextWithSentinels& self, nb::bytes data, uint64_t begin) {
             std::string_view text(data.c_str(), data.size());
             if (begin > text.size()) throw nb::index_error("begin lies outside the text");
             const QuickCall call;
@@ -34,55 +35,56 @@ Not for several threads at once; the automaton is.)")
           "data"_a, "begin"_a)
       .def(
           "read_on",
-          [](SignedText& self, nb::bytes data) -> nb::object {
-            SignedText::Read found;
+          [](TextWithSentinels& self, nb::bytes data) -> nb::object {
+            TextWithSentinels::Read found;
             {
               const QuickCall call;
               found = self.read_on({data.c_str(), data.size()});
             }
-            if (found.signs.empty() && found.length == data.size()) return nb::none();
-            nb::list signs;
-            for (const auto& [place, code] : found.signs) signs.append(nb::make_tuple(place, nb::bytes(code.data(), code.size())));
-            return nb::make_tuple(signs, found.length);
+            if (found.sentinels.empty() && found.length == data.size()) return nb::none();
+            nb::list sentinels;
+            for (const auto& [place, code] : found.sentinels) sentinels.append(nb::make_tuple(place, nb::bytes(code.data(), code.size())));
+            return nb::make_tuple(sentinels, found.length);
           },
           "data"_a)
       .def(
-          "sign_behind",
-          [](SignedText& self, nb::bytes way) {
+          "sentinel_after",
+          [](TextWithSentinels& self, nb::bytes way) {
             std::string found;
             {
               const QuickCall call;
-              found = self.sign_after({way.c_str(), way.size()});
+              found = self.sentinel_after({way.c_str(), way.size()});
             }
             return nb::bytes(found.data(), found.size());
           },
           "way"_a)
       .def(
           "ahead",
-          [](SignedText& self, size_t most) {
-            SignedText::NextSigns found;
+          [](TextWithSentinels& self, size_t most) {
+            TextWithSentinels::NextSentinels found;
             {
               const QuickCall call;
               found = self.ahead(most);
             }
-            nb::list signs;
-            for (const auto& [code, distance] : found.signs) signs.append(nb::make_tuple(nb::bytes(code.data(), code.size()), distance));
-            return nb::make_tuple(signs, found.fixed, found.only);
+            nb::list sentinels;
+            for (const auto& [code, distance] : found.sentinels)
+              sentinels.append(nb::make_tuple(nb::bytes(code.data(), code.size()), distance));
+            return nb::make_tuple(sentinels, found.fixed, found.only);
           },
           "most"_a)
-      .def_prop_ro("state", &SignedText::state)
-      .def("sign",
-           [](SignedText& self) {
+      .def_prop_ro("state", &TextWithSentinels::state)
+      .def("take_sentinel",
+           [](TextWithSentinels& self) {
              std::string found;
              {
                const QuickCall call;
-               found = self.sign();
+               found = self.take_sentinel();
              }
              return nb::bytes(found.data(), found.size());
            })
       .def(
           "next_bytes",
-          [](SignedText& self, nb::bytes way) {
+          [](TextWithSentinels& self, nb::bytes way) {
             const std::string_view text(way.c_str(), way.size());
             std::pair<std::string, bool> found;
             {

@@ -136,8 +136,8 @@ void bind_rules(nb::module_& m) {
             double score;
             {
               const LongCall call;
-              Pace pace(seconds, "the chart of a weighted grammar");
-              score = advance_chart(self, made, {data.c_str(), data.size()}, limit, pace);
+              TimeLimit time_limit(seconds, "the chart of a weighted grammar");
+              score = advance_chart(self, made, {data.c_str(), data.size()}, limit, time_limit);
             }
             return std::pair(std::move(made), score);
           },
@@ -149,8 +149,8 @@ void bind_rules(nb::module_& m) {
             std::vector<float> scores(vocabulary.size(), -std::numeric_limits<float>::infinity());
             {
               const LongCall call;
-              Pace pace(seconds, "the scores of a vocabulary");
-              rule_scores(self, chart, initial ? vocabulary.initial_trie() : vocabulary.trie(), scores, limit, pace);
+              TimeLimit time_limit(seconds, "the scores of a vocabulary");
+              rule_scores(self, chart, initial ? vocabulary.initial_trie() : vocabulary.trie(), scores, limit, time_limit);
             }
             const size_t count = scores.size();
             return to_numpy(std::move(scores), {count});
@@ -208,8 +208,8 @@ void bind_scores(nb::module_& m) {
             std::vector<float> scores(vocabulary.size(), -std::numeric_limits<float>::infinity());
             {
               const LongCall call;
-              Pace pace(seconds, "the scores of a vocabulary");
-              token_scores(self, initial ? vocabulary.initial_trie() : vocabulary.trie(), at, scores, pace);
+              TimeLimit time_limit(seconds, "the scores of a vocabulary");
+              token_scores(self, initial ? vocabulary.initial_trie() : vocabulary.trie(), at, scores, time_limit);
             }
             const size_t count = scores.size();
             return to_numpy(std::move(scores), {count});

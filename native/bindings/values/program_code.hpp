@@ -283,7 +283,7 @@ class ProgramCode {
       case Op::Words: return table(value, lexicons, operands);
       case Op::Call: return;
       case Op::Unordered: return fields(value, {"low", "high", "required", "repeats"}, operands);
-      case Op::Fresh: return fields(value, {"thin", "fewest", "near", "far", "values"}, operands);
+      case Op::Fresh: return fields(value, {"few_endings", "fewest", "few_bytes", "many_bytes", "values"}, operands);
       default:
         for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
     }

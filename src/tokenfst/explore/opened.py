@@ -164,7 +164,7 @@ class Opened:
             "shown": step.name,
             "taken": step.taken,
             "allowed": step.allowed,
-            "heat": round(path.heat(step.allowed), 3),
+            "intensity": round(path.intensity(step.allowed), 3),
             "forced": _text(step.forced or None),
             "distance": f"{counted(step.distance, 'token')}{self._bound()}",
             "accepting": step.accepting,

@@ -58,11 +58,11 @@ def test_the_matcher_that_is_given_stays_where_it_is() -> None:
 
 def test_heat_grows_with_the_mask() -> None:
     path = compile(regex("a(?s:.)*"), VOCABULARY).trace([ord("a"), ord("b")])
-    heats = [path.heat(step.allowed) for step in path.steps]
+    intensities = [path.intensity(step.allowed) for step in path.steps]
     assert (
-        0 <= heats[0] < heats[1] <= 1
-        and path.heat(0) == path.heat(1) == 0
-        and path.heat(len(VOCABULARY)) == 1
+        0 <= intensities[0] < intensities[1] <= 1
+        and path.intensity(0) == path.intensity(1) == 0
+        and path.intensity(len(VOCABULARY)) == 1
     )
 
 

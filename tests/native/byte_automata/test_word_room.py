@@ -36,8 +36,8 @@ def expected(dfa: Dfa, excluded: int, numbers: list[int], longest: int) -> tuple
         lengths = words_by_length(dfa, state, 2 * bound, frozenset(range(256)))
         totals[state] = MANY * MANY if any(lengths[bound:]) else min(sum(lengths), MANY * MANY)
     count = totals[dfa.start] - excluded
-    thin = count < MANY or min(totals.values()) < MANY
-    states = [dfa.start] if thin else list(totals)
+    few_endings = count < MANY or min(totals.values()) < MANY
+    states = [dfa.start] if few_endings else list(totals)
     found = []
     for number in numbers:
         least = 0
@@ -46,7 +46,7 @@ def expected(dfa: Dfa, excluded: int, numbers: list[int], longest: int) -> tuple
             sums = np.cumsum(words_by_length(dfa, state, longest, _PLAIN))
             least = max(least, next((k for k, total in enumerate(sums) if total >= wanted), 10**9))
         found.append(0 if least > longest else max(least, 1))
-    return (None if totals[dfa.start] == MANY * MANY else count), thin, found
+    return (None if totals[dfa.start] == MANY * MANY else count), few_endings, found
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def expected(dfa: Dfa, excluded: int, numbers: list[int], longest: int) -> tuple
 def test_against_counting(pattern: str, excluded: int) -> None:
     dfa = regex(pattern).determinize()
     numbers, longest = [3, 30], 12
-    count, thin, lengths = word_counts(
+    count, few_endings, lengths = word_counts(
         dfa.classes, dfa.table, dfa.accepting, dfa.start, excluded, MANY, numbers, longest
     )
     wanted = expected(dfa, excluded, numbers, longest)
-    assert (thin, lengths) == wanted[1:]
+    assert (few_endings, lengths) == wanted[1:]
     assert count == wanted[0] if wanted[0] is not None else count >= MANY

@@ -80,9 +80,9 @@ WORLDS: list[tuple[Any, Any, str]] = [
 """A schema, the same without what must differ (but for names), and the containers in which strings must differ."""
 
 
-def listed(content: str, *, thin: bool = True, fewest: int = 0) -> Language:
+def listed(content: str, *, few_endings: bool = True, fewest: int = 0) -> Language:
     """A JSON array of different strings out of a language."""
     quote = ex.literal(b'"')
-    item = fresh(ex.concat(quote, regex(content).expr, quote), thin=thin, fewest=fewest)
+    item = fresh(ex.concat(quote, regex(content).expr, quote), few_endings=few_endings, fewest=fewest)
     more = ex.repeat(ex.concat(ex.literal(b","), item))
     return Language(ex.concat(opened(ex.literal(b"[")), ex.optional(ex.concat(item, more)), ex.literal(b"]")))

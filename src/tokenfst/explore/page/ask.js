@@ -1,7 +1,7 @@
 // What the page asks, of the server or, in a page without one, of its own worker (local.js), and the shapes of the answers (src/tokenfst/explore/opened.py and picture.py).
 
 /** @typedef {{shown: string, text: string | null}} Text */
-/** @typedef {{id: number | null, shown: string, taken: boolean, allowed: number, heat: number, forced: Text | null, distance: string, accepting: boolean}} Step */
+/** @typedef {{id: number | null, shown: string, taken: boolean, allowed: number, intensity: number, forced: Text | null, distance: string, accepting: boolean}} Step */
 /** @typedef {{id: number, shown: string, ends: boolean}} Token */
 /** @typedef {{name: string, title: string, examples: [string, string][]}} Kind */
 /** @typedef {{version: string, vocabulary: {name: string, size: number}, kinds: Kind[], given: string | null}} About */

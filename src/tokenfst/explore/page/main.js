@@ -165,8 +165,8 @@ function chip(step, index) {
     element("small", {}, number(step.allowed)),
   );
   // Not the middle of the two colours: no ink can be read on it.
-  const hot = step.heat >= 0.45;
-  const share = Math.round(hot ? 70 + (step.heat - 0.45) * 54 : step.heat * 66);
+  const hot = step.intensity >= 0.45;
+  const share = Math.round(hot ? 70 + (step.intensity - 0.45) * 54 : step.intensity * 66);
   button.style.setProperty("--chip", step.taken ? `color-mix(in srgb, var(--hot) ${share}%, var(--cold))` : "var(--red)");
   button.style.setProperty("--chip-ink", step.taken && !hot ? "var(--ink)" : "var(--back)");
   button.addEventListener("click", () => attempt(() => moveTo(tokens.slice(0, index))));
