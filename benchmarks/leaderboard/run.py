@@ -204,7 +204,7 @@ def one_case(
         record = runners[who].run(row)
         if who in fresh:
             done["records"][who] = asdict(record) | {"version": versions[who]}
-        if not record.refused and record.trouble not in ("timeout", "crash"):
+        if record.first_mask is not None and record.trouble not in ("timeout", "crash"):
             there.append(runners[who])
     if len(there) > 1:
         texts = [text_of(test) for test in row["tests"] if test["valid"]][:WALKED]

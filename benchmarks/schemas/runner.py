@@ -56,9 +56,10 @@ class Record:
     ``first_mask``: seconds from the schema to the first mask; None if there is none; ``first_mask_cpu``: the same in
     seconds of the process, which other work on the machine does not change. ``steps``: seconds of a mask and
     an advance, for each token of all documents. ``refused``: why it did not compile. ``trouble``: ``"timeout"``,
-    ``"crash"``, or the error in the midst of a walk. Then numbers of documents: invalid ones that were accepted; valid
-    ones that were rejected, but are accepted with their members in another order; other valid ones that were rejected.
-    ``moved``: for each of the former, where an order that is accepted first differs from the document's.
+    ``"crash"``, or the error in the midst of a walk, or of compiling where it is no answer about the schema. Then
+    numbers of documents: invalid ones that were accepted; valid ones that were rejected, but are accepted with their
+    members in another order; other valid ones that were rejected. ``moved``: for each of the former, where an order
+    that is accepted first differs from the document's.
     """
 
     schema: str
@@ -241,6 +242,9 @@ def measured(
             walk.fill()
             made.first_mask_cpu = (process_time_ns() - begin_cpu) / 1e9
             made.first_mask = (perf_counter_ns() - begin) / 1e9
+        except (AttributeError, NameError, ImportError) as error:  # a fault of the library, not an answer
+            made.trouble = f"compiling: {_told(error)}"
+            return made, None
         except Exception as error:
             made.refused = _told(error)
             return made, None

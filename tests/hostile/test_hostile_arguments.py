@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -24,13 +25,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of processes as Linux has them")
-def test_every_public_call_with_every_hostile_value() -> None:
+def test_every_public_call_with_every_hostile_value(tmp_path: Path) -> None:
     """Walks ``tokenfst.__all__`` and the methods of what is made there, in processes with limits on time and memory."""
     pytest.importorskip("torch")
     pytest.importorskip("pynini")
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.hostile_calls"],
-        cwd=ROOT,
+        cwd=tmp_path,  # some calls create folders
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

@@ -49,6 +49,15 @@ def test_a_schema_is_walked_along_its_documents_and_judged(modules: Any) -> None
     refused, walk = runner.measured(ours, ROW | {"schema": {"type": "nothing"}}, encode, 256, 0.0)
     assert refused.refused and refused.first_mask is None and walk is None
 
+    def broken(schema: Any) -> Any:
+        return ours.no_such_method(schema)
+
+    ours.compile_schema = broken
+    fault, walk = runner.measured(ours, ROW, encode, 256, 0.0)
+    assert (
+        "no_such_method" in fault.trouble and not fault.refused and fault.first_mask is None and walk is None
+    )
+
 
 def test_figures_of_records(modules: Any) -> None:
     schemas, runner, run = modules("schemas.schemas"), modules("schemas.runner"), modules("measuring.table")

@@ -237,6 +237,7 @@ function fillExamples() {
   const options = (found?.examples ?? []).map(([title, text]) => element("option", { value: text }, title));
   example.replaceChildren(...options);
   example.disabled = options.length === 0;
+  if (example.parentElement !== null) example.parentElement.hidden = options.length === 0;
   source.readOnly = found === undefined;
   source.value = found === undefined ? (about.given ?? "") : (found.examples[0]?.[1] ?? "");
 }
