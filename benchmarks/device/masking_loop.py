@@ -37,11 +37,12 @@ def device(world: World) -> Iterator[Figure]:
         yield from on_cpu(world, torch)
     yield from layouts(world, torch)
     yield from composition(world, torch)
+    yield from lazily(world, torch)
 
 
 def resident(world: World, where: str = "cpu", **options: Any) -> Any:
     """Digits, a JSON string and an object of 20 properties."""
-    from tokenfst.decoding.device.automaton import DeviceAutomaton
+    from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 
     texts = (patterns.DIGITS, patterns.STRING, patterns.object_with_20_properties())
     return DeviceAutomaton([world.ours.compile(text) for text in texts], where, **options)
@@ -338,3 +339,40 @@ def composition(world: World, torch: Any) -> Iterator[Figure]:
                 matcher.accept_token(world.vocabulary.ids(head)[0])
             seconds += sample(partial(matcher.fill_next_token_bitmask, mask), runs=1, warm_up=0)
         yield figure(name, f"{OURS}, on the CPU, lazily (fragments known)", seconds[1:])
+
+
+def lazily(world: World, torch: Any) -> Iterator[Figure]:
+    """A greedy step of 64 rows of an object, none of whose states was there before: states that come to the device as
+    they are met, beside matchers whose masks come there. The same logits, so the same texts.
+    """
+    where, rows, steps = "cuda" if torch.cuda.is_available() else "cpu", 64, 24
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "ok": {"type": "boolean"}},
+        "required": ["name", "age", "ok"],
+        "additionalProperties": False,
+    }
+    compiled = partial(tokenfst.compile, tokenfst.json_schema(schema), world.vocabulary)
+    torch.manual_seed(0)
+    logits = torch.randn(rows, len(world.vocabulary), device=where)
+
+    def by_states() -> None:
+        lazy = tokenfst.LazyDeviceAutomaton(compiled(), where, token_limits=False)
+        states = lazy.start_states(rows)
+        for step in range(steps):
+            states = lazy.step(logits.roll(step, 1), states)[1]
+        lazy.settle(states)
+
+    def by_matchers() -> None:
+        automaton = compiled()
+        paged = tokenfst.DeviceMatchers([automaton.matcher() for _ in range(rows)], world.vocabulary, where)
+        for step in range(steps):
+            paged.follow(paged.choose(logits.roll(step, 1), paged.states()))
+        paged.states()
+
+    name = f"a greedy step of {rows} rows on {where}, states met for the first time"
+    for library, run in (
+        (f"{OURS}, LazyDeviceAutomaton", by_states),
+        (f"{OURS}, DeviceMatchers", by_matchers),
+    ):
+        yield figure(name, library, [seconds / steps for seconds in sample(run, runs=5, warm_up=1)])

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokenfst.arguments import checked
-from tokenfst.decoding.device.automaton import DeviceAutomaton
+from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import VocabularyMismatchError
 from tokenfst.plurals import counted

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tokenfst.arguments import checked
-from tokenfst.decoding.device.automaton import DeviceAutomaton
+from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
-from tokenfst.errors import StateError
+from tokenfst.errors import ConstraintError, StateError
 from tokenfst.renamed import renamed
 
 WARM_UP = 3
@@ -80,6 +80,11 @@ class GraphedStep:
 
     @checked
     def __init__(self, automaton: DeviceAutomaton, *, largest: int = 4096) -> None:
+        if not automaton.can_be_captured:
+            raise ConstraintError(
+                f"a step of a {type(automaton).__name__} may wait for the host, which no CUDA graph can capture: call "
+                "its step() directly"
+            )
         self.automaton, self.largest = automaton, largest
         self._buckets: dict[tuple[int, int, torch.dtype, bool], _Bucket] = {}
         self._generation = automaton.generation

@@ -173,6 +173,11 @@ class TokenAutomaton:
         return self._native
 
     @property
+    def program(self) -> Program | None:
+        """The program that the automaton was composed from; ``None`` if it was made from finished tables."""
+        return self._program
+
+    @property
     def is_expanded(self) -> bool:
         """Whether all states, masks and distances are computed."""
         return self._arrays is not None

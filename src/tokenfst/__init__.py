@@ -70,15 +70,16 @@ if TYPE_CHECKING:
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
     from tokenfst.decoding.compiling.compile import compile
-    from tokenfst.decoding.device.automaton import DeviceAutomaton
-    from tokenfst.decoding.device.composing import ComposingDeviceAutomaton
+    from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
+    from tokenfst.decoding.device.automata.composing import ComposingDeviceAutomaton
+    from tokenfst.decoding.device.automata.pushdown import PushDownDeviceAutomaton
+    from tokenfst.decoding.device.automata.sampling import DeviceSampler
     from tokenfst.decoding.device.generate import DeviceGenerate
     from tokenfst.decoding.device.graphs import GraphedStep
-    from tokenfst.decoding.device.matchers import DeviceMatchers
-    from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
-    from tokenfst.decoding.device.sampling import DeviceSampler
-    from tokenfst.decoding.device.score_matchers import DeviceScoreMatchers
-    from tokenfst.decoding.device.scores import DeviceScores
+    from tokenfst.decoding.device.lazy.lazy import LazyDeviceAutomaton
+    from tokenfst.decoding.device.paged.matchers import DeviceMatchers
+    from tokenfst.decoding.device.weighted.score_matchers import DeviceScoreMatchers
+    from tokenfst.decoding.device.weighted.scores import DeviceScores
     from tokenfst.decoding.generation.endpoint import Endpoint
     from tokenfst.decoding.generation.generator import Generator
     from tokenfst.decoding.labels.check import verify_labels
@@ -152,6 +153,7 @@ __all__ = [
     "HmmLookAhead",
     "HmmProduct",
     "Language",
+    "LazyDeviceAutomaton",
     "Matcher",
     "NGramModel",
     "ParseError",
@@ -249,16 +251,16 @@ __all__ = [
 _PLACES = {
     "Budget": "budget",
     "CanonicalAutomaton": "decoding.canonical.automaton",
-    "ComposingDeviceAutomaton": "decoding.device.composing",
+    "ComposingDeviceAutomaton": "decoding.device.automata.composing",
     "Concepts": "automata.pieces.concepts",
     "Constraint": "automata.languages.constraint",
     "ConstraintLogitsProcessor": "decoding.search.logits_processor",
-    "DeviceAutomaton": "decoding.device.automaton",
+    "DeviceAutomaton": "decoding.device.automata.automaton",
     "DeviceGenerate": "decoding.device.generate",
-    "DeviceMatchers": "decoding.device.matchers",
-    "DeviceSampler": "decoding.device.sampling",
-    "DeviceScoreMatchers": "decoding.device.score_matchers",
-    "DeviceScores": "decoding.device.scores",
+    "DeviceMatchers": "decoding.device.paged.matchers",
+    "DeviceSampler": "decoding.device.automata.sampling",
+    "DeviceScoreMatchers": "decoding.device.weighted.score_matchers",
+    "DeviceScores": "decoding.device.weighted.scores",
     "EmptyLanguageError": "errors",
     "Endpoint": "decoding.generation.endpoint",
     "FusedModel": "decoding.models.fused",
@@ -275,7 +277,8 @@ _PLACES = {
     "ParseError": "errors",
     "PromptLookup": "decoding.search.drafts",
     "ProviderSchemaError": "errors",
-    "PushDownDeviceAutomaton": "decoding.device.pushdown",
+    "LazyDeviceAutomaton": "decoding.device.lazy.lazy",
+    "PushDownDeviceAutomaton": "decoding.device.automata.pushdown",
     "SchemaError": "errors",
     "ScoreAutomaton": "decoding.scores.automaton",
     "ScoreMatcher": "decoding.scores.matcher",

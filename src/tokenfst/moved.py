@@ -25,7 +25,7 @@ MOVED = {
     "decoding.artifact": "decoding.token_automata.artifact",
     "decoding.artifact_format": "decoding.token_automata.artifact_format",
     "decoding.bitmask": "decoding.masks.bitmask",
-    "decoding.device_automaton": "decoding.device.automaton",
+    "decoding.device_automaton": "decoding.device.automata.automaton",
     "decoding.hmm": "decoding.particles.hmm",
     "decoding.hmm_product": "decoding.particles.hmm_product",
     "decoding.hmm_training": "decoding.particles.hmm_training",

@@ -300,6 +300,7 @@ class World:
             "DeviceAutomaton": self.device,
             "ComposingDeviceAutomaton": t.ComposingDeviceAutomaton(self.automaton),
             "PushDownDeviceAutomaton": t.PushDownDeviceAutomaton(nested.expand()),
+            "LazyDeviceAutomaton": t.LazyDeviceAutomaton(self.automaton),
             "ConstraintLogitsProcessor": t.ConstraintLogitsProcessor(self.automaton),
             "DeviceScores": t.DeviceScores(self.preferred, self.vocabulary, capacity=1 << 20),
             "FusedModel": t.FusedModel(self.model, self.scored, width=WIDTH),

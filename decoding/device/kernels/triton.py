@@ -1,11 +1,12 @@
-"""The masking loop by Triton kernels (``triton_kernels``, ``triton_stack_kernels``): the same results as ``plain`` and
-``plain_stacks``, bit for bit.
+"""The masking loop by Triton kernels: the same results as ``plain`` and ``plain_stacks``, bit for bit.
+
+The kernels are in ``triton_kernels``, ``triton_greedy_kernels`` and ``triton_stack_kernels``.
 
 Tables must be ``dense``: a mask is a row, or a list on the empty row. Masking stores -inf where the row forbids, and
 reads no logit. For a list, the program first saves the listed logits of its block, and restores them afterwards. The
 greedy step writes no logit: each program finds the greatest allowed logit of a block of columns, in the order of the
-numbers as integers; a second kernel finds the greatest of those and walks the token's bytes. A step is two launches
-without synchronization with the host, so CUDA graphs can capture it.
+numbers as integers; a second kernel finds the greatest of those and walks the token's bytes. A step is two launches,
+also with stacks, without synchronization with the host, so CUDA graphs can capture it.
 
 Tested on the CPU by Triton's interpreter (TRITON_INTERPRET=1); ``AVAILABLE`` says whether Triton is installed.
 """
@@ -25,6 +26,7 @@ AVAILABLE = find_spec("triton") is not None
 if AVAILABLE:
     from triton import cdiv, next_power_of_2
 
+    from tokenfst.decoding.device.kernels import triton_greedy_kernels as kernels_of_greedy
     from tokenfst.decoding.device.kernels import triton_kernels as kernels
     from tokenfst.decoding.device.kernels import triton_stack_kernels as stack_kernels
 
@@ -84,7 +86,10 @@ def advance_tree(t: Tables, states: Tensor, parents: Tensor, tokens: Tensor, dep
 def greedy(
     t: Tables, logits: Tensor, states: Tensor, left: Tensor | int | None, steps: int
 ) -> tuple[Tensor, Tensor]:
-    """``DeviceAutomaton.step`` at temperature 0."""
+    """``DeviceAutomaton.step`` at temperature 0, in two launches.
+
+    ``states``: int32 (B,), or (B, 2 + capacity) with stacks, whose masks are then found in the same launches.
+    """
     rows, device = len(states), states.device
     blocks = cdiv(len(t.tokens), READ)
     chosen = torch.empty(rows, dtype=torch.int64, device=device)
@@ -92,9 +97,11 @@ def greedy(
     if rows:
         integers, infinity, magnitude = _BITS[logits.dtype]
         keys, columns = torch.empty((2, rows, blocks), dtype=torch.int32, device=device)
-        arguments = (
+        capacity, stacked = room_of(states)
+        arguments: tuple[Any, ...] = (
             logits.view(integers), logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states,
-            t.layers, t.masks, t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns,
+            t.layers, t.masks, t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], t.controls, t.comb,
+            t.frames, with_stacks(t), len(t.comb), len(t.frames), capacity, keys, columns,
         )  # fmt: skip
         constants = {
             **budgeted(left, steps),
@@ -102,11 +109,24 @@ def greedy(
             "infinity": infinity,
             "magnitude": magnitude,
             "block": READ,
+            "stacked": stacked,
         }
-        launch(kernels.greatest_kernel, (rows, blocks), arguments, constants, 8)
-        arguments = (keys, columns, states, *_walk(t), chosen, reached, blocks)
-        launch(kernels.choose_kernel, (rows,), arguments, {"padded": next_power_of_2(blocks)}, 1)
+        launch(kernels_of_greedy.greatest_kernel, (rows, blocks), arguments, constants, 8)
+        arguments = (
+            keys, columns, states, t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb,
+            with_stacks(t) if stacked else len(t.states), len(t.tokens), len(t.comb), capacity, chosen, reached, blocks,
+        )  # fmt: skip
+        constants = {"padded": next_power_of_2(blocks), "stacked": stacked}
+        launch(kernels_of_greedy.choose_kernel, (rows,), arguments, constants, 1)
     return chosen, reached
+
+
+def room_of(states: Tensor) -> tuple[int, int]:
+    """The capacity of the stacks of a batch, and the power of 2 that is at least that; zeros for a batch without
+    stacks.
+    """
+    capacity = states.shape[1] - SYMBOLS if states.dim() > 1 else 0
+    return capacity, next_power_of_2(capacity) if capacity else 0
 
 
 def compose(t: Tables, states: Tensor, only_end: Tensor) -> Tensor:

@@ -10,9 +10,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-NO_KEY = tl.constexpr(-(2**31))
-NAN_KEY = tl.constexpr(2**31 - 1)
-
 
 @triton.jit
 def mask_at(
@@ -115,81 +112,6 @@ def mask_kernel(
 def columns_of(first, groups: tl.constexpr):
     """The columns of ``groups`` groups of 32, one group for each word of a mask."""
     return first + 32 * tl.arange(0, groups)[:, None] + tl.arange(0, 32)[None, :]
-
-
-@triton.jit
-def _keys(at, column, loaded, allowed, infinity: tl.constexpr, magnitude: tl.constexpr):
-    """Logits as integers in the order of the numbers: equal zeros are equal, and every NaN is above all other
-    numbers.
-    """
-    bits = tl.load(at + column, mask=loaded, other=0).to(tl.int32)
-    size = bits & magnitude
-    key = tl.where(size > infinity, NAN_KEY, tl.where(bits < 0, -size, size))
-    return tl.where(allowed, key, NO_KEY)
-
-
-@triton.jit(do_not_specialize=["left"])
-def greatest_kernel(
-    bits, stride, width, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words, keys,
-    columns, has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
-    infinity: tl.constexpr, magnitude: tl.constexpr, block: tl.constexpr,
-):  # fmt: skip
-    """The greatest allowed logit of a block of columns, and its first column.
-
-    Loads depend on words of the mask, not on bits, so that a lane loads 16 bytes at once. The column is searched
-    for in the one group that has the greatest logit; reading this group again is faster than keeping an index for
-    each column.
-    """
-    row = tl.program_id(0)
-    base, flips_begin, flips_end = mask_at(
-        tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
-    )  # fmt: skip
-    at = bits + row.to(tl.int64) * stride
-    first = tl.program_id(1) * block
-    groups: tl.constexpr = block // 32
-    if flips_begin < flips_end:
-        place = flips_begin + tl.arange(0, most_flips)
-        token = tl.load(flips + place, mask=place < flips_end, other=-1)
-        listed = (token >= first) & (token < first + block)
-        key = _keys(at, token, listed, listed, infinity, magnitude)
-        best = tl.max(key, 0)
-        found = tl.min(tl.where(listed & (key == best), token, vocab_size), 0)
-    else:
-        mask = rows + base.to(tl.int64) * words + tl.program_id(1) * groups
-        group = tl.arange(0, groups)
-        inside = words - tl.program_id(1) * groups
-        word = tl.load(mask + group, mask=group < inside, other=0)[:, None]
-        column = columns_of(first, groups)
-        allowed = ((word >> (column % 32)) & 1) != 0
-        greatest = tl.max(_keys(at, column, (word != 0) & (column < width), allowed, infinity, magnitude), 1)
-        best = tl.max(greatest, 0)
-        nearest = tl.min(tl.where(greatest == best, group, groups - 1), 0)
-        near = first + 32 * nearest + tl.arange(0, 32)
-        bit = tl.load(mask + nearest, mask=nearest < inside, other=0) >> tl.arange(0, 32)
-        again = _keys(at, near, (bit & 1) != 0, (bit & 1) != 0, infinity, magnitude)
-        found = tl.min(tl.where(((bit & 1) != 0) & (again == best), near, vocab_size), 0)
-    out = row * tl.num_programs(1) + tl.program_id(1)
-    tl.store(keys + out, best)
-    tl.store(columns + out, found)
-
-
-@triton.jit
-def choose_kernel(
-    keys, columns, batch, states, table, classes, text, tokens, num_states, vocab_size, chosen, reached,
-    blocks, padded: tl.constexpr,
-):  # fmt: skip
-    """The greatest logit of a row's blocks, and the state that its token leads to."""
-    row = tl.program_id(0) + tl.arange(0, 1)
-    place = tl.arange(0, padded)
-    key = tl.load(keys + tl.program_id(0) * blocks + place, mask=place < blocks, other=NO_KEY)
-    column = tl.load(columns + tl.program_id(0) * blocks + place, mask=place < blocks, other=vocab_size)
-    best = tl.max(key, 0)
-    token = tl.min(tl.where(key == best, column, vocab_size), 0) + tl.zeros_like(row)
-    state = tl.load(batch + row)
-    tl.store(chosen + row, token.to(tl.int64))
-    tl.store(
-        reached + row, walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
-    )
 
 
 @triton.jit

@@ -14,8 +14,7 @@ from triton import cdiv, next_power_of_2
 from tokenfst.decoding.device.kernels import triton_sampling_kernels as kernels
 from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.device.kernels.plain_sampling import BLOCK
-from tokenfst.decoding.device.kernels.plain_stacks import SYMBOLS
-from tokenfst.decoding.device.kernels.triton import budgeted, left_of, with_stacks
+from tokenfst.decoding.device.kernels.triton import budgeted, left_of, room_of, with_stacks
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import MOST_FLIPS
 
@@ -92,7 +91,7 @@ def sample(
     reached = torch.empty_like(states) if walks else states
     ours, models = torch.empty((2, count if logs else 1), dtype=torch.float32, device=device)
     if count:
-        capacity = states.shape[1] - SYMBOLS if states.dim() > 1 else 0
+        capacity, stacked = room_of(states)
         blocks, words = cdiv(len(t.tokens), BLOCK), t.rows.shape[1]
         groups = blocks * (BLOCK // 32)
         penalized = rows.seen is not None
@@ -110,7 +109,7 @@ def sample(
             "logs": logs,
             "shift": 0 if penalized else _SPARE_BITS[logits.dtype],
             "block": BLOCK,
-            "stacked": next_power_of_2(capacity) if capacity else 0,
+            "stacked": stacked,
         }
         launch(kernels.mass_kernel, (count, blocks), (*shared, *workspace[:5]), options, 8)
         arguments = (

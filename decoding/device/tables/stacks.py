@@ -10,8 +10,7 @@ Only deterministic ones (one stack is enough for every text) have such tables. T
   masks are all such look-ups.
 - ``controls`` gives the place of each state's mask: it is at a *leaf* of the decision tree that reads the stack. A
   leaf is a separate state without arcs. So a batch of stacks becomes a batch of states, and all code that needs only
-  masks (``decoding/device/masks.py``) works for both. Limits of tokens are counted above the part that the leaf does
-  not read.
+  masks (``automata.masks``) works for both. Limits of tokens are counted above the part that the leaf does not read.
 
 Cost: linear in the artifact's arrays, except for the displacement, which tries places in turn.
 """

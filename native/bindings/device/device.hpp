@@ -1,4 +1,4 @@
-// Binds the masking loop in host memory. Addresses and sizes are not checked here: decoding/device/automaton.py checks
+// Binds the masking loop in host memory. Addresses and sizes are not checked here: decoding/device/automata/automaton.py checks
 // tensors, and decoding/device/tables/tables.py creates tables.
 #pragma once
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import warnings
 from itertools import pairwise
@@ -15,22 +16,27 @@ from support.worlds.devices.device_worlds import Row, ids, random_automata
 from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst import TokenAutomaton, Vocabulary, compile, json_schema, lark_grammar, regex, special_token
 from tokenfst.errors import (
+    ArgumentValueError,
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
     MaskBufferError,
     StateError,
     TokenBudgetError,
+    TokenfstError,
     TokenIdError,
     UnspellableWarning,
     VocabularyMismatchError,
 )
 
 torch = pytest.importorskip("torch")
-device_automaton = pytest.importorskip("tokenfst.decoding.device.automaton")
+device_automaton = pytest.importorskip("tokenfst.decoding.device.automata.automaton")
 plain = pytest.importorskip("tokenfst.decoding.device.kernels.plain")
+options_of_sampling = pytest.importorskip("tokenfst.decoding.device.automata.options")
 DeviceAutomaton = device_automaton.DeviceAutomaton
-ComposingDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.composing").ComposingDeviceAutomaton
+ComposingDeviceAutomaton = pytest.importorskip(
+    "tokenfst.decoding.device.automata.composing"
+).ComposingDeviceAutomaton
 
 EVERY_BYTE = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
 ABC = Vocabulary([b"a", b"b", b"ab", b"c", b"", b""], 4)
@@ -282,7 +288,7 @@ def test_bad_tensors(make: Any) -> None:
         (logits.to("meta"), "meta"),
         (torch.zeros(6, 2).T, "contiguous"),
         (torch.zeros(1, 6).expand(2, 6), "overlap"),
-        (logits.int(), "floating point"),
+        (logits.int(), "logits must be float32"),
     ):
         with pytest.raises(MaskBufferError, match=message):
             device.mask_logits_(bad, states)
@@ -292,7 +298,7 @@ def test_bad_tensors(make: Any) -> None:
         with pytest.raises(StateError, match="max_new_tokens must be"):
             device.mask_logits_(logits, states, bad)
     for options in ({"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.5}):
-        with pytest.raises(ValueError, match="temperature must not be negative"):
+        with pytest.raises(ArgumentValueError, match=next(iter(options))):
             device.step(logits, states, **options)
     wide = torch.zeros(2, 20)[:, :9]
     assert device.mask_logits_(wide, states).isfinite().sum(1).tolist() == [2, 2]
@@ -452,3 +458,35 @@ def test_long_lists_of_flips_become_rows() -> None:
         device = DeviceAutomaton([made, other], token_limits=budgets)
         masks = device.bitmask(device.start_states([0, 1]))
         assert torch.equal(masks[0], masks[1]) and device._flips <= 512
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "int32", "bool", "complex64"])
+def test_dtypes_without_kernels_are_refused(make: Any, dtype: str) -> None:
+    device = make(automaton("ab"))
+    states, logits = device.start_states(1), torch.zeros(1, len(ABC)).to(getattr(torch, dtype))
+    for call in (device.mask_logits_, device.choose, device.step, device.check):
+        with pytest.raises(MaskBufferError, match=f"float64, not torch.{dtype}"):
+            call(logits, states)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({"temperature": t}, "temperature must not be negative") for t in (-1.0, math.nan, math.inf)),
+        *(({"top_k": k}, "top_k must be at least 1") for k in (0, -3)),
+        *(({"top_p": p}, "top_p must be more than 0") for p in (0.0, 1.1, math.nan)),
+        ({"generator": torch.Generator("cpu")}, None),
+        ({"generator": 5}, "generator must be a torch.Generator"),
+    ],
+)
+def test_options_of_sampling(options: dict[str, Any], message: str | None) -> None:
+    device = DeviceAutomaton(automaton("ab"))
+    logits, given = torch.zeros(1, len(ABC)), {"temperature": 1.0} | options
+    for call in (device.choose, device.step):
+        if message is None:
+            call(logits, device.start_states(1), **given)
+            continue
+        with pytest.raises(TokenfstError, match=message):
+            call(logits, device.start_states(1), **given)
+    with pytest.raises(ArgumentValueError, match="generator must be on meta, not on cpu"):
+        options_of_sampling.check_sampling(1.0, None, None, torch.Generator("cpu"), torch.device("meta"))

@@ -12,6 +12,7 @@ import pytest
 
 from reference.decoding.token_sampling import distribution
 from tests.decoding.device import test_device_automaton as flat
+from tests.decoding.device import test_device_lazy as lazy
 from tests.decoding.device import test_device_stacks as stacks
 from tokenfst import Vocabulary
 
@@ -33,11 +34,13 @@ def there(made: Any, where: str = "cuda") -> Any:
 
 
 FLAT, DEEP = there(tokenfst.DeviceAutomaton), there(tokenfst.PushDownDeviceAutomaton)
+LAZY = there(tokenfst.LazyDeviceAutomaton)
 
 
 def test_the_proxy_on_the_host() -> None:
     flat.check(there(tokenfst.DeviceAutomaton, "cpu"), 0, 1)
     stacks.test_rows_are_values(there(tokenfst.PushDownDeviceAutomaton, "cpu"))
+    lazy.check(there(tokenfst.LazyDeviceAutomaton, "cpu"), 0, 1)
 
 
 @on_a_gpu
@@ -60,6 +63,20 @@ def test_stacks_as_matchers(seed: int) -> None:
     made = stacks.automata()
     stacks.walk(random.Random(seed), DEEP(made, depth=9), made, stacks.VOCABULARY, 10, 8)
     stacks.check_random(seed, DEEP, 6, depth=4)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("seed", range(4))
+def test_lazy_automata_as_matchers(seed: int) -> None:
+    """Pages, limits and evictions; masks composed on the GPU."""
+    lazy.check(LAZY, seed, 6)
+    lazy.check_grammars(LAZY, seed, 3)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("seed", range(3))
+def test_schemas_without_expansion(seed: int) -> None:
+    lazy.test_schemas_without_expansion(LAZY, seed)
 
 
 @on_a_gpu

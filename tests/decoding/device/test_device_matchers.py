@@ -15,7 +15,7 @@ from tokenfst import Vocabulary, compile, lark_grammar, regex
 from tokenfst.errors import BudgetExceeded, TokenIdError
 
 torch = pytest.importorskip("torch")
-DeviceMatchers = pytest.importorskip("tokenfst.decoding.device.matchers").DeviceMatchers
+DeviceMatchers = pytest.importorskip("tokenfst.decoding.device.paged.matchers").DeviceMatchers
 
 VOCABULARY = Vocabulary([bytes([byte]) for byte in range(256)] + [b"((", b"))", b""], 258)
 

@@ -12,7 +12,7 @@ from tokenfst.errors import MaskBufferError, StateError
 
 torch = pytest.importorskip("torch")
 tokenfst = pytest.importorskip("tokenfst")
-operators = pytest.importorskip("tokenfst.decoding.device.operators")
+operators = pytest.importorskip("tokenfst.decoding.device.automata.operators")
 
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b"c", b"(", b")", b""], 6)
 

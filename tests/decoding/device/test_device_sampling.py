@@ -18,8 +18,8 @@ from tokenfst.errors import ArgumentValueError, ConstraintError, MaskBufferError
 torch = pytest.importorskip("torch")
 tokenfst = pytest.importorskip("tokenfst")
 plain = pytest.importorskip("tokenfst.decoding.device.kernels.plain_sampling")
-DeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.automaton").DeviceAutomaton
-DeviceSampler = pytest.importorskip("tokenfst.decoding.device.sampling").DeviceSampler
+DeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.automata.automaton").DeviceAutomaton
+DeviceSampler = pytest.importorskip("tokenfst.decoding.device.automata.sampling").DeviceSampler
 
 VOCABULARY = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
 

@@ -30,7 +30,7 @@ from tokenfst.errors import (
 )
 
 torch = pytest.importorskip("torch")
-score_matchers = pytest.importorskip("tokenfst.decoding.device.score_matchers")
+score_matchers = pytest.importorskip("tokenfst.decoding.device.weighted.score_matchers")
 DeviceScoreMatchers = score_matchers.DeviceScoreMatchers
 
 TESTS = Path(__file__).resolve().parents[2]

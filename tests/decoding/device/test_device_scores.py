@@ -39,7 +39,7 @@ from tokenfst.errors import (
 )
 
 torch = pytest.importorskip("torch")
-scores = pytest.importorskip("tokenfst.decoding.device.scores")
+scores = pytest.importorskip("tokenfst.decoding.device.weighted.scores")
 
 TESTS = Path(__file__).resolve().parents[2]
 PIECES = [b"a", b"b", b"ab", b"c", b"ba", b"abc", b"a", b"", b"", b"\xc3", b"bb"]

@@ -35,7 +35,9 @@ from tokenfst.errors import (
 )
 
 torch = pytest.importorskip("torch")
-PushDownDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.pushdown").PushDownDeviceAutomaton
+PushDownDeviceAutomaton = pytest.importorskip(
+    "tokenfst.decoding.device.automata.pushdown"
+).PushDownDeviceAutomaton
 tables = pytest.importorskip("tokenfst.decoding.device.tables.stacks")
 DEPTH = 12
 

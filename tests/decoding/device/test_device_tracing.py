@@ -9,7 +9,7 @@ import pytest
 from tokenfst import Vocabulary, compile, regex
 
 torch = pytest.importorskip("torch")
-DeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.automaton").DeviceAutomaton
+DeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.automata.automaton").DeviceAutomaton
 
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b"c", b"cab", b""], 5)
 OPTIONS: list[dict[str, Any]] = [{}, {"temperature": 0.8}, {"temperature": 1.0, "top_k": 2, "top_p": 0.7}]

@@ -54,9 +54,13 @@ KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     *(("mask_kernel", {"logits": kind}, MASKS) for kind in ("*fp32", "*fp16", "*bf16")),
     ("mask_kernel", {}, MASKS | {"has_each": False}),
     ("mask_kernel", {}, MASKS | {"has_left": False, "has_each": False}),
-    ("greatest_kernel", {"bits": "*i32"}, READ | {"infinity": 0x7F800000, "magnitude": 0x7FFFFFFF}),
-    ("greatest_kernel", {"bits": "*i16"}, READ | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
-    ("choose_kernel", {}, {"padded": 64}),
+    *(
+        ("greatest_kernel", {"bits": kind}, READ | {"infinity": high, "magnitude": most, "stacked": stacked})
+        for kind, high, most in (("*i32", 0x7F800000, 0x7FFFFFFF), ("*i16", 0x7F80, 0x7FFF))
+        for stacked in (0, 64)
+    ),
+    ("choose_kernel", {}, {"padded": 64, "stacked": 0}),
+    ("choose_kernel", {}, {"padded": 64, "stacked": 64}),
     ("advance_kernel", {}, {"block": 32}),
     ("advance_tree_kernel", {}, {"block": 32}),
     ("advance_tree_kernel", {}, {"block": 32, "depth": 1}),
@@ -102,6 +106,7 @@ def compiled(target: str) -> Iterator[dict[str, Any]]:
     from triton.compiler import ASTSource
 
     from tokenfst.decoding.device.kernels import (
+        triton_greedy_kernels,
         triton_kernels,
         triton_sampling_kernels,
         triton_scores,
@@ -113,7 +118,13 @@ def compiled(target: str) -> Iterator[dict[str, Any]]:
     for kernel_name, own, constants in KERNELS:
         kernel = next(
             getattr(module, kernel_name)
-            for module in (triton_kernels, triton_sampling_kernels, triton_stack_kernels, triton_scores)
+            for module in (
+                triton_kernels,
+                triton_greedy_kernels,
+                triton_sampling_kernels,
+                triton_stack_kernels,
+                triton_scores,
+            )
             if kernel_name in vars(module)
         )
         types = TYPES | own | dict.fromkeys(constants, "constexpr")

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from tests.support.worlds.devices.sampled_options import options, scores
+from tokenfst.decoding.device.automata.sampling import DeviceSampler
 from tokenfst.decoding.device.kernels import plain_sampling, triton_sampling
-from tokenfst.decoding.device.sampling import DeviceSampler
 
 
 def numpys_exp2() -> None:

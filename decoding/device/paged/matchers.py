@@ -3,8 +3,11 @@
 An automaton without a finite table is walked on the host, but its masks recur: each distinct mask is a page
 (``paging``), copied to the device once. A mask is never wrong.
 
-Cost of a step: the masks of all rows on the host, a digest of 16 bytes for each, and one small copy; for a new mask
-ceil(V / 32) words.
+A mask that depends on the matcher's state alone (no limit of tokens, no stack, no strings that must differ) is looked
+up by that state: if it is on the device, it is neither computed nor read on the host.
+
+Cost of a step: one small copy; for each row whose mask is not known by its state, its mask on the host and a digest of
+16 bytes; for a new mask ceil(V / 32) words.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+import tokenfst._native as _native
 from tokenfst._native import Matcher
 from tokenfst.arguments import checked
-from tokenfst.decoding.device.masks import DeviceMasks
-from tokenfst.decoding.device.paging import FIRST_SLOT, Overflow, PagedRows
+from tokenfst.decoding.device.automata.masks import DeviceMasks
+from tokenfst.decoding.device.paged.paging import FIRST_SLOT, Overflow, PagedRows
 from tokenfst.decoding.device.tables.pool import torch
 from tokenfst.decoding.device.tables.tables import MASK
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, bitmask_from_ids, fill_bitmasks
@@ -26,6 +31,9 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenfst.decoding.matchers.node_matcher import NodeMatcher
+
+_MOST_KNOWN = 1 << 16
+"""The most states whose masks are remembered; beyond it all are forgotten, and found again."""
 
 
 class DeviceMatchers(PagedRows, DeviceMasks):
@@ -53,16 +61,43 @@ class DeviceMatchers(PagedRows, DeviceMasks):
         self.matchers = list(matchers)
         self._words = allocate_token_bitmask(len(self.matchers), len(vocabulary))
         self._only_end_row = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+        self._only_end_key = _digest(self._only_end_row)
+        self._known: dict[tuple[_native.TokenAutomaton, int], bytes] = {}
+        self._automata = [_automaton_of_state(matcher) for matcher in self.matchers]
         self._begin(self.matchers, slots, overflow)
 
     # --- pages --------------------------------------------------------------------------------------------
 
     def _pages(self) -> list[Hashable]:
-        fill_bitmasks(self.matchers, self._words)
-        for row, matcher in enumerate(self.matchers):
-            if self.dead[row] or matcher.max_tokens_left == 0:
-                self._words[row] = self._only_end_row
-        return [blake2b(words.tobytes(), digest_size=16).digest() for words in self._words]
+        keys: list[Hashable] = [None] * len(self.matchers)
+        places: list[tuple[_native.TokenAutomaton, int] | None] = [None] * len(self.matchers)
+        fill: list[int] = []
+        for row, (matcher, automaton) in enumerate(zip(self.matchers, self._automata, strict=True)):
+            left = matcher.max_tokens_left
+            if self.dead[row] or left == 0 or matcher.is_terminated():
+                keys[row], self._words[row] = self._only_end_key, self._only_end_row
+                continue
+            if automaton is not None and left is None and isinstance(matcher, Matcher):
+                place = automaton, matcher.state
+                places[row] = place
+                known = self._known.get(place)
+                if known is not None and known in self._slots:
+                    keys[row] = known
+                    continue
+            fill.append(row)
+        if len(fill) == len(self.matchers):
+            fill_bitmasks(self.matchers, self._words)
+        elif fill:
+            words = np.ascontiguousarray(self._words[fill])
+            fill_bitmasks([self.matchers[row] for row in fill], words)
+            self._words[fill] = words
+        for row in fill:
+            key = keys[row] = _digest(self._words[row])
+            if (at := places[row]) is not None:
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
+                self._known[at] = key
+        return keys
 
     def _room(self) -> int:
         return self._pool.used["states"] - FIRST_SLOT
@@ -81,3 +116,15 @@ class DeviceMatchers(PagedRows, DeviceMasks):
         rows = torch.tensor(slots) + self._pool.used["rows"] - self._pool.used["states"]
         words = self._words[[keys.index(key) for key in fresh]]
         self._tables.rows.index_copy_(0, self._sent(rows), self._sent(torch.from_numpy(words)))
+
+
+def _digest(words: npt.NDArray[np.int32]) -> bytes:
+    return blake2b(words.tobytes(), digest_size=16).digest()
+
+
+def _automaton_of_state(matcher: Matcher | NodeMatcher[Any]) -> _native.TokenAutomaton | None:
+    """The automaton of a matcher, if its state alone determines the mask without a limit of tokens."""
+    if not isinstance(matcher, Matcher):
+        return None
+    automaton = matcher.automaton
+    return None if automaton.is_pushdown or automaton.has_marks else automaton

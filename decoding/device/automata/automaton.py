@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 
 from tokenfst.arguments import checked, checked_but, whole
 from tokenfst.budget import Budget
-from tokenfst.decoding.device import operators
+from tokenfst.decoding.device.automata import operators
+from tokenfst.decoding.device.automata.masks import DeviceMasks, Left, first_row
+from tokenfst.decoding.device.automata.options import check_sampling
 from tokenfst.decoding.device.kernels import plain
 from tokenfst.decoding.device.kernels.compose import Levels, compose
-from tokenfst.decoding.device.masks import DeviceMasks, Left, check_sampling, first_row
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.stacks import PackedStacks
 from tokenfst.decoding.device.tables.tables import DEAD, DISTANCE, FLAGS, MOST_FLIPS, Packed, pack
@@ -55,6 +56,9 @@ class DeviceAutomaton(DeviceMasks):
     """
 
     masks = True
+    can_be_captured = True
+    """Whether a step never waits for the host, so that CUDA graphs can capture it."""
+    _has_tree_kernel = True
 
     @renamed(budgets="token_limits")
     @checked_but("automata")
@@ -163,6 +167,10 @@ class DeviceAutomaton(DeviceMasks):
         self._check_tokens(tokens, states)
         if torch.compiler.is_compiling():
             return operators.advance(states, tokens, self.handle)
+        return self._advanced(states, tokens)
+
+    def _advanced(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """The states, int32 (B,), after tokens that were checked."""
         if self._is_native():
             out = torch.empty_like(states)
             self._kernels.advance(states.data_ptr(), tokens.data_ptr(), out.data_ptr(), len(states))
@@ -212,7 +220,7 @@ class DeviceAutomaton(DeviceMasks):
             raise StateError(
                 f"parents must name rows, from -1 to -{len(states)}, or nodes before: {parents.tolist()}"
             )
-        if (triton := self._triton(states)) is not None:
+        if (triton := self._triton(states)) is not None and self._has_tree_kernel:
             return self._tree_by_triton(triton, states, parents, tokens, depth)
         roots = states[torch.where(parents < 0, -1 - parents, 0)]
         first, above = (parents < 0).view(-1, *(1 for _ in self._row)), parents.clamp_min(0)
@@ -243,7 +251,7 @@ class DeviceAutomaton(DeviceMasks):
 
         The caller decrements ``max_new_tokens`` by one after each step.
         """
-        check_sampling(temperature, top_k, top_p)
+        check_sampling(temperature, top_k, top_p, generator, self.device)
         if temperature == 0:
             return self._greedily(logits, states, max_new_tokens)
         tokens = self.choose(
@@ -278,12 +286,15 @@ class DeviceAutomaton(DeviceMasks):
                     f"{counted(len(self.vocabulary), 'token')}"
                 )
 
-    def _add(self, automaton: TokenAutomaton) -> None:
+    def _check_vocabulary(self, automaton: TokenAutomaton) -> None:
         if automaton.vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise VocabularyMismatchError(
                 "automata that are resident together must be compiled for one vocabulary; found "
                 f"{self.vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
             )
+
+    def _add(self, automaton: TokenAutomaton) -> None:
+        self._check_vocabulary(automaton)
         packed, stacks = self._pack(automaton)
         if packed.start == DEAD:
             raise EmptyLanguageError("no token sequence of this vocabulary spells any string of the language")

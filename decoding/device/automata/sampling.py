@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tokenfst.arguments import checked, shown, whole
-from tokenfst.decoding.device.automaton import DeviceAutomaton
+from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
+from tokenfst.decoding.device.automata.masks import DeviceMasks, Left, first_row
+from tokenfst.decoding.device.automata.verification import Tree, Verified, accept, left_at, seen_at
 from tokenfst.decoding.device.kernels import plain_sampling as plain
-from tokenfst.decoding.device.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.tables.pool import Tensor, torch
-from tokenfst.decoding.device.verification import Tree, Verified, accept, left_at, seen_at
 from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, TokenIdError
 from tokenfst.plurals import counted
 
@@ -267,10 +267,11 @@ class DeviceSampler:
                 len(self), len(device.vocabulary), device.device, filtered=self._is_filtered, logs=logs
             )
         rows = triton_sampling.Rows(self._numbers, self.seeds, self.draws, self.forced, self.seen)
-        found: tuple[Tensor, Tensor, Any, Any] = triton_sampling.sample(
+        given, left = device._given(states, left)  # noqa: SLF001  # of this room
+        tokens, reached, *logged = triton_sampling.sample(
             device.tables,
             logits,
-            states,
+            given,
             left,
             device._steps,  # noqa: SLF001  # of this room
             rows,
@@ -279,7 +280,9 @@ class DeviceSampler:
             walks=walks,
             logs=logs,
         )
-        return found
+        if walks:
+            reached = device._reached(given, tokens, reached)  # noqa: SLF001  # of this room
+        return tokens, reached, logged[0], logged[1]
 
 
 def _each(name: str, given: Any, rows: int, low: float, high: float, above: bool = False) -> list[float]:

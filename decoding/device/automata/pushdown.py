@@ -20,11 +20,11 @@ from typing import Any
 import tokenfst._native as _native
 from tokenfst.arguments import checked, checked_but
 from tokenfst.budget import Budget
-from tokenfst.decoding.device import operators
-from tokenfst.decoding.device.automaton import DeviceAutomaton, Source
+from tokenfst.decoding.device.automata import operators
+from tokenfst.decoding.device.automata.automaton import DeviceAutomaton, Source
+from tokenfst.decoding.device.automata.masks import NO_LIMIT, Left, first_row
 from tokenfst.decoding.device.kernels import plain_stacks as plain
 from tokenfst.decoding.device.kernels.plain_stacks import DEPTH, OVERFLOWN, STATE, SYMBOLS
-from tokenfst.decoding.device.masks import NO_LIMIT, Left, first_row
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.stacks import PackedStacks, pack_stacks
 from tokenfst.decoding.device.tables.tables import DISTANCE, FAR, Packed, Reach
@@ -156,6 +156,11 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         return found, torch.where(given < 0, NO_LIMIT, (given - lengths).clamp_min(0))
 
     def _greedy(self, logits: Tensor, states: Tensor, max_new_tokens: Left) -> tuple[Tensor, Tensor]:
+        self.check(logits, states, max_new_tokens)
+        if (triton := self._triton(states, logits)) is not None:
+            left = self._check_limit(max_new_tokens, states)
+            found: tuple[Tensor, Tensor] = triton.greedy(self._tables, logits, states, left, self._steps)
+            return found
         tokens = super()._greedy(logits, states, max_new_tokens)[0]
         return tokens, self.advance(states, tokens)
 

@@ -21,10 +21,10 @@ from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.decoding.device.kernels import plain_scores
 from tokenfst.decoding.device.kernels.compose import Levels
-from tokenfst.decoding.device.score_rows import ScoreRows
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, ENDED
 from tokenfst.decoding.device.tables.weights import Layout, pack_weights
+from tokenfst.decoding.device.weighted.score_rows import ScoreRows
 from tokenfst.errors import (
     ArgumentValueError,
     BudgetExceeded,

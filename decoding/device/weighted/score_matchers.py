@@ -20,9 +20,9 @@ import numpy as np
 from tokenfst.arguments import checked, refuse
 from tokenfst.budget import Budget
 from tokenfst.decoding.device.kernels import plain_scores
-from tokenfst.decoding.device.paging import FIRST_SLOT, Overflow, PagedRows
-from tokenfst.decoding.device.score_rows import ScoreRows
+from tokenfst.decoding.device.paged.paging import FIRST_SLOT, Overflow, PagedRows
 from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.decoding.device.weighted.score_rows import ScoreRows
 from tokenfst.decoding.scores.matcher import ScoreMatcher
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import ArgumentValueError, BudgetExceeded, VocabularyMismatchError

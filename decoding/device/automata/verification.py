@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tokenfst.decoding.device.automaton import DeviceAutomaton
+from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
+from tokenfst.decoding.device.automata.masks import Left
 from tokenfst.decoding.device.kernels import plain_sampling as plain
-from tokenfst.decoding.device.masks import Left
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 
 

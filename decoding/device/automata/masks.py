@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst.arguments import real, refuse, whole
-from tokenfst.decoding.device import operators
+from tokenfst.arguments import refuse
+from tokenfst.decoding.device.automata import operators
+from tokenfst.decoding.device.automata.options import check_sampling
 from tokenfst.decoding.device.kernels import plain
 from tokenfst.decoding.device.tables.pool import Pool, Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, ENDED, FAR, MOST_FLIPS, ground
@@ -195,7 +196,7 @@ class DeviceMasks:
         logits and the fewest tokens whose probabilities add up to ``top_p``. Whatever the logits are, including NaN and
         -inf, the token is an allowed one.
         """
-        check_sampling(temperature, top_k, top_p)
+        check_sampling(temperature, top_k, top_p, generator, self.device)
         if temperature == 0:
             return self._greedily(logits, states, max_new_tokens)[0]
         self._check_states(states)
@@ -254,6 +255,14 @@ class DeviceMasks:
     def _resting(self, states: Tensor, left: Left) -> tuple[Tensor, Left]:
         """The numbers by which masks are found, int32 (B,), and the remaining tokens for these."""
         return states, left
+
+    def _given(self, states: Tensor, left: Left) -> tuple[Tensor, Left]:
+        """The states and remaining tokens as the kernels of a whole step take them."""
+        return states, left
+
+    def _reached(self, given: Tensor, tokens: Tensor, reached: Tensor) -> Tensor:
+        """States of a batch, for those that a kernel reached from ``given`` by ``tokens``."""
+        return reached
 
     # --- checks -------------------------------------------------------------------------------------------
 
@@ -315,9 +324,10 @@ class DeviceMasks:
                 "the rows of the logits overlap in memory (an expanded view?); make them their own copy"
             )
         kind = _LOGITS.get(logits.dtype)
-        if kind is None and not logits.dtype.is_floating_point:
+        if kind is None and logits.dtype is not torch.float64:
             raise MaskBufferError(
-                f"logits must be floating point, not {logits.dtype}; convert them by logits.float()"
+                f"logits must be float32, float16, bfloat16 or float64, not {logits.dtype}; convert them by "
+                "logits.float()"
             )
         if kind is None or not self._is_native():
             return None
@@ -378,21 +388,3 @@ def _left(left: Tensor | int | None) -> tuple[int, int]:
 
 def _threads(view: View) -> int:
     return host_threads(view[2], view[2] * view[3] * _SIZES[view[1]])
-
-
-def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    """Raise ``TypeError`` or ``ValueError`` for invalid options."""
-    if type(temperature) is not float:
-        temperature = real("sampling", "temperature", temperature)
-    if top_k is not None and type(top_k) is not int:
-        top_k = whole("sampling", "top_k", top_k)
-    if top_p is not None and type(top_p) is not float:
-        top_p = real("sampling", "top_p", top_p)
-    if (
-        not temperature >= 0
-        or (top_k is not None and top_k < 1)
-        or (top_p is not None and not 0 < top_p <= 1)
-    ):
-        raise ValueError(
-            f"temperature must not be negative, top_k at least 1, top_p in (0, 1]: {temperature}, {top_k}, {top_p}"
-        )
