@@ -34,6 +34,8 @@ TOGETHER = {
     "to_pynini": "files",
     "table_of": "files",
     "Far": "archives",
+    "merge_symbol_table": "symbols",
+    "compact_symbol_table": "symbols",
     "print": "text",
 }
 """Names that share a page."""
@@ -46,6 +48,7 @@ _FIRST = {"fst.read", "fst.write", "fst.encode"}
 CLASSES: dict[str, list[type]] = {
     "encode": [fst.EncodeMapper],
     "archives": [fst.FarReader, fst.FarWriter],
+    "symbols": [fst.SymbolTable],
     "text": [fst.Compiler],
 }
 

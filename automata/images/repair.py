@@ -69,15 +69,15 @@ def repair_language(
     return _Search(text, automaton, priced, deadline).run()
 
 
-def prices_of(costs: Mapping[str, float]) -> dict[Kind, float]:
-    """The cost of each edit, 1 by default. Raises ``ConstraintError`` for invalid costs."""
+def prices_of(costs: Mapping[str, float], call: str = "repair") -> dict[Kind, float]:
+    """The cost of each edit, 1 by default. Raises ``ConstraintError`` for invalid costs, which names the ``call``."""
     made: dict[Kind, float] = dict.fromkeys(_KINDS, 1.0)
     for kind, cost in costs.items():
         if kind not in _KINDS:
-            raise ConstraintError(f"repair: costs are of 'insert', 'delete' and 'replace', not of {kind!r}")
+            raise ConstraintError(f"{call}: costs are of 'insert', 'delete' and 'replace', not of {kind!r}")
         if isinstance(cost, bool) or not isinstance(cost, int | float) or not cost >= 0:
             raise ConstraintError(
-                f"repair: the cost of {kind!r} must be a number that is not negative, not {cost!r}"
+                f"{call}: the cost of {kind!r} must be a number that is not negative, not {cost!r}"
             )
         made[kind] = float(cost)
     return made

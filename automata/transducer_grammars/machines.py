@@ -48,25 +48,25 @@ class Fst(VectorFst):
         return concat(self, other)
 
     def __radd__(self, other: str) -> Fst:
-        return concat(_of(other, self.arc_type()), self)
+        return concat(acceptor_or_machine(other, self.arc_type()), self)
 
     def __or__(self, other: FstLike) -> Fst:
         return union(self, other)
 
     def __ror__(self, other: str) -> Fst:
-        return union(_of(other, self.arc_type()), self)
+        return union(acceptor_or_machine(other, self.arc_type()), self)
 
     def __matmul__(self, other: FstLike) -> Fst:
         return compose(self, other)
 
     def __rmatmul__(self, other: str) -> Fst:
-        return compose(_of(other, self.arc_type()), self)
+        return compose(acceptor_or_machine(other, self.arc_type()), self)
 
     def __sub__(self, other: FstLike) -> Fst:
         return difference(self, other)
 
     def __rsub__(self, other: str) -> Fst:
-        return difference(_of(other, self.arc_type()), self)
+        return difference(acceptor_or_machine(other, self.arc_type()), self)
 
     def __pow__(self, times: int | tuple[Any, ...]) -> Fst:
         lower, upper = (
@@ -96,12 +96,12 @@ class Fst(VectorFst):
 
     def concat(self, fst2: FstLike, *, budget: Budget | None = None) -> Fst:
         """Append another machine, in place."""
-        super().concat(_of(fst2, self.arc_type()), budget=budget)
+        super().concat(acceptor_or_machine(fst2, self.arc_type()), budget=budget)
         return self
 
     def union(self, *fsts2: FstLike, budget: Budget | None = None) -> Fst:
         """Add other machines as alternatives, in place."""
-        super().union(*(_of(each, self.arc_type()) for each in fsts2), budget=budget)
+        super().union(*(acceptor_or_machine(each, self.arc_type()) for each in fsts2), budget=budget)
         return self
 
     def optimize(self, compute_props: bool = False, *, budget: Budget | None = None) -> Fst:
@@ -194,13 +194,15 @@ def text_of(labels: Iterable[int], token_type: TokenType) -> str:
         raise FstOpError(f"the labels {list(labels)!r:.60} are no UTF-8") from None
 
 
-def _of(given: FstLike, arc_type: str = "standard") -> Fst:
+def acceptor_or_machine(given: FstLike, arc_type: str = "standard") -> Fst:
+    """A machine as an ``Fst``, or the acceptor of a string."""
     return Fst.around(given) if isinstance(given, VectorFst) else accep(given, arc_type=arc_type)
 
 
-def _both(one: FstLike, other: FstLike) -> tuple[Fst, Fst]:
+def both(one: FstLike, other: FstLike) -> tuple[Fst, Fst]:
+    """Two machines or strings as ``Fst``; a string gets the arc type of the other."""
     kind = next((each.arc_type() for each in (one, other) if isinstance(each, VectorFst)), "standard")
-    return _of(one, kind), _of(other, kind)
+    return acceptor_or_machine(one, kind), acceptor_or_machine(other, kind)
 
 
 @checked
@@ -221,7 +223,7 @@ def cross(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
     """The cross product: every word of the first mapped to every word of the second."""
-    return Fst.around(building.cross(*_both(fst1, fst2), budget=budget))
+    return Fst.around(building.cross(*both(fst1, fst2), budget=budget))
 
 
 @checked
@@ -230,7 +232,7 @@ def union(*fsts: VectorFst | str | bytes, budget: Budget | None = None) -> Fst:
     if not fsts:
         raise FstArgError("union: no machine was given")
     kind = next((each.arc_type() for each in fsts if isinstance(each, VectorFst)), "standard")
-    return _of(fsts[0], kind).copy().union(*fsts[1:], budget=budget)
+    return acceptor_or_machine(fsts[0], kind).copy().union(*fsts[1:], budget=budget)
 
 
 @checked
@@ -238,7 +240,7 @@ def concat(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
     """The concatenation of the machines."""
-    one, other = _both(fst1, fst2)
+    one, other = both(fst1, fst2)
     return one.copy().concat(other, budget=budget)
 
 
@@ -269,7 +271,7 @@ def closure(
     fst: VectorFst | str | bytes, lower: int = 0, upper: int = 0, *, budget: Budget | None = None
 ) -> Fst:
     """The machine repeated from ``lower`` to ``upper`` times (0: unbounded)."""
-    return _of(fst).copy().closure(lower, upper, budget=budget)
+    return acceptor_or_machine(fst).copy().closure(lower, upper, budget=budget)
 
 
 @checked
@@ -278,7 +280,7 @@ def compose(
     *, budget: Budget | None = None,
 ) -> Fst:  # fmt: skip
     """The composition of the machines."""
-    return Fst.around(operations.compose(*_both(fst1, fst2), compose_filter, connect, budget=budget))
+    return Fst.around(operations.compose(*both(fst1, fst2), compose_filter, connect, budget=budget))
 
 
 @checked
@@ -286,7 +288,7 @@ def intersect(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
     """The intersection of two acceptors."""
-    return Fst.around(operations.intersect(*_both(fst1, fst2), budget=budget))
+    return Fst.around(operations.intersect(*both(fst1, fst2), budget=budget))
 
 
 @checked
@@ -294,25 +296,25 @@ def difference(
     fst1: VectorFst | str | bytes, fst2: VectorFst | str | bytes, *, budget: Budget | None = None
 ) -> Fst:
     """The difference: words of the first acceptor that are not in the second."""
-    return Fst.around(operations.difference(*_both(fst1, fst2), budget=budget))
+    return Fst.around(operations.difference(*both(fst1, fst2), budget=budget))
 
 
 @checked
 def invert(fst: VectorFst | str | bytes) -> Fst:
     """The inverse: input and output labels exchanged."""
-    return Fst.around(_of(fst).copy().invert())
+    return Fst.around(acceptor_or_machine(fst).copy().invert())
 
 
 @checked
 def project(fst: VectorFst | str | bytes, project_type: str) -> Fst:
     """The acceptor of one side: "input" or "output"."""
-    return Fst.around(_of(fst).copy().project(project_type))
+    return Fst.around(acceptor_or_machine(fst).copy().project(project_type))
 
 
 @checked
 def optimize(fst: VectorFst | str | bytes, *, budget: Budget | None = None) -> Fst:
     """An equivalent machine, smaller where that is certain."""
-    return _of(fst).copy().optimize(budget=budget)
+    return acceptor_or_machine(fst).copy().optimize(budget=budget)
 
 
 @checked
@@ -322,7 +324,12 @@ def shortestpath(
 ) -> Fst:  # fmt: skip
     """The best paths."""
     made = operations.shortestpath(
-        _of(fst), nshortest=nshortest, unique=unique, nstate=nstate, weight=weight, budget=budget
+        acceptor_or_machine(fst),
+        nshortest=nshortest,
+        unique=unique,
+        nstate=nstate,
+        weight=weight,
+        budget=budget,
     )
     return Fst.around(made)
 
@@ -355,7 +362,7 @@ def cdrewrite(
     (``tokenfst.fst.cdrewrite``).
     """
     kind = next((each.arc_type() for each in (tau, sigma_star) if isinstance(each, VectorFst)), "standard")
-    rule, left, right, words = (_of(each, kind) for each in (tau, l, r, sigma_star))
+    rule, left, right, words = (acceptor_or_machine(each, kind) for each in (tau, l, r, sigma_star))
     return Fst.around(rules.cdrewrite(rule, left, right, words, direction, mode, budget=budget))
 
 
@@ -365,7 +372,7 @@ def cdrewrite(
 @checked
 def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
     """The transducer that maps the empty string to ``expr``."""
-    made = _of(expr)
+    made = acceptor_or_machine(expr)
     made = Fst.around(arcmap(made, map_type="input_epsilon"))
     return made if weight is None else add_weight(made, weight)
 
@@ -373,14 +380,14 @@ def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> F
 @checked
 def delete(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
     """The transducer that maps ``expr`` to the empty string."""
-    made = Fst.around(arcmap(_of(expr), map_type="output_epsilon"))
+    made = Fst.around(arcmap(acceptor_or_machine(expr), map_type="output_epsilon"))
     return made if weight is None else add_weight(made, weight)
 
 
 @checked
 def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
     """The machine with ``weight`` added to each path."""
-    made = _of(expr)
+    made = acceptor_or_machine(expr)
     value = number(weight, made.kind, "add_weight: weight")
     return Fst.around(building.chain([], [], value, made.arc_type()).set_tables(made.tables)).concat(made)
 
@@ -388,5 +395,5 @@ def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
 @checked
 def join(expr: VectorFst | str | bytes, sep: VectorFst | str | bytes) -> Fst:
     """One or more ``expr``, separated by ``sep``."""
-    one, between = _both(expr, sep)
+    one, between = both(expr, sep)
     return one + (between + one).star

@@ -175,6 +175,7 @@ def intersect(
     """The intersection of two acceptors. Raises ``FstOpError`` for transducers; for lazy machines the caller must
     ensure this.
     """
+    require_same("intersect", ifst1, ifst2)
     for each in (ifst1, ifst2):
         if isinstance(each, VectorFst) and not operations.is_acceptor(each):
             raise FstOpError("intersect: a machine is a transducer, and acceptors are due: project it first")

@@ -76,6 +76,7 @@ def intersect(
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
     """The intersection of two acceptors; weights multiply. Raises ``FstOpError`` for transducers."""
+    require_same("intersect", ifst1, ifst2)
     for which, each in (("first", ifst1), ("second", ifst2)):
         _require_acceptor("intersect", which, each)
     return compose(ifst1, ifst2, compose_filter, connect, budget=budget)

@@ -39,8 +39,8 @@ def require_same(call: str, *fsts: Any) -> ArcType:
     kinds = {each.kind.name for each in fsts}
     if len(kinds) > 1:
         raise FstOpError(
-            f"{call}: the machines are over different semirings ({', '.join(sorted(kinds))}): map one of them with "
-            'arcmap(map_type="to_log64") or its kin'
+            f"{call}: the machines are over different semirings ({', '.join(sorted(kinds))}): convert one of them with "
+            f"fst.convert(machine, {min(kinds)!r})"
         )
     return ARC_TYPES[kinds.pop()]
 

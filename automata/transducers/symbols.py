@@ -59,6 +59,12 @@ class SymbolTable:
         """Whether a label or symbol is in the table."""
         return key in self._labels if isinstance(key, str) else key in self._symbols
 
+    @checked
+    def get_nth_key(self, pos: int) -> int:
+        """The label at a position of the table, or -1 behind the last one."""
+        keys = list(self._symbols)
+        return keys[pos] if 0 <= pos < len(keys) else NO_SYMBOL
+
     def available_key(self) -> int:
         """The next free label."""
         return self._next
@@ -148,6 +154,33 @@ class SymbolTable:
                 raise FstIOError(f"{path}, line {at}: the symbol or label is there already: {line[:60]!r}")
             made.add_symbol(words[0], int(words[1]))
         return made
+
+
+@checked
+def merge_symbol_table(lhs: SymbolTable, rhs: SymbolTable) -> SymbolTable:
+    """A new table with the symbols of both.
+
+    Those of ``lhs`` keep their labels; those of ``rhs`` alone keep theirs where they are free, and get new ones
+    elsewhere. Linear.
+    """
+    made = lhs.copy()
+    new = [(key, symbol) for key, symbol in rhs if not lhs.member(symbol)]
+    for key, symbol in new:
+        if not lhs.member(key):
+            made.add_symbol(symbol, key)
+    for key, symbol in new:
+        if lhs.member(key):
+            made.add_symbol(symbol)
+    return made
+
+
+@checked
+def compact_symbol_table(symbols: SymbolTable) -> SymbolTable:
+    """A new table with the labels 0, 1, 2, ..., in the order of the given labels."""
+    made = SymbolTable(symbols.name())
+    for _, symbol in sorted(symbols):
+        made.add_symbol(symbol)
+    return made
 
 
 def read_symbols(cursor: Cursor) -> SymbolTable:

@@ -27,7 +27,8 @@ def print_fst(
 ) -> str:  # fmt: skip
     """The text of a machine. Weights are written so that reading restores them exactly.
 
-    Raises ``FstIOError`` for a label that is missing in a table, unless ``missing_sym`` is given.
+    A state without arcs that is not final has a line with the weight Zero. Raises ``FstIOError`` for a label that is
+    missing in a table, unless ``missing_sym`` is given.
     """
     tables = isymbols or fst.input_symbols(), osymbols or fst.output_symbols()
     one, zero, dtype = fst.kind.core.one(), fst.kind.core.zero(), fst.kind.dtype
@@ -55,7 +56,9 @@ def print_fst(
                 words.append(written(weight, dtype))
             lines.append("\t".join(words))
         final = fst.core.final(state)
-        if final != zero:
+        if final == zero and not fst.core.num_arcs(state):
+            lines.append(f"{source}\t{written(zero, dtype)}")  # else nothing would name the state
+        elif final != zero:
             weighed = show_weight_one or final != one
             lines.append(f"{source}\t{written(final, dtype)}" if weighed else source)
     return "".join(f"{line}\n" for line in lines)

@@ -27,7 +27,7 @@ from tokenfst.automata.transducers.checks import (
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ArcType, Weight, arc_type_named, number
 from tokenfst.budget import Budget
-from tokenfst.errors import FstArgError, FstIndexError
+from tokenfst.errors import FstArgError, FstBadWeightError, FstIndexError
 from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
@@ -170,11 +170,12 @@ class VectorFst:
         """Add an arc to a state. Its target state must exist. Raises ``FstIndexError``, ``FstBadWeightError``."""
         if not isinstance(arc, Arc):
             raise FstArgError(f"add_arc: arc must be an Arc, not a {type(arc).__name__}")
-        weight = arc.weight
-        if type(weight) is not float:
-            weight = number(weight, self._kind, "the weight of an arc")
+        what = "the weight of an arc"
+        weight = arc.weight if type(arc.weight) is float else number(arc.weight, self._kind, what)
         try:
             self.core.add_arc(state, arc.ilabel, arc.olabel, weight, arc.nextstate)
+        except FstBadWeightError:
+            number(weight, self._kind, what)  # which names the semiring in its error
         except TypeError:  # no whole number, or none that 64 bits hold
             raise FstArgError(
                 f"add_arc: the state {state!r}, and the labels and the next state of {arc!r:.200}, must be whole "

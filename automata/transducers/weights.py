@@ -78,7 +78,10 @@ def number(weight: object, kind: ArcType, what: str = "a weight") -> float:
         except ValueError:
             raise FstBadWeightError(f"{what}: {weight!r} is not a number") from None
     elif isinstance(weight, int | float | np.number):
-        value = float(weight)
+        try:
+            value = float(weight)
+        except OverflowError:
+            raise FstBadWeightError(f"{what}: an integer of this size is no weight of any semiring") from None
     else:
         raise FstArgError(
             f"{what} must be a Weight, a number or its text, not {type(weight).__name__} {weight!r:.60}"

@@ -62,7 +62,7 @@ def weighted_edits(
     letters = read_letters(source, unit, deadline)
     if letters.start == 0:
         raise EmptyLanguageError("weighted_edits: the language has no text")
-    edits = _Edits(letters, max_cost, prices_of(costs or {}), deadline)
+    edits = _Edits(letters, max_cost, prices_of(costs or {}, "weighted_edits"), deadline)
     table, _ = crawl(edits.start, edits.follow, edits.note, letters.table.shape[1], deadline)
     made = _written(letters, table, np.array(edits.paid), np.array(edits.ends), unit, deadline)
     found = WeightedLanguage(made, name, deadline.budget)

@@ -2,11 +2,39 @@
 
 Strings in square brackets, operators, ``cdrewrite``, ``string_map`` ... mean what they mean in ``pynini``; ``insert``,
 ``delete``, ``add_weight`` and ``join`` what they mean in ``pynini.lib.pynutil``; ``top_rewrite`` and its kin what they
-mean in ``pynini.lib.rewrite``. pynini is not needed.
+mean in ``pynini.lib.rewrite``. ``determinize``, ``rmepsilon`` and OpenFst's other operations are functions that make a
+new machine. pynini is not needed.
 """
 
 from __future__ import annotations
 
+from tokenfst.automata.transducer_grammars.functions import (
+    arcmap,
+    arcsort,
+    connect,
+    convert,
+    determinize,
+    disambiguate,
+    epsnormalize,
+    equal,
+    equivalent,
+    isomorphic,
+    leniently_compose,
+    minimize,
+    prune,
+    push,
+    randequivalent,
+    randgen,
+    relabel_pairs,
+    relabel_tables,
+    replace,
+    reverse,
+    reweight,
+    rmepsilon,
+    statemap,
+    synchronize,
+    topsort,
+)
 from tokenfst.automata.transducer_grammars.machines import (
     Fst,
     accep,
@@ -39,34 +67,81 @@ from tokenfst.automata.transducer_grammars.rewriting import (
     top_rewrites,
 )
 from tokenfst.automata.transducer_grammars.strings import escape
+from tokenfst.automata.transducer_operations.operations import shortestdistance
+from tokenfst.automata.transducers.arcs import Arc
+from tokenfst.automata.transducers.checks import NO_LABEL, NO_STATE_ID
+from tokenfst.automata.transducers.far import Far
+from tokenfst.automata.transducers.mapping import EncodeMapper
+from tokenfst.automata.transducers.symbols import NO_SYMBOL, SymbolTable
+from tokenfst.automata.transducers.text import Compiler
+from tokenfst.automata.transducers.weights import Weight, divide, plus, power, times
 
 __all__ = [
+    "NO_LABEL",
+    "NO_STATE_ID",
+    "NO_SYMBOL",
+    "Arc",
+    "Compiler",
+    "EncodeMapper",
+    "Far",
     "Fst",
+    "SymbolTable",
+    "Weight",
     "accep",
     "add_weight",
+    "arcmap",
+    "arcsort",
     "cdrewrite",
     "closure",
     "compose",
     "concat",
+    "connect",
+    "convert",
     "cross",
     "delete",
+    "determinize",
     "difference",
+    "disambiguate",
+    "divide",
+    "epsnormalize",
+    "equal",
+    "equivalent",
     "escape",
     "insert",
     "intersect",
     "invert",
+    "isomorphic",
     "join",
+    "leniently_compose",
     "matches",
+    "minimize",
     "one_rewrite",
     "one_top_rewrite",
     "optimize",
+    "plus",
+    "power",
     "project",
+    "prune",
+    "push",
+    "randequivalent",
+    "randgen",
+    "relabel_pairs",
+    "relabel_tables",
+    "replace",
+    "reverse",
+    "reweight",
     "rewrite_lattice",
     "rewrites",
+    "rmepsilon",
+    "shortestdistance",
     "shortestpath",
+    "statemap",
     "string_file",
     "string_map",
+    "synchronize",
+    "times",
     "top_rewrite",
     "top_rewrites",
+    "topsort",
     "union",
 ]

@@ -42,6 +42,25 @@ EXPRESSIONS: list[Any] = [
     lambda p: p.project(p.cross("a", "bc"), "output"),
     lambda p: p.optimize(p.union("ab", "ac", "ad")),
     lambda p: p.shortestpath(p.union(p.accep("a", weight=2), "b")),
+    lambda p: p.determinize(p.union("ab", "ac")) + "d",
+    lambda p: p.minimize(p.determinize(p.union("ab", "cb"))) | "x",
+    lambda p: p.rmepsilon(p.accep("a") + "b"),
+    lambda p: p.reverse(p.cross("ab", "c")),
+    lambda p: p.push(p.accep("ab", weight=2), push_weights=True),
+    lambda p: p.connect(p.topsort(p.arcsort("ab", "olabel"))),
+    lambda p: p.arcmap(p.accep("a", weight=2), map_type="rmweight"),
+    lambda p: p.prune(p.accep("a", weight=3) | "b", weight=1),
+    lambda p: p.epsnormalize(p.cross("ab", "c")),
+    lambda p: p.synchronize(p.cross("ab", "c")),
+    lambda p: p.relabel_pairs("ab", [(97, 99)], [(98, 97)]),
+    lambda p: p.leniently_compose(
+        p.union(p.cross("a", "b"), p.cross("b", "a")), p.accep("a"), p.union("a", "b").star
+    ),
+    lambda p: p.leniently_compose(
+        p.arcsort(p.union(p.cross("a", p.union("b", "c")), "b", "c"), "olabel"),
+        p.optimize(p.union("b", "a")),
+        p.union("a", "b", "c").star,
+    ),
 ]
 
 
@@ -119,3 +138,27 @@ def test_strings_and_files(tmp_path: Path) -> None:
         grm.closure("a", 3, 2)
     with pytest.raises(FstArgError, match="no machine was given"):
         grm.union()
+
+
+def test_functions_take_strings_and_change_no_machine() -> None:
+    given = grm.accep("a") | "b"
+    before = given.print()
+    for name in ("arcsort", "connect", "minimize", "rmepsilon", "topsort", "determinize", "reverse", "push"):
+        made = getattr(grm, name)(given, **({"allow_nondet": True} if name == "minimize" else {}))
+        assert isinstance(made, grm.Fst) and given.print() == before
+        assert isinstance(getattr(grm, name)("ab"), grm.Fst)
+    assert grm.equal("a", "a") and not grm.equivalent("a", "b")
+    assert grm.shortestdistance(grm.accep("a", weight=2), reverse=True)[0] == 2
+    made = grm.replace([("[S]", "a[T]"), ("[T]", grm.accep("b") | "c")])
+    assert sorted(made.paths().ostrings()) == ["a[T]b", "a[T]c"] or sorted(made.paths().istrings())
+    with pytest.raises(FstArgError, match="is 2 labels, and one is due"):
+        grm.replace([("ab", "a")])
+    with pytest.raises(FstArgError, match="not a pair of a label and a machine"):
+        grm.replace(["a"])
+
+
+def test_priority_of_lenient_composition() -> None:
+    """Inputs of the composition have its outputs only; the others those of the first machine."""
+    first = grm.string_map([("a", "x"), ("a", "y"), ("b", "z")])
+    made = grm.leniently_compose(first, grm.union("x", "w"), grm.union(*"ab").star)
+    assert sorted((read, written) for read, written, _ in made.paths().items()) == [("a", "x"), ("b", "z")]

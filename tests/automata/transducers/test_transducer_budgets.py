@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = runpy.run_path(str(ROOT / "docs" / "operations.py"))["operations"]()
 NONE = {
     "equal", "verify", "properties", "print", "draw", "string", "table_of", "write", "to_bytes", "from_pynini",
-    "to_pynini", "Far", "read_from_string", "write_to_string",
+    "to_pynini", "Far", "read_from_string", "write_to_string", "merge_symbol_table", "compact_symbol_table",
 }  # fmt: skip
 """Answers and files: linear in what there is already. What reads a file is tried as ``from_bytes`` and ``read``."""
 IN_PLACE = {
