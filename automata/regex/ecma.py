@@ -15,6 +15,8 @@ Modifiers are those of ECMA-262 2025, ``(?i:...)``, ``(?s-m:...)``. ``(?i)`` wit
 Rejected: back-references to groups that match many texts (not regular, if these are infinitely many; ``ecma_tree``),
 and ``\p{...}`` of an unknown property (``characters.properties``). A lone surrogate matches nothing: UTF-8 text cannot
 contain one.
+
+Plain patterns, which most are, are read by the native core (``plain_pattern``): the nodes are the same.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NoReturn
 
+from tokenfst._native import plain_pattern
 from tokenfst.automata.characters.case import with_other_case
+from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.characters.properties import binary_property, general_category, script
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, without_surrogates
+from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.languages.engine import QUICK
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.ecma_tree import (
@@ -64,6 +69,7 @@ _CLASSES = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _CONTROLS = {"f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
 _NOT_ECMA = {"A": "^", "Z": "$", "z": "$", "a": r"\x07", "e": r"\x1b", "h": r"[ \t]", "Q": "a backslash each"}
 
+_DEFAULT = Budget()
 _LONGEST_QUANTIFIER = 40
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{([0-9]+)(?:,([0-9]*))?\})\??")
 _OPENING = re.compile(r"\((?:\?(?::|<?[=!]|<([^>]*)>))?")
@@ -97,6 +103,15 @@ def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
     """
     if not isinstance(pattern, str):
         raise ConstraintError(f"an ECMA-262 pattern is a str, not {type(pattern).__name__}")
+    limits = budget or _DEFAULT
+    expr = plain_pattern(pattern, _leaf, _named, limits.positions)
+    if expr is None:
+        expr = _translated(pattern, budget)
+    return Language(expr, f"ecma_pattern({pattern!r})", budget)
+
+
+def _translated(pattern: str, budget: Budget | None) -> Expr:
+    """The expression of any pattern."""
     pieces: list[Piece] = []
     nested = False
     reader = _Reader(pattern)
@@ -112,12 +127,21 @@ def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
         message = "groups are nested too deeply here; flatten the pattern"
         raise UnsupportedPatternError(message, pattern, deepest_group(pattern))
     try:
-        expr = expression("".join(text for text, _ in pieces), 0, budget, any_width=True)
+        return expression("".join(text for text, _ in pieces), 0, budget, any_width=True)
     except PatternError as error:
         raise type(error)(error.message, pattern, _origin(pieces, error.position)) from None
     except BudgetExceeded as error:
         raise BudgetExceeded(error.resource, error.limit, f"the pattern {shorten(pattern)}") from None
-    return Language(expr, f"ecma_pattern({pattern!r})", budget)
+
+
+def _leaf(ranges: Ranges) -> Expr:
+    """One character out of a set."""
+    return character_set(ranges, True)
+
+
+def _named(ranges: Ranges, quantifier: str) -> str:
+    """The text of a repetition in Python's notation, for messages."""
+    return shorten(_spelled(ranges) + quantifier)
 
 
 def _origin(pieces: list[Piece], position: int) -> int:

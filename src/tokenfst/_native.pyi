@@ -111,6 +111,13 @@ class PlainReader:
         otherwise: Callable[[Any, str], object],
     ) -> dict[str, Any]: ...
 
+def plain_pattern(
+    pattern: str,
+    leaf: Callable[[tuple[tuple[int, int], ...]], Expr],
+    named: Callable[[tuple[tuple[int, int], ...], str], str],
+    most: int,
+) -> Expr | None: ...
+
 class NameTexts:
     def __init__(
         self,
