@@ -2,6 +2,7 @@
 
 Read in this order: ``source`` (documents, identifiers, references) with ``metaschemas`` (the official meta-schemas),
 ``keywords`` (which draft knows which keyword, and in what form), ``forms`` (checks the form of every keyword in a
-document), ``meaning`` (applicators) with ``keys`` (keys under which equal sub-schemas are shared), ``leaves`` (keywords
-of one type), ``overlaps`` (which branches of a ``oneOf`` can overlap), ``unevaluated`` and ``closing``.
+document), ``meaning`` (applicators) with ``keys`` (keys under which equal sub-schemas are shared) and ``plain_parts``
+(the native reader of sub-schemas), ``leaves`` (keywords of one type), ``overlaps`` (which branches of a ``oneOf`` can
+overlap), ``unevaluated`` and ``closing``.
 """

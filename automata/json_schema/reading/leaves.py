@@ -130,9 +130,7 @@ class Leaves:
     def _object(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Object:
         formula = meaning.entered
         properties = keywords.get("properties", {})
-        listed = [
-            (name, formula(place.below(schema, "properties", name))) for name, schema in properties.items()
-        ]
+        listed = meaning.members(place, properties)
         demands: list[Named] = []
         parts: list[Part] = []
         for pattern, schema in keywords.get("patternProperties", {}).items():
@@ -148,7 +146,7 @@ class Leaves:
             demands += self._names(place, keywords["propertyNames"], meaning)
         low, high = bounds(place, keywords, "minProperties", "maxProperties")
         required = frozenset(keywords.get("required", ()))
-        return Object(tuple(listed), required, tuple(demands), (), low, high, place.where())
+        return Object(tuple(listed.items()), required, tuple(demands), (), low, high, place.where())
 
     def _names(self, place: Place, schema: Any, meaning: Meaning) -> list[Named]:
         shape = meaning.shape(meaning.formula(place.below(schema, "propertyNames")))

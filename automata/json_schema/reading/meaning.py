@@ -25,6 +25,7 @@ from tokenfst.automata.json_schema.reading.keys import key_of
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.overlaps import suspects
+from tokenfst.automata.json_schema.reading.plain_parts import READER, TYPE_KEY
 from tokenfst.automata.json_schema.reading.source import MAPPINGS, Place, Resource, Source, json_type
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
 from tokenfst.automata.json_schema.sets import strings as schema_strings
@@ -59,8 +60,6 @@ _APPLICATORS = frozenset(
         ),
     )
 )
-TYPE_KEY = frozenset({"type"})
-"""Precedes the types in keys of formulas without other keywords."""
 _Link = tuple[Resource, str, tuple[str, ...], object]
 """The data on which the target of a reference depends."""
 
@@ -162,6 +161,24 @@ class Meaning:
     def entered(self, place: Place) -> Formula:
         """The formula of a sub-schema that applies to another value than its parent."""
         return self.formula(place if place.closed is None else place.closing(Evaluated()))
+
+    def members(self, place: Place, properties: Mapping[str, Any]) -> dict[str, Formula]:
+        """The formulas of all ``properties`` of the schema at a place (``entered``)."""
+
+        def otherwise(schema: Any, name: str) -> Formula:
+            return self.entered(place.below(schema, "properties", name))
+
+        if properties.__class__ is not dict or place.scope or place.resource.dialect.vocabularies is not None:
+            return {name: otherwise(schema, name) for name, schema in properties.items()}
+        return READER.formulas(
+            properties,
+            self.formulas.atoms,
+            self.targets,
+            place.resource,
+            None if place.closed is None else Evaluated(),
+            place.pointer,
+            otherwise,
+        )
 
     def opened(self, place: Place) -> Formula:
         """The formula of a sub-schema as written, ignoring members that its parents forbid."""

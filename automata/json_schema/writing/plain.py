@@ -10,21 +10,19 @@ Invariant: the texts are those of the general way (tests/automata/json_schema/wr
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tokenfst._native import PlainReader, PlainWriter
+from tokenfst._native import PlainWriter
 from tokenfst.automata.expressions.expression import Differing, Expr, Unordered, union
-from tokenfst.automata.json_schema.reading.keys import FAR_DOWN
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, bounds
 from tokenfst.automata.json_schema.reading.leaves import LONGEST_CONSTANTS, typed
-from tokenfst.automata.json_schema.reading.meaning import TYPE_KEY
-from tokenfst.automata.json_schema.reading.source import NESTED, SCALARS, Place
+from tokenfst.automata.json_schema.reading.plain_parts import BITS, READER
+from tokenfst.automata.json_schema.reading.source import NESTED, Place
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.arrays import Array
-from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Kind
+from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
 from tokenfst.automata.json_schema.sets.strings import words
@@ -36,12 +34,9 @@ from tokenfst.clock_cache import Recent
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Level, Writer
 
-_BITS = {name: 1 << number for number, name in enumerate(KEYWORDS)}
-"""One bit for each keyword, so that the set of keywords of a schema is one number."""
-
 
 def _bits(*names: str) -> int:
-    return sum(_BITS[name] for name in names)
+    return sum(BITS[name] for name in names)
 
 
 _OF_OBJECTS = _bits("type", "properties", "required", "additionalProperties")
@@ -50,19 +45,6 @@ _OF_SCALARS = _bits(
     *("type", "enum", "const", "pattern", "format", "minLength", "maxLength"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
 )
-_READER = PlainReader(
-    {**_BITS, "$id": 1 << 63, "id": 1 << 63},
-    SCALARS,
-    TYPE_KEY,
-    Place,
-    Formula,
-    Kind.ATOM,
-    ANY,
-    NONE,
-    marshal.dumps,
-    FAR_DOWN,
-)
-"""Reads sub-schemas in the native core."""
 _TYPED: Recent[Hashable, Expr] = Recent(256)
 """Texts of types, by the types and the layout."""
 _SCALARS: Recent[Hashable, Expr] = Recent(1024)
@@ -127,7 +109,7 @@ class Ways:
 
 
 _WRITER = PlainWriter(
-    _READER,
+    READER,
     (_bits("type", "enum"), _OF_OBJECTS, _OF_ARRAYS, _OF_SCALARS),
     NESTED,
     Evaluated(),

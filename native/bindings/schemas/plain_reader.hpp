@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "python/expression_node.hpp"
@@ -33,7 +35,10 @@ class PlainReader {
               nb::object none, nb::object dumps, Py_ssize_t far_down)
       : bits_(bits), scalars_(scalars), type_key_(type_key), place_(place), formula_(formula), atom_(atom), any_(any), none_(none),
         dumps_(dumps), far_down_(far_down), type_(nb::str("type")), ref_(nb::str("$ref")), properties_(nb::str("/properties")),
-        type_bit_(bit(type_.ptr())), ref_bit_(bit(ref_.ptr())) {}
+        type_bit_(bit(type_.ptr())), ref_bit_(bit(ref_.ptr())) {
+    for (const char* name : {"kind", "parts", "atom"}) of_formulas_.push_back(interned(name));
+    for (const char* name : {"value", "pointer", "resource", "scope", "closed"}) of_places_.push_back(interned(name));
+  }
 
   Py_ssize_t far_down() const { return far_down_; }
   bool is_any(nb::handle formula) const { return formula.is(any_); }
@@ -112,14 +117,19 @@ class PlainReader {
   struct SchemaContext {
     SchemaContext(const PlainReader& reader, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str head)
         : own_(reader), atoms_(atoms), targets_(targets), resource_(nb::borrow(resource)), closed_(nb::borrow(closed)),
-          document_(resource.attr("document")), uri_(resource.attr("uri")), draft_(resource.attr("draft")), head_(head),
-          room_(reader.far_down_ - 1 - PyUnicode_GetLength(head.ptr())) {}
+          document_(resource.attr("document")), uri_(resource.attr("uri")), draft_(resource.attr("draft")), head_(head) {}
 
     // The formula of a subschema; invalid if it must be built in Python. `token`: the last part of its address.
-    nb::object formula(nb::handle schema, nb::handle token) const {
+    nb::object formula(nb::handle schema, nb::handle token) const { return formula(schema, head_, token, 0); }
+
+   private:
+    static constexpr int kLongestChain = 8;  // of references that lead to references
+
+    // `head`: the address of what holds the subschema. `passed`: the number of references that led here.
+    nb::object formula(nb::handle schema, nb::handle head, nb::handle token, int passed) const {
       if (schema.ptr() == Py_True) return own_.any_;
       if (schema.ptr() == Py_False) return own_.none_;
-      if (Py_TYPE(schema.ptr()) != &PyDict_Type || !has_short_address(token)) return {};
+      if (Py_TYPE(schema.ptr()) != &PyDict_Type || !has_short_address(head, token)) return {};
       uint64_t said = 0;
       Py_ssize_t at = 0, keywords = 0;
       PyObject *name, *value;
@@ -130,34 +140,55 @@ class PlainReader {
       }
       if (said & kPlaced) return {};
       if (said == 0) return own_.any_;
-      if (said & own_.ref_bit_) return said == own_.ref_bit_ ? target(schema) : nb::object();
+      if (said & own_.ref_bit_) return said == own_.ref_bit_ && passed < kLongestChain ? target(schema, passed) : nb::object();
       if (said == own_.type_bit_) {
         const nb::object named = own_.scalar_types(item(schema.ptr(), own_.type_.ptr()));
-        if (named.is_valid()) return atom(nb::make_tuple(own_.type_key_, named, is_draft4()), schema, token);
+        if (named.is_valid()) return atom(nb::make_tuple(own_.type_key_, named, is_draft4()), schema, head, token);
       }
       const nb::object text = own_.text_of(schema, keywords);
       if (!text.is_valid()) return {};
-      return atom(nb::make_tuple(document_, uri_, draft_, nb::tuple(), closed_, text), schema, token);
+      return atom(nb::make_tuple(document_, uri_, draft_, nb::tuple(), closed_, text), schema, head, token);
     }
-
-   private:
-    bool has_short_address(nb::handle token) const {
+    bool has_short_address(nb::handle head, nb::handle token) const {
       const Py_ssize_t length = PyUnicode_GetLength(token.ptr());
-      return length <= room_ && PyUnicode_FindChar(token.ptr(), '~', 0, length, 1) == -1 &&
+      return length <= own_.far_down_ - 1 - PyUnicode_GetLength(head.ptr()) && PyUnicode_FindChar(token.ptr(), '~', 0, length, 1) == -1 &&
              PyUnicode_FindChar(token.ptr(), '/', 0, length, 1) == -1;
     }
     bool is_draft4() const { return PyLong_AsLong(draft_.ptr()) == 4; }
-    nb::object target(nb::handle schema) const {
+    nb::object target(nb::handle schema, int passed) const {
       const nb::handle reference = item(schema.ptr(), own_.ref_.ptr());
       if (!closed_.is_none() || Py_TYPE(reference.ptr()) != &PyUnicode_Type) return {};
       const nb::tuple link = nb::make_tuple(resource_, reference, nb::tuple(), closed_);
-      return nb::borrow(item(targets_.ptr(), link.ptr()));
+      if (PyObject* const known = item(targets_.ptr(), link.ptr())) return nb::borrow(known);
+      const nb::object held = nb::borrow(reference);
+      nb::object made = definition(held, passed + 1);
+      if (made.is_valid() && PyDict_SetItem(targets_.ptr(), link.ptr(), made.ptr()) < 0) throw nb::python_error();
+      return made;
     }
-    nb::object atom(const nb::tuple& key, nb::handle schema, nb::handle token) const {
+    // The formula of what `#/definitions/name` refers to (`#/$defs/name` from 2019-09 on): its form was checked with its document.
+    nb::object definition(nb::handle reference, int passed) const {
+      Py_ssize_t length = 0;
+      const char* const bytes = PyUnicode_AsUTF8AndSize(reference.ptr(), &length);
+      if (!bytes) PyErr_Clear();
+      const std::string_view text(bytes ? bytes : "", bytes ? static_cast<size_t>(length) : 0);
+      const bool is_new = text.starts_with("#/$defs/");
+      if ((!is_new && !text.starts_with("#/definitions/")) || (is_new && PyLong_AsLong(draft_.ptr()) < 2019)) return {};
+      const size_t at = text.find('/', 2);
+      if (text.find_first_of("%~/", at + 1) != text.npos) return {};
+      const nb::object pointer = resource_.attr("pointer"), root = resource_.attr("root");
+      if (Py_TYPE(pointer.ptr()) != &PyUnicode_Type || PyUnicode_CompareWithASCIIString(pointer.ptr(), "#") != 0) return {};
+      const nb::str keyword(text.data() + 2, at - 2), name(text.data() + at + 1, text.size() - at - 1), head(text.data(), at);
+      if (Py_TYPE(root.ptr()) != &PyDict_Type) return {};
+      const nb::object table = nb::borrow(item(root.ptr(), keyword.ptr()));
+      if (!table.is_valid() || Py_TYPE(table.ptr()) != &PyDict_Type || own_.is_placed(table)) return {};
+      const nb::object found = nb::borrow(item(table.ptr(), name.ptr()));
+      return found.is_valid() ? formula(found, head, name, passed) : nb::object();
+    }
+    nb::object atom(const nb::tuple& key, nb::handle schema, nb::handle head, nb::handle token) const {
       if (PyObject* const known = item(atoms_.ptr(), key.ptr()); known) return nb::borrow(known);
-      const nb::object pointer = nb::steal(PyUnicode_FromFormat("%U/%U", head_.ptr(), token.ptr()));
+      const nb::object pointer = nb::steal(PyUnicode_FromFormat("%U/%U", head.ptr(), token.ptr()));
       if (!pointer.is_valid()) throw nb::python_error();
-      const nb::object made = own_.formula_(own_.atom_, nb::tuple(), own_.place_(schema, pointer, resource_, nb::tuple(), closed_));
+      const nb::object made = own_.atom_of(schema, pointer, resource_, closed_);
       if (PyDict_SetItem(atoms_.ptr(), key.ptr(), made.ptr()) < 0) throw nb::python_error();
       return made;
     }
@@ -166,8 +197,36 @@ class PlainReader {
     nb::dict atoms_, targets_;
     nb::object resource_, closed_, document_, uri_, draft_;
     nb::str head_;
-    Py_ssize_t room_;  // how many characters the last part of an address may have
   };
+
+  static nb::object interned(const char* name) {
+    nb::object made = nb::steal(PyUnicode_InternFromString(name));
+    if (!made.is_valid()) throw nb::python_error();
+    return made;
+  }
+  // A value of a class that only stores what it is made of: its own `__init__` takes ten times as long.
+  static nb::object made_of(nb::handle type, const std::vector<nb::object>& names, std::initializer_list<nb::handle> values) {
+    nb::object made = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(type.ptr()), 0));
+    if (!made.is_valid()) throw nb::python_error();
+    auto name = names.begin();
+    for (nb::handle value : values) {
+      if (PyObject_SetAttr(made.ptr(), (name++)->ptr(), value.ptr()) < 0) throw nb::python_error();
+    }
+    return made;
+  }
+  nb::object atom_of(nb::handle schema, nb::handle pointer, nb::handle resource, nb::handle closed) const {
+    const nb::tuple nothing;
+    return made_of(formula_, of_formulas_, {atom_, nothing, made_of(place_, of_places_, {schema, pointer, resource, nothing, closed})});
+  }
+  // Whether a value, a dict, has a member that may make it a resource of its own.
+  bool is_placed(nb::handle value) const {
+    Py_ssize_t at = 0;
+    PyObject *name, *each;
+    while (PyDict_Next(value.ptr(), &at, &name, &each)) {
+      if (bit(name) & kPlaced) return true;
+    }
+    return false;
+  }
 
   // As `keywords.scalar_types`.
   nb::object scalar_types(PyObject* named) const {
@@ -178,7 +237,9 @@ class PlainReader {
     }
     return nb::steal(PyList_AsTuple(named));
   }
+
   nb::dict bits_;
+  std::vector<nb::object> of_formulas_, of_places_;  // names of attributes
   nb::object scalars_, type_key_, place_, formula_, atom_, any_, none_, dumps_;
   Py_ssize_t far_down_;
   nb::str type_, ref_, properties_;

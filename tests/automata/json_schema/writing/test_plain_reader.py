@@ -15,12 +15,13 @@ from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
+from tokenfst.automata.json_schema.reading.plain_parts import READER
 from tokenfst.automata.json_schema.reading.source import NESTED, Place, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.layout import layout
-from tokenfst.automata.json_schema.writing.plain import _READER, PlainSchemas
+from tokenfst.automata.json_schema.writing.plain import PlainSchemas
 from tokenfst.automata.json_schema.writing.writer import _named, _nodes
 from tokenfst.errors import SchemaError, TokenfstError
 
@@ -30,6 +31,28 @@ VALUES = st.sampled_from([None, True, 1, 1.5, Decimal("1.5"), "a", [], ["a"], {"
 TYPES = st.sampled_from(
     ["string", "null", "object", "text", ["string"], ["null", "integer"], ["object", "null"], [], [1], 3]
 )
+REFERENCES = [
+    *(
+        f"#/definitions/{name}"
+        for name in ("a", "b", "c", "d", "e", "f", "g", "none", "a/b", "x~1y", "%61", "")
+    ),
+    *("#/definitions", "#/$defs/a", "#/$defs/h", "#/other/a", "#/properties/a", "#a", "definitions/a"),
+]
+DEFINITIONS: dict[str, Any] = {
+    "a": {"type": "object"},
+    "b": {"$ref": "#/definitions/a"},
+    "c": {"$ref": "#/definitions/d"},
+    "d": {"$ref": "#/definitions/c"},
+    "e": {"title": "e"},
+    "f": True,
+    "g": {"$ref": "#/definitions/a", "type": "string"},
+    "x/y": {"type": "string"},
+}
+DOCUMENT = {
+    "definitions": DEFINITIONS,
+    "$defs": {"a": {"minimum": 1}, "h": {"$ref": "#/$defs/a"}},
+    "type": "object",
+}
 SCHEMAS = st.one_of(
     st.booleans(),
     st.sampled_from([{}, {"title": "a"}, None, [], "a", {1: 2}]),
@@ -46,7 +69,7 @@ SCHEMAS = st.one_of(
         },
     ),
     st.fixed_dictionaries({"type": TYPES}, optional={"description": VALUES}),
-    st.fixed_dictionaries({"$ref": st.sampled_from(["#", "#/definitions/a", 1])}, optional={"type": TYPES}),
+    st.fixed_dictionaries({"$ref": st.sampled_from(["#", *REFERENCES, 1])}, optional={"type": TYPES}),
 )
 CLOSED = st.sampled_from([None, NESTED, Evaluated()])
 
@@ -85,9 +108,8 @@ def test_formulas_are_those_of_the_general_way(
 ) -> None:
     """Each formula is the object that Python finds for it, and made in another meaning has the same fields. What is
     left open or refused there is here, too."""
-    document = {"definitions": {"a": {"type": "object"}}, "type": "object"}
-    meaning, root = meaning_of(document, draft)
-    twin, twin_root = meaning_of(document, draft)
+    meaning, root = meaning_of(DOCUMENT, draft)
+    twin, twin_root = meaning_of(DOCUMENT, draft)
     place, twin_place = root.closing(closed), twin_root.closing(closed)
     for name, schema in properties.items():
         try:
@@ -104,14 +126,14 @@ def test_formulas_are_those_of_the_general_way(
             left.append(name)
             return by_python(meaning, place, schema, "properties", name)
 
-        found = _READER.formulas(
+        found = READER.formulas(
             {name: schema}, meaning.formulas.atoms, meaning.targets, *settled(place), otherwise
         )
         assert list(found) == [name]
         assert found[name] is by_python(meaning, place, schema, "properties", name)
         assert fields(found[name]) == fields(wanted)
     for schema in properties.values():
-        one = _READER.formula(
+        one = READER.formula(
             schema, meaning.formulas.atoms, meaning.targets, *settled(place), "additionalProperties"
         )
         assert one is None or one is by_python(meaning, place, schema, "additionalProperties")
@@ -123,11 +145,11 @@ def test_what_is_left_open() -> None:
     arguments = meaning.formulas.atoms, meaning.targets, root.resource, None, "#"
 
     def is_open(schema: Any, name: str = "a") -> bool:
-        return _READER.formula(schema, *arguments, name) is None
+        return READER.formula(schema, *arguments, name) is None
 
-    assert _READER.formula(True, *arguments, "a") is ANY
-    assert _READER.formula(False, *arguments, "a") is NONE
-    assert _READER.formula({"title": "b"}, *arguments, "a") is ANY
+    assert READER.formula(True, *arguments, "a") is ANY
+    assert READER.formula(False, *arguments, "a") is NONE
+    assert READER.formula({"title": "b"}, *arguments, "a") is ANY
     assert not is_open({"type": "string"})
     assert not is_open({"type": "string", "enum": ["a"]})
     assert is_open({"type": "string", "$id": "http://x/y"})
@@ -136,17 +158,48 @@ def test_what_is_left_open() -> None:
     assert is_open({"enum": [1]}, "~")
     assert is_open({"enum": [1]}, "l" * 1000)
     assert is_open([])
-    assert is_open({"$ref": "#/definitions/a"})
-    by_python(meaning, root, {"$ref": "#/definitions/a"}, "b")
-    assert not is_open({"$ref": "#/definitions/a"})
     assert is_open({"$ref": "#/definitions/a", "type": "object"})
+
+
+@pytest.mark.parametrize("draft", ["2020-12", "draft-07"])
+def test_references_that_the_core_follows(draft: str) -> None:
+    """The name of a definition, and of one that only refers to another. All other references are left open until they
+    were followed once.
+    """
+    followed = {
+        reference
+        for reference in REFERENCES
+        for meaning, root in [meaning_of(DOCUMENT, draft)]
+        if READER.formula(
+            {"$ref": reference}, meaning.formulas.atoms, meaning.targets, root.resource, None, "#", "a"
+        )
+    }
+    wanted = {f"#/definitions/{name}" for name in "abef"}
+    assert followed == (wanted | {"#/$defs/a", "#/$defs/h"} if draft == "2020-12" else wanted)
+    meaning, root = meaning_of(DOCUMENT, draft)
+    by_python(meaning, root, {"$ref": "#"}, "b")
+    arguments = meaning.formulas.atoms, meaning.targets, root.resource, None, "#", "a"
+    assert READER.formula({"$ref": "#"}, *arguments) is meaning.formula(root)
+
+
+def test_references_of_parts_with_identifiers() -> None:
+    """They are relative to the part."""
+    inner = {"$id": "http://x/y", "definitions": {"a": {"type": "null"}}, "$ref": "#/definitions/a"}
+    _, root = meaning_of({**DOCUMENT, "properties": {"a": inner}}, "2020-12")
+    place = root.below(inner, "properties", "a")
+    assert (
+        READER.formula({"$ref": "#/definitions/a"}, {}, {}, place.resource, None, place.pointer, "b") is None
+    )
+    placed = {"definitions": {"a": {"$id": "http://x/y", "type": "null"}}}
+    _, root = meaning_of(placed, "2020-12")
+    assert READER.formula({"$ref": "#/definitions/a"}, {}, {}, root.resource, None, "#", "b") is None
 
 
 @given(st.dictionaries(st.sampled_from([*KEYWORDS, "title", "id", "$id", ""]), VALUES))
 def test_keywords_are_bits(schema: dict[str, Any]) -> None:
-    names = [name for number, name in enumerate(KEYWORDS) if _READER.said(schema) >> number & 1]
+    names = [name for number, name in enumerate(KEYWORDS) if READER.said(schema) >> number & 1]
     assert set(names) == KEYWORDS.keys() & schema.keys()
-    assert _READER.said(schema) < 1 << len(KEYWORDS)
+    assert READER.said(schema) < 1 << len(KEYWORDS)
 
 
 def said(node: Expr) -> Any:
@@ -206,7 +259,7 @@ def test_errors_pass() -> None:
         nodes.members(["a"], {}, {}, {}, {}, fails, fails)
     meaning, root = meaning_of({}, "2020-12")
     with pytest.raises(KeyError, match="mine"):
-        _READER.formulas({"a": []}, meaning.formulas.atoms, meaning.targets, *settled(root), fails)
+        READER.formulas({"a": []}, meaning.formulas.atoms, meaning.targets, *settled(root), fails)
 
 
 # --- bodies of rules --------------------------------------------------------------------------------------
