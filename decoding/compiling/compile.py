@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.symbols.automaton import SymbolAutomaton
-from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
-from tokenfst.automata.weights.language import WeightedLanguage
-from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.budget import Budget
-from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
-from tokenfst.decoding.scores.automaton import ScoreAutomaton
-from tokenfst.decoding.scores.grammar_scores import GrammarScores
-from tokenfst.decoding.scores.token_ngrams import TokenNGrams
 from tokenfst.decoding.token_automata.classes import find_classes
 from tokenfst.decoding.token_automata.pickled import speaking_of
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose
@@ -30,6 +22,18 @@ from tokenfst.errors import (
     VocabularyMismatchError,
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+if (
+    TYPE_CHECKING
+):  # imported below when they are used, because most processes compile languages and grammars only
+    from tokenfst.automata.symbols.automaton import SymbolAutomaton
+    from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
+    from tokenfst.automata.weights.language import WeightedLanguage
+    from tokenfst.automata.weights.ngrams import NGramModel
+    from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+    from tokenfst.decoding.scores.automaton import ScoreAutomaton
+    from tokenfst.decoding.scores.grammar_scores import GrammarScores
+    from tokenfst.decoding.scores.token_ngrams import TokenNGrams
 
 
 @overload
@@ -98,24 +102,16 @@ def compile(
     than one stack (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, if the vocabulary
     cannot spell all texts of the constraint.
     """
-    if isinstance(constraint, WeightedLanguage | WeightedGrammar | NGramModel):
-        if deterministic or tokenization != "all" or token_classes is not None:
-            raise ConstraintError(
-                "compile(): a weighted language has the scores of all token sequences: leave out deterministic, "
-                "tokenization and token_classes"
-            )
-        return _scores(constraint, vocabulary, budget)
-    if not isinstance(constraint, Constraint | SymbolAutomaton):
-        raise TypeError(
-            "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
-            f"{type(constraint).__name__}"
-        )
+    if not isinstance(constraint, Constraint):
+        plain = not deterministic and tokenization == "all" and token_classes is None
+        scores = _scores(constraint, vocabulary, budget, plain=plain)
+        if scores is not None:
+            return scores
+        constraint = _language_of_symbols(constraint, vocabulary, budget)
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
     if tokenization not in ("all", "canonical"):
         raise ValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
-    if isinstance(constraint, SymbolAutomaton):
-        constraint = over_symbols(constraint, vocabulary, budget)
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
@@ -134,13 +130,33 @@ def compile(
         warn_unspellable(constraint, vocabulary, native)
     speaking_of(constraint, native)
     automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
-    return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
+    if tokenization == "canonical":
+        from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+
+        return CanonicalAutomaton(automaton, budget)
+    return automaton
 
 
 def _scores(
-    constraint: WeightedLanguage | WeightedGrammar | NGramModel, vocabulary: Vocabulary, budget: Budget | None
-) -> ScoreAutomaton | GrammarScores | TokenNGrams:
-    """The automaton of scores. That of a model over token ids needs no bytes."""
+    constraint: object, vocabulary: Vocabulary, budget: Budget | None, *, plain: bool
+) -> ScoreAutomaton | GrammarScores | TokenNGrams | None:
+    """The automaton of scores; that of a model over token ids needs no bytes. ``None`` if the constraint is not
+    weighted. ``plain``: no option is given.
+    """
+    from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
+    from tokenfst.automata.weights.language import WeightedLanguage
+    from tokenfst.automata.weights.ngrams import NGramModel
+    from tokenfst.decoding.scores.automaton import ScoreAutomaton
+    from tokenfst.decoding.scores.grammar_scores import GrammarScores
+    from tokenfst.decoding.scores.token_ngrams import TokenNGrams
+
+    if not isinstance(constraint, WeightedLanguage | WeightedGrammar | NGramModel):
+        return None
+    if not plain:
+        raise ConstraintError(
+            "compile(): a weighted language has the scores of all token sequences: leave out deterministic, "
+            "tokenization and token_classes"
+        )
     if isinstance(constraint, WeightedGrammar):
         return GrammarScores(constraint, vocabulary, budget)
     if isinstance(constraint, NGramModel):
@@ -175,6 +191,20 @@ def _compile_tokens(
         raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
     speaking_of(constraint, native)
     return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program, classes=classes)
+
+
+def _language_of_symbols(constraint: object, vocabulary: Vocabulary, budget: Budget | None) -> Language:
+    """The language of an automaton over symbols. Raises TypeError for everything else."""
+    from tokenfst.automata.symbols.automaton import SymbolAutomaton
+
+    if not isinstance(constraint, SymbolAutomaton):
+        raise TypeError(
+            "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
+            f"{type(constraint).__name__}"
+        )
+    if not isinstance(vocabulary, Vocabulary):
+        raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
+    return over_symbols(constraint, vocabulary, budget)
 
 
 def over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
