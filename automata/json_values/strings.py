@@ -138,8 +138,9 @@ def json_literals(texts: Iterable[str], *, spelling: Spelling = "plain") -> Expr
     Sorts ``texts``, and is linear in their total length. Raises ConstraintError if one contains a lone surrogate.
     """
     known = list(texts)
-    for text in known:
-        _refuse_surrogates(text)
+    if not "".join(known).isascii():
+        for text in known:
+            _refuse_surrogates(text)
     return _quoted(json_code(spelling).words(known))
 
 

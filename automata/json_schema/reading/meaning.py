@@ -297,6 +297,13 @@ class Meaning:
         return None
 
     def _members(self, place: Place, name: str, schemas: list[Any], closed: Closing) -> list[Formula]:
+        if place.closed is None and not place.scope and place.resource.dialect.vocabularies is None:
+            atoms, targets, pointer = self.formulas.atoms, self.targets, f"{place.pointer}/{name}"
+            return [
+                READER.formula(schema, atoms, targets, place.resource, None, pointer, str(k))
+                or self.formula(place.below(schema, name, k))
+                for k, schema in enumerate(schemas)
+            ]
         return [
             self.formula(place.below(schema, name, k).closing(closed.of(name, k)))
             for k, schema in enumerate(schemas)

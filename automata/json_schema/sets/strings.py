@@ -250,7 +250,7 @@ def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
 
     Emptiness is checked before characters are spelled, because spelling makes the search longer.
     """
-    if not has_word(content.expr, work.left()):
+    if not content.expr.size and not has_word(content.expr, work.left()):  # a plain expression has one
         return EMPTY
     made = json_string(content, spelling=spelling).expr
     has_a_word(made)
@@ -259,7 +259,9 @@ def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
 
 def words(values: Iterable[str]) -> StringSet:
     """Exactly these texts."""
-    kept = frozenset(value for value in values if not has_surrogate(value))
+    kept = frozenset(values)
+    if not "".join(kept).isascii():
+        kept = frozenset(value for value in kept if not has_surrogate(value))
     return (Strings(values=kept),) if kept else NO_STRING
 
 
