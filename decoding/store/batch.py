@@ -219,7 +219,7 @@ def members_of(line: str | bytes) -> dict[str, Any]:
     except ValueError as error:  # bytes that are not UTF-8, or an integer of thousands of digits
         raise ConstraintError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ConstraintError(f"it is not a JSON object but {type(found).__name__}")
+        raise ConstraintError(f"it is not a JSON object, but the JSON value {json.dumps(found):.40}")
     return found
 
 

@@ -84,7 +84,7 @@ def name_of(key: Key | str) -> str:
         return key.name
     if not NAME.fullmatch(key):
         raise StoreError(
-            f"{key!r:.80} is no key of a store: keys are 64 hexadecimal digits (str(store.key(...)))"
+            f"{key!r:.80} is not a key of a store: keys are 64 hexadecimal digits (str(store.key(...)))"
         )
     return key
 

@@ -65,7 +65,7 @@ class LearnedFiles:
         if len(data) > self._most:
             warnings.warn(
                 f"{automaton!r} has learned {counted(len(data), 'byte')}, more than "
-                f"learned_bytes={self._most:,}: it is not put",
+                f"learned_bytes={self._most:,}: it is not stored",
                 StoreWarning,
                 stacklevel=4,
             )

@@ -49,14 +49,17 @@ class Remote:
         except ImportError as error:
             raise MissingDependencyError(f"the store {url} needs a package: {error}") from error
         except Exception as error:  # each file system has its own
-            raise StoreError(f"{url} is no URL of a store that fsspec can open: {_reason(error)}") from error
+            raise StoreError(
+                f"{url} is not the URL of a store that fsspec can open: {_reason(error)}"
+            ) from error
 
     def read(self, name: str) -> bytes | None:
         """See ``Place``."""
         with self._failing("read", name):
             try:
                 return bytes(self._files.cat_file(self._at(name)))
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                _check_missing(error)
                 return None
             except Exception as error:  # each file system has its own
                 if not _CUT.intersection(kind.__name__ for kind in type(error).__mro__):
@@ -69,7 +72,8 @@ class Remote:
             self._files.invalidate_cache()
             try:
                 return bool(self._files.info(self._at(name)))
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                _check_missing(error)
                 return False
 
     def create(self, name: str, data: bytes) -> bool:
@@ -154,6 +158,12 @@ def _own_options(url: str) -> dict[str, Any]:
     parts of large ones in parallel; the objects read here are small.
     """
     return {"max_concurrency": 1} if url.startswith(("s3://", "s3a://")) else {}
+
+
+def _check_missing(error: FileNotFoundError) -> None:
+    """Raise the cause if the storage was not reached: fsspec's HTTP client says then that the file is missing."""
+    if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
+        raise error.__cause__
 
 
 def _protocols(files: Any) -> tuple[str, ...]:

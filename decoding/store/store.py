@@ -184,7 +184,7 @@ class Store:
             elif not self._create(path_of(key.name), data):
                 return self._find(key.name, vocabulary, budget) or automaton
         except StoreError as error:
-            warnings.warn(f"{error}. The automaton is not put", StoreWarning, stacklevel=3)
+            warnings.warn(f"{error}. The automaton is compiled, but not stored", StoreWarning, stacklevel=3)
         return automaton
 
     @checked
@@ -196,7 +196,7 @@ class Store:
         """
         found = self._find(name_of(key), vocabulary, budget)
         if found is None:
-            raise NotInStoreError(f"{self.url} has no entry {name_of(key)}")
+            raise NotInStoreError(_missing(self.url, name_of(key)))
         return found
 
     @checked
@@ -211,7 +211,7 @@ class Store:
             data = self._cache.get(name)
         if data is None:
             if (read := self._read(name)) is None:
-                raise NotInStoreError(f"{self.url} has no entry {name}")
+                raise NotInStoreError(_missing(self.url, name))
             self._note(path_of(name))
             data = read[1]
         return entries.unpack(f"{self.url}/{path_of(name)}", name, data).artifact
@@ -463,12 +463,19 @@ class Store:
         self._place.replace(name, data)
 
     def _refuse_unsigned(self, name: str) -> None:
-        """Who cannot sign what he wants signed leaves it to those who can."""
+        """Raise StoreError if entries must be signed, and this process has no key to sign them."""
         if self._signatures.are_wanted and not self._signatures.can_sign:
             raise StoreError(
-                f"{self.url}/{name} is not put: this store takes signed entries alone, and has no key to sign with. "
+                f"{self.url}/{name} is not stored: this store takes only signed entries, and has no key to sign with. "
                 "Give sign_with"
             )
+
+
+def _missing(url: str, name: str) -> str:
+    return (
+        f"{url} has no entry {name}: it was never stored, it was pruned, or the key is of another release. Compile the "
+        "constraint into the store with this release (Store.compile, or tokenfst compile --batch)"
+    )
 
 
 def _again(made_of: Mapping[str, Any]) -> Store:

@@ -40,7 +40,7 @@ BAD: list[tuple[str, str, str]] = [
     ("nonsense", "", "not JSON: Expecting value at column 1"),
     ('{"regex": "a"', "", "not JSON"),
     ('{"id": "x", "regex": "a", "regex": "b"}', "", "the name 'regex' twice"),
-    ("[1]", "", "not a JSON object but list"),
+    ("[1]", "", r"not a JSON object, but the JSON value \[1\]"),
     ("[" * 100_000, "", "nested too deeply"),
     ("{}", "", "a document has one of 'json_schema'"),
     ('{"regex": "a", "gbnf": "b"}', "", "'regex' and 'gbnf'"),

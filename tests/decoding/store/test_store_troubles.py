@@ -138,7 +138,7 @@ def test_a_digest_that_is_no_text() -> None:
     ("url", "says"),
     [
         ("", "a folder or a URL"),
-        ("nothing://x", "no URL of a store|needs a package"),
+        ("nothing://x", "not the URL of a store|needs a package"),
         ("a\0b", "a path that a file can have"),
         ("/dev/null", "cannot open the store"),
     ],
@@ -151,7 +151,7 @@ def test_wrong_urls(url: str, says: str) -> None:
 def test_wrong_keys_and_arguments(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for key in ("", "x", "../../etc/passwd", "A" * 64):
-        with pytest.raises(StoreError, match="no key of a store"):
+        with pytest.raises(StoreError, match="not a key of a store"):
             store.get(key, SMALL)
     with pytest.raises(TypeError):
         store.compile("a", SMALL)
@@ -170,7 +170,7 @@ def test_a_store_that_cannot_be_written_to(monkeypatch: pytest.MonkeyPatch, wher
         raise StoreError("no rights")
 
     monkeypatch.setattr(store._place, "create", fail)
-    with pytest.warns(StoreWarning, match="not put"):
+    with pytest.warns(StoreWarning, match="compiled, but not stored"):
         assert store.compile(regex("a"), SMALL).is_expanded
     with pytest.raises(StoreError):
         store.put(store.key(regex("a"), SMALL), compile(regex("a"), SMALL))
@@ -252,3 +252,11 @@ def test_a_troubled_server(kind: str) -> None:
     finally:
         server.shutdown()
         thread.join()
+
+
+def test_a_storage_that_is_not_reached_is_not_an_empty_one() -> None:
+    pytest.importorskip("aiohttp", reason="needs fsspec's HTTP client")
+    store = Store("http://127.0.0.1:1/x")  # nothing listens there
+    for look in (store.contains, lambda key: store.get(key, SMALL)):
+        with pytest.raises(StoreError, match="whether the storage can be reached"):
+            look("0" * 64)
