@@ -4,7 +4,7 @@
 
 Each client asks, waits for the answer, and thinks for a while (``--think``, seconds in the mean). Most ask about
 schemas of ``../shared/maskbench``, often the same ones (Zipf), and know the right answer beforehand, from this
-process; 5 of 100 requests are bombs, 5 are broken. Written are the latencies of answers that the server kept and of
+process; 5 of 100 requests are bombs, 5 are broken. Written are the latencies of answers from the server's cache and of
 others, how many answers were wrong, and the memory of the server's processes as time goes on.
 """
 
@@ -54,7 +54,7 @@ class Right:
 class Seen:
     """What came back."""
 
-    kept: list[float] = field(default_factory=list)
+    cached: list[float] = field(default_factory=list)
     made: list[float] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -152,7 +152,7 @@ async def client(
         seen.statuses[f"{what} {response.status}"] += 1
         judge(right, response, what, seen)
         if right is not None and response.status == 200:
-            (seen.kept if response.headers["x-kept"] == "yes" else seen.made).append(seconds)
+            (seen.cached if response.headers["x-cache"] == "hit" else seen.made).append(seconds)
         if response.status in (429, 503):
             await asyncio.sleep(int(response.headers["retry-after"]) * rng.random() * 2)
         await asyncio.sleep(rng.expovariate(1 / think))
@@ -228,14 +228,14 @@ async def load(
     lines.append(f"in front: {float(cpu):.1f} s of CPU time, {1e3 * float(cpu) / answered:.2f} ms an answer")
     lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_workers_replaced")]
     lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_late_seconds_bucket")]
-    lines.append("kept, by the server's own clock: " + own_buckets(metrics))
+    lines.append("cached, by the server's own clock: " + own_buckets(metrics))
     return seen, lines
 
 
 def own_buckets(metrics: str) -> str:
-    """How many answers that were kept took the server how long, from all routes."""
+    """How many answers from the cache took the server how long, from all routes."""
     found: Counter[float] = Counter()
-    for le, number in re.findall(r'request_seconds_bucket\{kept="yes",le="([^"]+)",[^}]*\} (\S+)', metrics):
+    for le, number in re.findall(r'request_seconds_bucket\{cached="yes",le="([^"]+)",[^}]*\} (\S+)', metrics):
         found[float(le)] += int(float(number))
     whole = found[float("inf")]
     return ", ".join(
@@ -283,7 +283,7 @@ def main() -> int:
             code = process.wait()
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
     print("answers:", dict(sorted(seen.statuses.items())))
-    print("kept:   ", percentiles(seen.kept))
+    print("cached: ", percentiles(seen.cached))
     print("late:   ", percentiles(seen.late), "(this process itself)")
     print("made:   ", percentiles(seen.made))
     print(f"wrong:   {len(seen.wrong)}", *seen.wrong[:5], sep="\n  ")

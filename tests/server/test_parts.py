@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support.programs.command_line import tokenfst
 
+from tokenfst.cli.output.exits import UsageError
+from tokenfst.cli.services.serving import LimitOptions
 from tokenfst.server.answers import SizedCache, digest
 from tokenfst.server.limits import Limits
 from tokenfst.server.ranges import asked_range
@@ -110,3 +112,12 @@ def test_the_command_says_what_is_missing() -> None:
     ):
         done = tokenfst("serve", *arguments)
         assert done.code == 2 and reason in done.err, done.err
+
+
+def test_the_old_name_of_an_option_gives_the_same_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert LimitOptions(memory_cache="1M").read() == Limits(memory_cache=1 << 20)
+    assert capsys.readouterr().err == ""
+    assert LimitOptions(kept="1M").read() == Limits(memory_cache=1 << 20)
+    assert "--kept is called --memory-cache now" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="old name of --memory-cache"):
+        LimitOptions(kept="1M", memory_cache="2M").read()

@@ -339,6 +339,9 @@ def test_who_runs_it_sees_how_it_is(client: Any, running: Running) -> None:
     assert client.get("/readyz").status_code == 200
     names = held("/v1/vocabularies", client.get("/v1/vocabularies"), "get")["vocabularies"]
     assert [each["name"] for each in names] == ["small"]
+    question = {"constraint": {"regex": "cache?"}, "texts": ["cache"]}
+    seen = [client.post("/v1/check", json=question).headers for _ in range(2)]
+    assert [(each["x-cache"], each["x-kept"]) for each in seen] == [("miss", "no"), ("hit", "yes")]
     found = client.get("/v1/vocabularies", headers={"x-request-id": "mine-1"})
     assert found.headers["x-request-id"] == "mine-1"
     odd = client.get("/v1/vocabularies", headers={"x-request-id": "a b\tc"})

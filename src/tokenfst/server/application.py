@@ -66,7 +66,7 @@ class _About:
     route: str
     began: float
     tenant: str = ""
-    kept: bool = False
+    cached: bool = False
     code: str = ""
     received: int = 0
 
@@ -78,8 +78,8 @@ class Server:
         self._work, self._limits, self._store, self._keys = work, work.limits, store, keys
         self._tenants = Tenants.read(keys)
         self._pool = Pool(work)
-        self._answers: SizedCache[Reply] = SizedCache(self._limits.kept)
-        self._artifacts: SizedCache[memoryview] = SizedCache(self._limits.kept)
+        self._answers: SizedCache[Reply] = SizedCache(self._limits.memory_cache)
+        self._artifacts: SizedCache[memoryview] = SizedCache(self._limits.memory_cache)
         self._flights: dict[bytes, asyncio.Task[Reply]] = {}
         self._reading = asyncio.Semaphore(_READERS)
         self._looked, self._trouble = 0.0, ""
@@ -89,8 +89,8 @@ class Server:
             {
                 "queue_waiting": ("Requests that wait for a worker", lambda: self._pool.waiting),
                 "workers_busy": ("Workers that have something to do", lambda: self._pool.busy),
-                "kept_answer_bytes": ("Bytes of answers that are kept", lambda: self._answers.bytes),
-                "kept_artifact_bytes": ("Bytes of artifacts that are kept", lambda: self._artifacts.bytes),
+                "cached_answer_bytes": ("Bytes of answers in the cache", lambda: self._answers.bytes),
+                "cached_artifact_bytes": ("Bytes of artifacts in the cache", lambda: self._artifacts.bytes),
             },
             self._pool.deaths,
         )
@@ -183,9 +183,10 @@ class Server:
     def _finish(self, response: Response, about: _About) -> None:
         seconds = time.perf_counter() - about.began
         self.metrics.requests.labels(about.route, str(response.status_code)).inc()
-        self.metrics.seconds.labels(about.route, "yes" if about.kept else "no").observe(seconds)
+        self.metrics.seconds.labels(about.route, "yes" if about.cached else "no").observe(seconds)
         response.headers["x-request-id"] = about.id
-        response.headers["x-kept"] = "yes" if about.kept else "no"
+        response.headers["x-cache"] = "hit" if about.cached else "miss"
+        response.headers["x-kept"] = "yes" if about.cached else "no"  # the old name, for one version
         if self.is_ending:
             response.headers["connection"] = "close"
         logs.event(
@@ -197,7 +198,7 @@ class Server:
             code=about.code or None,
             seconds=round(seconds, 6),
             received=about.received,
-            kept=about.kept,
+            cached=about.cached,
         )
 
     def _tenant(self, request: Request) -> str:
@@ -256,7 +257,7 @@ class Server:
     ) -> Response:
         key = digest(about.tenant, name, repr(extra), body)
         reply = self._answers.get(key)
-        about.kept = reply is not None
+        about.cached = reply is not None
         if reply is None:
             job = Job(name, body, extra, self._url(about.tenant))
             if name == "sample":  # two that ask for random texts do not mean the same ones
@@ -315,7 +316,7 @@ class Server:
     async def _read(self, name: str, about: _About) -> memoryview:
         key = digest(about.tenant, name)
         found = self._artifacts.get(key)
-        about.kept = found is not None
+        about.cached = found is not None
         if found is not None:
             return found
         async with self._reading:

@@ -21,9 +21,9 @@ class Limits:
     if the request had a processor for most of them. ``memory``: bytes that a process may take beyond those at its
     start. ``states``: of an automaton. ``body``: bytes of a request. ``answer``: bytes of an answer that is not an
     artifact. ``queue``: requests of one tenant that wait for a worker. ``waiting``: the greatest number of seconds that
-    they wait. ``reading``: seconds within which a body must arrive. ``kept``: bytes of cached answers, and again as
-    many of cached artifacts. ``grace``: seconds for open requests when the server shuts down. ``connections``: open
-    connections.
+    they wait. ``reading``: seconds within which a body must arrive. ``memory_cache``: bytes of cached answers, and
+    again as many of cached artifacts. ``grace``: seconds for open requests when the server shuts down.
+    ``connections``: open connections.
     """
 
     workers: int = 0
@@ -35,7 +35,7 @@ class Limits:
     queue: int = 64
     waiting: float = 30.0
     reading: float = 20.0
-    kept: int = 64 << 20
+    memory_cache: int = 64 << 20
     grace: float = 30.0
     connections: int = 2048
 
@@ -43,7 +43,7 @@ class Limits:
         for field in fields(self):
             given = getattr(self, field.name)
             if field.type == "int":
-                whole("Limits", field.name, given, 0 if field.name in ("workers", "kept") else 1)
+                whole("Limits", field.name, given, 0 if field.name in ("workers", "memory_cache") else 1)
             elif not real("Limits", field.name, given) > 0:
                 raise ValueError(f"Limits({field.name}=...) must be positive, not {given!r}")
         if not self.workers:

@@ -28,7 +28,7 @@ class Metrics:
         self.seconds = Histogram(
             "tokenfst_request_seconds",
             "Seconds from the first byte of a request to its answer",
-            ["route", "kept"],
+            ["route", "cached"],
             buckets=_BUCKETS,
             registry=self._registry,
         )

@@ -16,7 +16,7 @@ from tokenfst.cli.constraints.options import Json
 from tokenfst.cli.input import completion, groups
 from tokenfst.cli.input.budgets import read_size
 from tokenfst.cli.output.exits import Exit, UsageError
-from tokenfst.cli.output.terminal import complain, explain, say_json, say_pairs
+from tokenfst.cli.output.terminal import complain, explain, say_json, say_pairs, warn
 from tokenfst.errors import TokenfstError
 from tokenfst.server.limits import Limits
 
@@ -63,14 +63,15 @@ class LimitOptions:
     waiting: Annotated[
         float, typer.Option(metavar="S", help="Most time that a request waits.", rich_help_panel=_PANEL)
     ] = _LIMITS.waiting
-    kept: Annotated[
+    memory_cache: Annotated[
         str,
         typer.Option(
             metavar="SIZE",
-            help="Memory for answers, and again for artifacts, that are kept.",
+            help="Memory for cached answers, and again for cached artifacts.",
             rich_help_panel=_PANEL,
         ),
     ] = "64M"
+    kept: Annotated[str | None, typer.Option(metavar="SIZE", hidden=True)] = None
     grace: Annotated[
         float,
         typer.Option(
@@ -85,7 +86,13 @@ class LimitOptions:
 
     def read(self) -> Limits:
         """The limits. Raises UsageError."""
-        sizes = {name: read_size(f"--{name}", getattr(self, name)) for name in ("memory", "body", "kept")}
+        cache = self.memory_cache
+        if self.kept is not None:
+            if cache != LimitOptions.memory_cache:
+                raise UsageError("--kept is the old name of --memory-cache: give --memory-cache alone")
+            warn("--kept is called --memory-cache now")
+            cache = self.kept
+        sizes = {name: read_size(f"--{name}", getattr(self, name)) for name in ("memory", "body")}
         for name in ("seconds", "waiting", "grace"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise UsageError(f"--{name} takes a positive number, not {getattr(self, name):g}")
@@ -97,6 +104,7 @@ class LimitOptions:
             waiting=self.waiting,
             grace=self.grace,
             connections=self.connections,
+            memory_cache=read_size("--memory-cache", cache),
             **sizes,
         )
 
