@@ -42,15 +42,17 @@ takes longer than a night on one core: they may use up to {limit} s of processor
 How to read it. *Right*: compiled, and right about every text of the case. *Refused*: the library said that it cannot.
 *Accepts invalid*, *rejects valid*: wrong both ways; *by order*: valid objects that are accepted only with their
 members in another order (what a library may mean to do). *Stopped*: over {limit} s of processor time, or a crash.
-*Faults*: errors in the midst of a text. First masks are in processor time, since the machine did other work too; steps
-are wall-clock, so their means and high percentiles are those of a busy machine, for all libraries alike. Memory is
-what a case added at its peak. Each library is called with its defaults, but for white space, which is free. So what it
+*Faults*: errors in the midst of a text, or of compiling where they say nothing about the case. First masks are in
+processor time, since the machine did other work too. Steps are wall-clock: their means and high percentiles are those
+of a busy machine, and where a table says so they are of the cases that its libraries ran one after the other in one
+run. Memory is what a case added at its peak. Each library is called with its defaults, but for white space, which is free. So what it
 means to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite means as an
 annotation, writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others do, fixes the
 order of members (`property_order="any"` is its other setting)."""
 DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
 is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
-{undecided:,} times neither was shown. A valid object with its members in another order counts as denied."""
+{undecided:,} times neither was shown. A valid object with its members in another order counts as denied. The judge
+reads patterns as Python's `re` does, whose classes differ from ECMA-262's in a few characters (`\\s` lacks U+FEFF)."""
 VERDICTS = ("right", "refused", "accepts invalid", "rejects valid", "by order", "stopped", "faults")
 COSTS = ("first mask p50 / p90 / p99", "step mean / p50 / p99", "memory p50 / max")
 _LONG = 160
@@ -90,21 +92,29 @@ def levels(cases: list[Case]) -> list[list[str]]:
 
 
 def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
-    """The figures of some libraries over the cases that all of them ran."""
+    """The figures of some libraries over the cases that all of them ran; the steps are wall-clock, so they are those
+    of cases that all of them ran in one run (``side_by_side``), if there are any.
+    """
     shared = [case["records"] for case in cases if all(who in case["records"] for who in engines)]
+    runs = [{each[who].get("run") for who in engines} for each in shared]
+    beside = [each for each, run in zip(shared, runs, strict=True) if len(run) == 1 and run != {None}]
+    timed = beside or shared
     return {
         "cases": len(shared),
-        "engines": {who: figures([each[who] for each in shared]) for who in engines},
+        "side_by_side": len(timed),
+        "engines": {
+            who: figures([each[who] for each in shared], [each[who] for each in timed]) for who in engines
+        },
     }
 
 
-def figures(records: list[Case]) -> dict[str, Any]:
-    """What the records of one library come to."""
+def figures(records: list[Case], timed: list[Case]) -> dict[str, Any]:
+    """What the records of one library come to; the steps are those of ``timed``."""
     ended = {"timeout", "crash"}
     wrong = ("accepts_invalid", "rejects_valid", "other_order")
     ran = [each for each in records if not each["refused"] and each["trouble"] not in ended]
     first = [each["first_mask_cpu"] for each in ran if each["first_mask_cpu"] is not None]
-    steps = [step for each in ran for step in each["steps"]]
+    steps = [step for each in timed for step in each["steps"]]
     memory = [each["memory"] for each in ran if each["memory"] is not None]
 
     def summaries(values: list[Any], *names: str) -> dict[str, float | None]:
@@ -190,6 +200,10 @@ def page(results: dict[str, Any]) -> str:
             parts.append(
                 f"**{found['cases']:,} of {result['of']:,} cases**: those that {_listed(list(engines))} ran."
             )
+            if found["side_by_side"] < found["cases"]:
+                parts.append(
+                    f"Steps: of {found['side_by_side']:,} cases, which the libraries ran in one run."
+                )
             parts += _tables(engines)
             alt = f"{TITLES[suite]}: cases that each library is right about, first masks and steps, as in the table"
             parts.append(f"![{alt}](images/leaderboard-{suite}-{number}.svg)")

@@ -51,6 +51,8 @@ WALKED = 2
 DOCUMENTS = 4
 """Texts of a grammar: as many valid ones, and as many that were changed at one place."""
 SEED = 7
+RUN = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}, process {os.getpid()}"
+"""The name of this run. Wall-clock figures are compared among the records of one run of a case only."""
 PASSES = (("tokenfst", "llguidance", "glrmask"), ("xgrammar",), ("outlines-core", "lm-format-enforcer"))
 """What each pass over the cases adds, by the processor time that one case of MaskBench takes: the first three together
 take less than a second, xgrammar 3, the last two 8 each."""
@@ -202,8 +204,7 @@ def one_case(
     there = []
     for who in able:
         record = runners[who].run(row)
-        if who in fresh:
-            done["records"][who] = asdict(record) | {"version": versions[who]}
+        done["records"][who] = asdict(record) | {"version": versions[who], "run": RUN}
         if record.first_mask is not None and record.trouble not in ("timeout", "crash"):
             there.append(runners[who])
     if len(there) > 1:

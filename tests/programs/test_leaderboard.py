@@ -215,3 +215,20 @@ def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None
     )
     judge = board.judge_of({"lark": 'start: ws "a" ws\nws: /[ \\t\\n\\r]*/\n'})
     assert judge("a") and judge(" a ") and not judge("b") and not judge("")
+
+
+def test_steps_are_compared_within_one_run(modules: Any) -> None:
+    page = modules("leaderboard.page")
+    plain = {"refused": "", "trouble": "", "version": "1", "first_mask_cpu": 1.0, "memory": 1}
+    plain |= {key: [] for key in ("accepts_invalid", "rejects_valid", "other_order")}
+
+    def case(*runs: str | None) -> dict[str, Any]:
+        steps = [1.0] if len(set(runs)) == 1 and runs[0] else [99.0]
+        made = {who: plain | {"steps": steps, "run": run} for who, run in zip("ab", runs, strict=True)}
+        return {"id": "case", "records": made, "masks": {}}
+
+    found = page.table([case("first", "first"), case("first", "second"), case(None, None)], "ab")
+    assert (found["cases"], found["side_by_side"]) == (3, 1)
+    assert [found["engines"][who]["step"]["mean"] for who in "ab"] == [1.0, 1.0]
+    older = page.table([case(None, None)], "ab")
+    assert older["side_by_side"] == 1 and older["engines"]["a"]["step"]["mean"] == 99.0
