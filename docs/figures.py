@@ -41,8 +41,9 @@ OURS = "tokenfst"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of figures: those whose ``what`` is matched in full by ``pattern``, called ``label`` (with \\1 for a
-    group). ``best``: whether the least or the most is best, or nothing is."""
+    r"""One line of figures: those whose ``what`` is matched in full by ``pattern``, called ``label`` (with \1 for a
+    group). ``best``: whether the least or the most is best, or nothing is.
+    """
 
     pattern: str
     label: str = ""
@@ -220,7 +221,8 @@ def origin(run: Run, names: Sequence[str] = ()) -> str:
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A line of README's table: figures of one file under the names of the libraries. ``link``: the command and where
-    it is described. ``names``: what a library is called in the file, if it is called otherwise there."""
+    it is described. ``names``: what a library is called in the file, if it is called otherwise there.
+    """
 
     label: str
     file: str

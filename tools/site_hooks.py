@@ -41,7 +41,8 @@ _places: dict[str, str] = {}
 
 def on_startup(command: str, dirty: bool) -> None:
     """Lay the package out as the wheel has it, for the reference, which is read from sources. Folders without an
-    ``__init__.py`` get an empty one: without, nothing below them is found."""
+    ``__init__.py`` get an empty one: without, nothing below them is found.
+    """
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["wheel"]["packages"]
     shutil.rmtree(TREE, ignore_errors=True)
     for package, folder in sorted(table.items()):

@@ -1,11 +1,11 @@
-"""Character classes of Python's ``re``: the code points, and the shared expression for one of them.
+r"""Character classes of Python's ``re``: the code points, and the shared expression for one of them.
 
 The idea: a class is a set of code points as ranges, exactly as ``re`` understands it, and one leaf of the
 expression graph: a byte set if it is ASCII (or the pattern is bytes), a word if it is one character,
 otherwise a minimal UTF-8 automaton. Equal classes are the same ``Expr`` object, for the life of the
 process.
 
-Exactness comes from asking the running Python, never from tables of our own. ``\\d \\w \\s`` are what
+Exactness comes from asking the running Python, never from tables of our own. ``\d \w \s`` are what
 ``re`` finds in a string of all code points. Ignoring case follows ``re``'s compiler: a character c is
 looked up as lower(c) among the lowered members of the class and their extra cases (``re._casefix``), with
 the interpreter's own mappings. Classes with members above U+FFFF that ignore case are matched by ``re``
@@ -170,7 +170,8 @@ _Codes = npt.NDArray[np.int64]
 class _Cases:
     """``cased``: the characters that ignoring case makes a difference to, ascending. ``codes``: those and what they
     become. By their places among ``codes``: those that lowering changes, and into which; those that have extra cases,
-    and which."""
+    and which.
+    """
 
     cased: _Codes
     codes: _Codes

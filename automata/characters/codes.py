@@ -1,6 +1,6 @@
-"""Codes: how characters are spelled in bytes, and the deterministic automata of sets of spellings.
+r"""Codes: how characters are spelled in bytes, and the deterministic automata of sets of spellings.
 
-The idea: UTF-8, ``\\uXXXX`` and ``\\n`` are all of one kind. A *form* writes a code point, less a base, as digits
+The idea: UTF-8, ``\uXXXX`` and ``\n`` are all of one kind. A *form* writes a code point, less a base, as digits
 of mixed radix, one byte (or one of several) for a digit. A code is a set of forms; all their spellings together
 must be a prefix code. An automaton that steps by characters becomes one that steps by bytes: a state between two
 bytes is what each form can still write, cut into one part for each next digit. Parts of equal content are one

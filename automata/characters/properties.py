@@ -144,7 +144,8 @@ def binary_property(name: str) -> Ranges | None:
 @lru_cache(maxsize=64)
 def script(name: str, *, extensions: bool = False) -> Ranges | None:
     """The characters of a script, by its long or short name; with ``extensions``, those that are used in it, too. None
-    if there is none of this name. Underscores count for nothing."""
+    if there is none of this name. Underscores count for nothing.
+    """
     if _SCRIPT.fullmatch(name) is None:
         return None
     name = name.replace("_", "").upper()

@@ -1,6 +1,6 @@
-"""Sets of code points as minimal deterministic automata over UTF-8 bytes (convention 1), and the reverse conversion.
+r"""Sets of code points as minimal deterministic automata over UTF-8 bytes (convention 1), and the reverse conversion.
 
-UTF-8 is a code of four forms (``codes``). "Any character" takes 10 states, ``\\w`` a few hundred. Surrogates, overlong
+UTF-8 is a code of four forms (``codes``). "Any character" takes 10 states, ``\w`` a few hundred. Surrogates, overlong
 forms and code points above U+10FFFF have no path. Rejected: splitting each range into sequences of byte ranges and
 determinizing their union, which creates states that ``spell`` shares from the beginning.
 

@@ -167,7 +167,8 @@ def find_format(name: str) -> Format | None:
 @cache
 def format_language(name: str) -> Language | None:
     """The contents that ``{"format": name}`` allows; ``None`` for a refused format and for an unknown name
-    (``find_format`` tells them apart). The same object every time."""
+    (``find_format`` tells them apart). The same object every time.
+    """
     known = find_format(name)
     if known is None or known.build is None:
         return None

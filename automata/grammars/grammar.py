@@ -459,7 +459,8 @@ class Grammar(Operators):
 
 def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) -> set[int]:
     """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
-    among ``alive``, and the variables that rules became. Plain nodes have one anyway."""
+    among ``alive``, and the variables that rules became. Plain nodes have one anyway.
+    """
     leaves = [
         node for name in plain for node in plain.nodes(name) if not node.size and node.op not in COMPOSED
     ]

@@ -97,7 +97,8 @@ _MARKS = (Op.OPENED, Op.FRESH)
 
 def _unmarked(body: Expr) -> Expr:
     """The body of a rule without the marks of strings that must differ. ``ConstraintError`` if one stands under an
-    operator other than concatenation, union and repetition."""
+    operator other than concatenation, union and repetition.
+    """
     nodes = below(body)
     if not any(node.op in _MARKS for node in nodes):
         return body

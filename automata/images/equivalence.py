@@ -98,13 +98,13 @@ def full_case_folding() -> LetterMap:
 def normalization_insensitive(
     language: Language, form: Form = "NFC", *, budget: Budget | None = None
 ) -> Language:
-    """The texts whose normal form is that of some text of ``language`` (Unicode Standard Annex 15).
+    r"""The texts whose normal form is that of some text of ``language`` (Unicode Standard Annex 15).
 
     NFC and NFD give the same language, all canonically equivalent texts; so do NFKC and NFKD, all compatibility
     equivalent texts. Unicode data are those of the running Python. Words that are not valid UTF-8 are ignored.
 
     Raises ``ConstraintError`` if marks of different combining classes can repeat without bound between letters in an
-    order that matters, as in ``(?:\\u0301\\u0323)*``, because the equivalent texts may then not be regular; also for an
+    order that matters, as in ``(?:\u0301\u0323)*``, because the equivalent texts may then not be regular; also for an
     unknown form and for a grammar. ``BudgetExceeded`` if it exceeds ``budget`` (by default that of the language).
     """
     source = require_language(language, "normalization_insensitive")

@@ -1,4 +1,4 @@
-"""The inverse image of a language under a code: all spellings of its texts, in any code of ``characters.codes``.
+r"""The inverse image of a language under a code: all spellings of its texts, in any code of ``characters.codes``.
 
 The idea: replace each character by its spellings and keep the form of the expression, so that repetitions stay
 counted, boolean operations lazy, and nothing is determinized. Decoding is a function on the valid spellings J* (J:
@@ -11,7 +11,7 @@ text so far".
 A part can be written in two ways. *Strict*: its words are in J*. *Loose*: it is only right on J*, because its
 surroundings are in J*. That is enough for the last part of a concatenation, for an operand of an intersection with
 a strict one, and for the text that a look-behind reads. So complements and look-ahead need no further intersection.
-(J is not a suffix code: ``\\\\n`` ends in ``\\n``. "Any bytes, then a newline" must therefore become J*, then a
+(J is not a suffix code: ``\\n`` ends in ``\n``. "Any bytes, then a newline" must therefore become J*, then a
 newline.)
 
 A part that is not whole (parts of characters, written byte by byte, under concatenation) is determinized, read

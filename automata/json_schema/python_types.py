@@ -1,4 +1,4 @@
-"""Python types as JSON Schemas, and parsing of generated text to Python objects.
+r"""Python types as JSON Schemas, and parsing of generated text to Python objects.
 
 Pydantic's ``TypeAdapter`` provides the schema of models, dataclasses, typed dicts, enums and all annotations, and
 parses JSON text. The schema is the one for validation, with aliases and in the order of the fields, narrowed by
@@ -7,7 +7,7 @@ parses JSON text. The schema is the one for validation, with aliases and in the 
 Rejected are types without JSON (callables, classes), and conditions that JSON Schema cannot express and pydantic would
 check later (bounds of dates, unknown formats). Conditions that cannot be seen are checked by ``parse`` only: validators
 written in Python, integers of more than 4,300 digits, patterns where pydantic's dialect (Rust's ``regex``) matches less
-than ECMA-262 (``\\W``, ``\\D``, ``\\S``: there they exclude all of Unicode's letters and digits).
+than ECMA-262 (``\W``, ``\D``, ``\S``: there they exclude all of Unicode's letters and digits).
 
 Pydantic is imported on first use: ``MissingDependencyError`` without it.
 """

@@ -39,7 +39,8 @@ _VALID_HOST = rf"(?:(?:[A-Za-z0-9!$&'()*+,.;=_~-]|%[0-9A-Fa-f]{{2}})+|\[{IPV6}\]
 
 def url(schema: Mapping[str, Any], *, several: bool, strict: bool) -> str | None:
     """The URLs of a core schema, with one host or ``several``; None where their length cannot be said. ``strict``:
-    only those that the standard calls valid, in which nothing is repaired."""
+    only those that the standard calls valid, in which nothing is repaired.
+    """
     schemes: Sequence[str] | None = schema.get("allowed_schemes")
     given = any(schema.get(name) is not None for name in ("default_host", "default_port", "default_path"))
     if schema.get("max_length") is not None and (given or several):

@@ -54,12 +54,12 @@ def _short(code: int) -> Form:
 
 
 def _units(first: int, last: int, digits: tuple[bytes, ...] = _LOWER) -> Form:
-    """One ``\\u`` escape."""
+    r"""One ``\u`` escape."""
     return Form(first, last, 0, (*_U, digits, digits, digits, digits))
 
 
 def _pairs(digits: tuple[bytes, ...] = _LOWER) -> Form:
-    """Two ``\\u`` escapes, for a pair of surrogates."""
+    r"""Two ``\u`` escapes, for a pair of surrogates."""
     high, low = (digits[13:14], digits[8:12]), (digits[13:14], digits[12:])
     return Form(0x10000, MAX_CODE_POINT, 0x10000, (*_U, *high, digits, digits, *_U, *low, digits, digits))
 

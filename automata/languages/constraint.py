@@ -241,7 +241,8 @@ class Constraint(Streamed):
 
     def __iter__(self) -> Iterator[bytes]:
         """All texts, shorter ones first, those of one length in byte order; each is found when it is asked for, within
-        the seconds of the budget."""
+        the seconds of the budget.
+        """
         walk = Walk(self.automaton, self.budget, _WALKING)
         return texts(walk, self._is_surely_endless(), self.accepts if self.automaton.has_marks else None)
 

@@ -84,7 +84,8 @@ class Language(Constraint):
         reading: Reading | None = None,
     ) -> None:
         """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all
-        questions; ``reading``: how named groups read its words, if it has any."""
+        questions; ``reading``: how named groups read its words, if it has any.
+        """
         super().__init__(_shorten(source, _SOURCE_LENGTH), budget, reading)
         self._expr = expr
         self._dfa: Dfa | None = None

@@ -75,7 +75,8 @@ def map_bytes(root: Expr, table: bytes, determinize: Determinize) -> Expr:
 
 def _rewritten(root: Expr, leaf: Callable[[Expr], Expr | None], *, turned: bool) -> Expr:
     """The expression with the nodes that ``leaf`` replaces replaced, and the others of the same kind; if ``turned``,
-    concatenations the other way round."""
+    concatenations the other way round.
+    """
     done: dict[Expr, Expr] = {}
     stack: list[tuple[Expr, bool]] = [(root, False)]
     while stack:

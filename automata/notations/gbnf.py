@@ -25,11 +25,11 @@ GBNF = Dialect(
 
 @checked_but("text")
 def gbnf(text: str, budget: Budget | None = None, *, start: str = "root") -> Grammar:
-    """The grammar of a text in llama.cpp's notation; its words are those of the rule ``start``.
+    r"""The grammar of a text in llama.cpp's notation; its words are those of the rule ``start``.
 
     ``<name>`` is the special token of that name, ``<[id]>`` the token with that id, ``!`` before them any other token;
     ``compile`` looks them up. Two things are more lenient than in llama.cpp: a rule ends where the next one begins,
-    wherever its lines are broken, and ``\\-`` is a dash in a class. Raises PatternSyntaxError (with position and caret)
+    wherever its lines are broken, and ``\-`` is a dash in a class. Raises PatternSyntaxError (with position and caret)
     for a malformed text, undefined rules and rules defined twice; EmptyLanguageError if ``root`` has no words;
     BudgetExceeded("positions"); MissingDependencyError without lark.
     """

@@ -1,4 +1,4 @@
-"""The attributes that llguidance writes in square brackets after a rule's name: ``word[capture, suffix="\\n"]: /.*/``.
+r"""The attributes that llguidance writes in square brackets after a rule's name: ``word[capture, suffix="\n"]: /.*/``.
 
 ``capture``: the name under which ``captures`` reports the text of the rule. ``temperature``: the value that
 ``matcher.temperature`` reports inside of it. The others are allowed for terminals only. ``lazy`` and ``suffix`` end the

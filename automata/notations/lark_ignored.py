@@ -1,7 +1,7 @@
-"""What a Lark grammar ignores: where a piece of ignored text ends, and what may follow it.
+r"""What a Lark grammar ignores: where a piece of ignored text ends, and what may follow it.
 
 Lark matches ignored text with ``re.match``, which prefers the longest match in most patterns. So a comment
-``/#[^\\n]*/`` never ends before its line does, and no terminal can begin inside of it. Here one automaton reads a run,
+``/#[^\n]*/`` never ends before its line does, and no terminal can begin inside of it. Here one automaton reads a run,
 a sequence of ignored pieces. Its state says which piece is being read and, for each piece that has ended, whether a
 longer match was still possible (``leftmost``). A run is rejected if one of its pieces had a longer match. At the end of
 a run, the longer matches that are still possible say which characters must not follow.

@@ -424,7 +424,8 @@ def arc_name(source: npt.NDArray[np.int32], at: np.intp) -> str:
 
 def _tables(arcs: Arcs) -> Dfa:
     """A trim deterministic acceptor over bytes (convention 2) as tables; two bytes share a class if their arcs
-    are the same."""
+    are the same.
+    """
     if arcs.num_states == 0:
         return EMPTY_DFA
     order = np.lexsort((arcs.source, arcs.ilabel))

@@ -36,7 +36,7 @@ class Classifier:
 
 @lru_cache(maxsize=1)
 def word_characters() -> npt.NDArray[np.bool_]:
-    """Which code points are word characters, as in ``\\w``."""
+    r"""Which code points are word characters, as in ``\w``."""
     words = np.zeros(MAX_CODE_POINT + 1, np.bool_)
     for low, high in category("w", True):
         words[low : high + 1] = True

@@ -1,4 +1,4 @@
-"""Concepts in text: words and phrases as symbols, and the texts whose symbol sequence an automaton accepts.
+r"""Concepts in text: words and phrases as symbols, and the texts whose symbol sequence an automaton accepts.
 
 A transducer reads text and writes the name of a concept where one of its forms ends (Aho and Corasick, "Efficient
 string matching", CACM 1975). Its state is the longest suffix of the text that is a prefix of a form *and starts where a
@@ -11,7 +11,7 @@ pairs. The states record how much of a form has been read, so distances in token
 intersection of one small automaton for each concept, with states built on demand.
 
 Invariant: symbols are written in the order in which forms end. If several end at the same position, the longest comes
-first, and each concept is written once. Word characters are those of Python's ``\\w``. Characters beyond ASCII are read
+first, and each concept is written once. Word characters are those of Python's ``\w``. Characters beyond ASCII are read
 through one classifier, which is shared by all states with the same continuations.
 
 Cost of ``language``: the states of the transducer times those of the automaton, plus a few hundred states of the
@@ -417,9 +417,9 @@ class _Chain:
 
 @checked
 def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
-    """The texts that contain all concepts in the given order, with any text before, between and after them.
+    r"""The texts that contain all concepts in the given order, with any text before, between and after them.
 
-    ``options`` are those of ``concepts``. ``contains_in_order(["coffee", "cat"]) & regex(r".*\\.")`` ends with a dot.
+    ``options`` are those of ``concepts``. ``contains_in_order(["coffee", "cat"]) & regex(r".*\.")`` ends with a dot.
     """
     deadline = Deadline(budget or Budget(), _PRODUCT)
     found = _concepts(forms, deadline, **options)

@@ -1,11 +1,11 @@
-"""``Pattern``: a pattern parsed by the standard library, with its size and the source positions of its parts.
+r"""``Pattern``: a pattern parsed by the standard library, with its size and the source positions of its parts.
 
 ``re._parser`` alone defines the syntax. Its tree has no positions. They are computed only when an error or a label
 needs one: one pass over the text lists the quantifiers and the look-around groups in source order, which is the order
 in the tree (quantifiers after their operands), so the k-th of one is the k-th of the other. Rejected: a tokenizer that
 records positions while the parser runs, which slows every pattern down for the few that fail.
 
-Groups with reserved names (``reserved``) are hidden from the parser: each becomes ``(?P<g001>[\\s\\S]*)``, with a
+Groups with reserved names (``reserved``) are hidden from the parser: each becomes ``(?P<g001>[\s\S]*)``, with a
 distinct name, padded to the same length. So a name may occur twice, positions stay valid, and analyses of the group's
 first characters or length see "anything".
 """
@@ -87,7 +87,8 @@ class Pattern:
         reserved: Collection[str] = (),
     ) -> None:
         """``any_width``: look-behind need not have a fixed width. ``reserved``: names of groups to hide from the
-        parser; ``self.reserved`` has them by their numbers. They are for str patterns only."""
+        parser; ``self.reserved`` has them by their numbers. They are for str patterns only.
+        """
         if not isinstance(text, (str, bytes)):
             raise ConstraintError(f"a pattern is a str or bytes, not {type(text).__name__}")
         self.text, self.budget, self.any_width = text, budget, any_width

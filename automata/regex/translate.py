@@ -1,8 +1,8 @@
-"""Translation of Python's ``re`` patterns to languages over bytes.
+r"""Translation of Python's ``re`` patterns to languages over bytes.
 
 The language of a pattern is the set of UTF-8 encodings of the texts that ``re.fullmatch`` accepts (the bytes
 themselves, for a bytes pattern). ``re._parser`` parses it; this module translates the parse tree to an expression, node
-by node. ``lookaround`` does the same for the parts that contain ``^ $ \\b (?=...) (?<=...)``.
+by node. ``lookaround`` does the same for the parts that contain ``^ $ \b (?=...) (?<=...)``.
 
 Invariant: every leaf matches complete characters of valid UTF-8, so every word of the language is valid UTF-8. A
 complement inside may contain invalid words, because it is only ever intersected with valid ones.

@@ -246,13 +246,13 @@ class Expectation(Semiring):
         return self.parts[0].plus(one[0], other[0]), self.parts[1].plus(one[1], other[1])
 
     def times(self, one: Any, other: Any) -> Any:
-        """(pq, ps + rq)"""
+        """The product of (p, r) and (q, s): (pq, ps + rq)."""
         weight, value = self.parts
         mixed = value.plus(value.times(one[0], other[1]), value.times(one[1], other[0]))
         return weight.times(one[0], other[0]), mixed
 
     def star(self, value: Any) -> Any:
-        """(p*, p* r p*)"""
+        """The star of (p, r): (p*, p* r p*)."""
         total = self.parts[0].star(value[0])
         return total, self.parts[1].times(self.parts[1].times(total, value[1]), total)
 

@@ -68,7 +68,8 @@ class SymbolAutomaton:
         source: str = "symbols",
     ) -> None:
         """From any complete deterministic automaton; it is checked and minimized. ``ConstraintError`` names what is
-        wrong."""
+        wrong.
+        """
         names = checked_symbols(symbols)
         given, final = np.asarray(table), np.asarray(accepting)
         states = len(final) if final.ndim else 0

@@ -108,7 +108,8 @@ class _Rule:
 
     def _merged(self, machine: VectorFst) -> VectorFst:
         """States that have the same arcs into the same states made one: each place where the rule may begin has brought
-        a copy of all that the rule does. Small machines are left as they are."""
+        a copy of all that the rule does. Small machines are left as they are.
+        """
         if machine.num_states() < _FEW:
             return machine
         mapper = EncodeMapper(self._kind, True, True)

@@ -22,7 +22,7 @@ _next = itertools.count(_FIRST)
 
 
 def bracketed(text: str | bytes, token_type: str | SymbolTable = "byte") -> list[int]:
-    """The labels of a string with brackets. ``\\[``, ``\\]`` and ``\\\\`` are plain. ``FstArgError``."""
+    r"""The labels of a string with brackets. ``\[``, ``\]`` and ``\\`` are plain. ``FstArgError``."""
     if isinstance(token_type, SymbolTable):
         return labels_of(text, token_type)
     if isinstance(text, bytes):

@@ -65,7 +65,7 @@ class FarReader:
         return cls(entries, types.pop() if len(types) == 1 else "default", budget)
 
     def far_type(self) -> str:
-        """ "sttable", "stlist" or "fst"."""
+        """The type of the archive: "sttable", "stlist" or "fst"."""
         return self._type
 
     def arc_type(self) -> str:
@@ -145,7 +145,7 @@ class FarWriter:
         return cls(source, arc_type, far_type)
 
     def far_type(self) -> str:
-        """ "sttable", "stlist" or "fst"."""
+        """The type of the archive: "sttable", "stlist" or "fst"."""
         return self._type
 
     def arc_type(self) -> str:

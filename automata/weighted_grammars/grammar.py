@@ -109,13 +109,15 @@ class WeightedGrammar:
     @checked
     def expected_length(self) -> float:
         """The mean number of bytes of a text, each as probable as its share of the mass. ``DivergingGrammarError``
-        where there is none: texts that are as likely to grow as to end; ``EmptyLanguageError``."""
+        where there is none: texts that are as likely to grow as to end; ``EmptyLanguageError``.
+        """
         return self._expectations().length
 
     @checked
     def expected_calls(self) -> dict[str, float]:
         """How often each rule is called in a derivation, on average, the first call of the start among them. Errors as
-        for ``expected_length``."""
+        for ``expected_length``.
+        """
         found = self._expectations().calls.tolist()
         return dict(zip((net.name for net in self._nets), found, strict=True))
 

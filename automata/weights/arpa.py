@@ -1,4 +1,4 @@
-"""n-gram models in ARPA format: ``\\data\\``, ``\\1-grams:``, ..., ``\\end\\``, logarithms to the base 10.
+r"""n-gram models in ARPA format: ``\data\``, ``\1-grams:``, ..., ``\end\``, logarithms to the base 10.
 
 A line of order k has a logarithm, k symbols and, unless k is the highest order, the logarithm of a back-off weight (0
 if missing), separated by white space. Linear.

@@ -106,7 +106,8 @@ def _dfa(label: Expr, deadline: Deadline) -> Dfa:
 
 class _OneWay:
     """Which bytes words of each rule begin with, which may follow them, and whether the next byte always decides. Sets
-    of bytes are the bits of an int."""
+    of bytes are the bits of an int.
+    """
 
     def __init__(self, rules: Mapping[str, _Rule], start: str) -> None:
         self._rules = rules

@@ -102,7 +102,8 @@ def _component(
 
 def _best_ways(count: int, at: Ints, to: Ints, weights: Floats) -> Floats:
     """Potentials: of each state the best log weight of a way on inside of the component, at most ``count`` arcs
-    long and at least 0. With them as scales no weight is above 1, unless a cycle is, which then diverges anyway."""
+    long and at least 0. With them as scales no weight is above 1, unless a cycle is, which then diverges anyway.
+    """
     best = np.zeros(count)
     if len(weights) == 0 or np.abs(weights).max() < 30:
         return best

@@ -71,7 +71,8 @@ def per_token(
     model: Any, prompts: list[list[int]], automaton: tokenfst.TokenAutomaton, what: str
 ) -> Iterator[Figure]:
     """The two loops take turns, so that both see the same neighbours on the machine; in processor time, as neighbours
-    move the clock by more than the constraint costs, and nothing here waits."""
+    move the clock by more than the constraint costs, and nothing here waits.
+    """
     found = tokenfst.generate(model, prompts, automaton, max_new_tokens=MOST, jump_forward=False)
     constrained = partial(
         tokenfst.generate, model, prompts, automaton, max_new_tokens=MOST, jump_forward=False

@@ -171,7 +171,8 @@ def xgrammars(
 
 def gpu_seconds(torch: Any, call: Callable[[], object], runs: int = 41, *, graph: bool = True) -> list[float]:
     """Seconds of one call by CUDA events around ``CALLS`` of them: in a graph, or one after the other, where starting
-    them may take longer than they do."""
+    them may take longer than they do.
+    """
 
     def calls() -> None:
         for _ in range(CALLS):
@@ -247,7 +248,8 @@ def model_step(
     world: World, torch: Any, automaton: Any, where: str, rows: int, length: int
 ) -> Callable[[], None]:
     """A step of a model with random weights, which changes its tensors in place; constrained by ``automaton``, if
-    any."""
+    any.
+    """
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
 
     config = LlamaConfig(

@@ -178,7 +178,8 @@ def _text(rows: list[Row], vocabulary: Vocabulary) -> dict[str, list[tuple[list[
 
 def _steps(walk: Walk, pieces: list[tuple[list[int], bool]]) -> list[float]:
     """Seconds of each mask of a second walk; none from where a token is refused on (documents may be cut up
-    otherwise)."""
+    otherwise).
+    """
     found: list[float] = []
     overhead = clock_overhead()
     with quiet():

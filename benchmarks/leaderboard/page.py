@@ -139,7 +139,8 @@ def figures(records: list[Case], timed: list[Case]) -> dict[str, Any]:
 
 def masks(cases: list[Case]) -> dict[str, Any]:
     """Mask against mask: pairs, how the first differing steps of documents were decided, and the smallest case that
-    proves each library wrong in each way."""
+    proves each library wrong in each way.
+    """
     pairs: dict[str, list[int]] = {}
     kinds: Counter[str] = Counter()
     wrong: dict[str, dict[str, int]] = {}

@@ -85,7 +85,8 @@ def json_schema_suite(count: int | None) -> Iterator[dict[str, Any]]:
 
 def patterns(count: int | None) -> Iterator[dict[str, Any]]:
     """Real-life regular expressions with texts, from tests/corpus. Flags stand at the start of the pattern, as
-    ``(?i)`` does, so that each library gets the whole meaning."""
+    ``(?i)`` does, so that each library gets the whole meaning.
+    """
     text = (ROOT / "tests" / "corpus" / "regex.toml").read_text()
     for number, case in enumerate(tomllib.loads(text)["pattern"]):
         if count is not None and number >= count:
@@ -105,7 +106,8 @@ INLINE = {"ASCII": "a", "IGNORECASE": "i", "DOTALL": "s", "MULTILINE": "m"}
 
 def grammar_cases(count: int | None) -> Iterator[dict[str, Any]]:
     """The grammars of grammars.py with texts that they make, and such texts with one character changed, as Earley's
-    parser in the package lark judges them."""
+    parser in the package lark judges them.
+    """
     for grammar in GRAMMARS[:count]:
         judge = grammar_judge(grammar.lark)
         rng, tests = random.Random(grammar.name), []

@@ -242,7 +242,8 @@ class Glrmask:
 
 class LmFormatEnforcer:
     """Characters, not bytes: tokens that are no whole characters are not among its own. What was found out about a
-    text so far stays known, so ``restart`` makes a new enforcer."""
+    text so far stays known, so ``restart`` makes a new enforcer.
+    """
 
     name = "lm-format-enforcer"
 

@@ -1,7 +1,7 @@
-"""The constraints that the benchmarks compile: one text for every library.
+r"""The constraints that the benchmarks compile: one text for every library.
 
 Only syntax that Python's ``re``, Rust's ``regex`` and xgrammar's own parser read alike is used: explicit
-classes, groups, alternation, bounded repeats; no look-around, no ``\\d``, no anchors.
+classes, groups, alternation, bounded repeats; no look-around, no ``\d``, no anchors.
 """
 
 from __future__ import annotations

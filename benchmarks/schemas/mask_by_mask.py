@@ -45,7 +45,8 @@ _LIKELY = 0.75
 
 def digests(walk: Walk, tokens: Sequence[int], words: int, plain: bytes) -> list[tuple[bytes, bytes]]:
     """Two digests of the mask before each token, up to the first that is not allowed: of the whole mask, and of those
-    tokens that are also in the mask ``plain``."""
+    tokens that are also in the mask ``plain``.
+    """
     walk.restart()
     kept = np.frombuffer(plain, np.int32)
     found = []
@@ -78,7 +79,8 @@ def complete(
     walk: Walk, tokens: Sequence[int], words: int, end: int, closing: Sequence[int], seed: int
 ) -> list[int] | None:
     """Tokens behind ``tokens`` up to where the text may end, at random, those of ``closing`` more often; None: no end
-    was found."""
+    was found.
+    """
     generator = random.Random(seed)
     walk.restart()
     for token in tokens:
@@ -114,7 +116,8 @@ ANSWERS: dict[str, Callable[..., Any]] = {"digests": digests, "mask": mask, "com
 @dataclass(frozen=True, slots=True)
 class Case:
     """A step at which masks differ, and what was found out: ``kind`` is ``"narrow"`` or ``"wide"`` (``wrong`` names who
-    is) or ``"undecided"``. ``text``: the text that proves it; ``token``: the bytes of the token."""
+    is) or ``"undecided"``. ``text``: the text that proves it; ``token``: the bytes of the token.
+    """
 
     kind: str
     wrong: tuple[str, ...]
@@ -127,7 +130,8 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class World:
     """The vocabulary of all libraries. ``closing``: tokens that likely lead to an end; ``plain``: a bit for each
-    token, 1 for those without white space, the end among them."""
+    token, 1 for those without white space, the end among them.
+    """
 
     tokens: Sequence[bytes]
     end: int
@@ -150,7 +154,8 @@ def compared(
     runners: Sequence[Any], documents: Sequence[Sequence[int]], world: World, judge: Judge
 ) -> tuple[dict[str, list[int]], list[Case]]:
     """For each pair of libraries ``"a|b"`` how many steps were compared, how many of their masks differ, and how many
-    of these in a token without white space; and a case for each document along which the latter happens."""
+    of these in a token without white space; and a case for each document along which the latter happens.
+    """
     pairs: dict[str, list[int]] = {}
     cases = []
     plain = np.packbits(world.plain, bitorder="little").tobytes()
@@ -216,7 +221,8 @@ def _texts(runners: Sequence[Any], allow: Sequence[str], tokens: list[int], worl
 
 def schema_judge(schema: Any) -> Judge:
     """Whether a text is JSON that a schema allows, by the jsonschema package. None where a name is repeated, and where
-    it is a matter of whether ``format`` constrains."""
+    it is a matter of whether ``format`` constrains.
+    """
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.validators import validator_for
 

@@ -205,7 +205,8 @@ def led(walk: Walk, tokens: list[int], steps: array[int]) -> bool:
 
 def stepped(walk: Walk, token: int) -> tuple[bool, int]:
     """Whether the mask allows a token, which is then accepted, and what the two calls take (ns): the look at the mask
-    between them, which is numpy's, is left out."""
+    between them, which is numpy's, is left out.
+    """
     cpu, clock = thread_time_ns(), perf_counter_ns()
     walk.fill()
     clock = perf_counter_ns() - clock

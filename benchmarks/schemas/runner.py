@@ -92,7 +92,8 @@ class Runner:
 
     def run(self, row: dict[str, Any]) -> Record:
         """The record of ``{"id", "schema", "tests": [{"valid", "data"}, ...]}``; in place of ``schema`` there may be
-        ``regex``, or ``lark`` and ``ebnf``, and in place of ``data``, which is written as JSON, the ``text`` itself."""
+        ``regex``, or ``lark`` and ``ebnf``, and in place of ``data``, which is written as JSON, the ``text`` itself.
+        """
         pipe = self._pipe or self._start()
         lost = Record(row["id"], self.who)
         try:
@@ -112,7 +113,8 @@ class Runner:
 
     def ask(self, question: str, *arguments: Any) -> Any:
         """What ``mask_by_mask`` answers about the constraint of the last row; None: it did not compile, or the process
-        did not answer in time, and is ended."""
+        did not answer in time, and is ended.
+        """
         if self._pipe is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Native transducers beside OpenFst (pywrapfst, pynini) and rustfst:
+"""Native transducers beside OpenFst (pywrapfst, pynini) and rustfst.
 
     python -m benchmarks.transducers.fst [PART]... [--save]
 
@@ -95,7 +95,8 @@ def compared(
 
 def five(name: str, composed: tuple[Machines, Machines], det: Machines, eps: Machines) -> Iterator[Row]:
     """The operations of the target, each on the machine that it is given, and minimization and distances of
-    what they make."""
+    what they make.
+    """
     (a, x, p), (b, y, q) = composed
     if rustfst:  # it takes no file's word for what is sorted
         p.tr_sort(ilabel_cmp=False)
@@ -142,7 +143,8 @@ def words(rng: random.Random) -> list[str]:
 
 def dictionary() -> tuple[fst.VectorFst, fst.VectorFst, fst.VectorFst, fst.VectorFst]:
     """Words as chains from one start, each with a weight; with an epsilon before each; the smallest machine of them;
-    and one edit from each word."""
+    and one edit from each word.
+    """
     rng = random.Random(0)
     chains, spaced = fst.VectorFst(), fst.VectorFst()
     for machine in (chains, spaced):
@@ -177,7 +179,8 @@ def lexicon() -> Iterator[Row]:
 
 def lazy() -> Iterator[Row]:
     """Lazy machines of the lexicon walked to the end, and a search that looks at some of it; OpenFst's Python has no
-    lazy machines, so beside them stands the eager operation on the whole."""
+    lazy machines, so beside them stands the eager operation on the whole.
+    """
     chains, spaced, smallest, edit = dictionary()
     (_, x, _), (_, y, _) = all_of(smallest), all_of(edit)
 
@@ -218,7 +221,8 @@ def lazy() -> Iterator[Row]:
 
 def disambiguate() -> Iterator[Row]:
     """3,000 words, each twice with other weights, and a loop over their letters before them: ambiguous, and not
-    deterministic."""
+    deterministic.
+    """
     rng = random.Random(1)
     machine = fst.VectorFst()
     machine.set_start(machine.add_state())
@@ -280,7 +284,8 @@ def cdrewrite() -> Iterator[Row]:
 
 def threads() -> Iterator[Row]:
     """Two determinizations of the lexicon by two threads, as a share of one after the other, in seconds that pass. One
-    operation runs in one thread: of OpenFst's too. The third column is what one thread takes for both."""
+    operation runs in one thread: of OpenFst's too. The third column is what one thread takes for both.
+    """
     chains = dictionary()[0]
     machines = [chains.copy(), chains.copy()]
 

@@ -214,7 +214,8 @@ def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> 
     """One way: ``alone``, each worker compiles what it does not hold; ``store``, what one has compiled the others read;
     ``store and cache``, machines keep what they have read; ``filled``, the same, and all is compiled beforehand;
     ``filled, by keys``, and workers get keys in place of documents; ``by keys, no notes``, and they do not note what
-    they use (``Store(note_use=False)``)."""
+    they use (``Store(note_use=False)``).
+    """
     rng = np.random.default_rng(seed)
     compile_ms, size, read_ms = (np.array(found[name], float) for name in ("compile_ms", "bytes", "read_ms"))
     which = rng.integers(len(compile_ms), size=given.constraints)

@@ -102,7 +102,7 @@ def _any_of(texts: list[str]) -> str:
 
 
 def _gbnf_of(texts: list[str]) -> str:
-    """The texts as string literals of llama.cpp, which does not know JSON's escapes ``\\b`` and ``\\f``."""
+    r"""The texts as string literals of llama.cpp, which does not know JSON's escapes ``\b`` and ``\f``."""
     return "root ::= " + " | ".join('"' + text.translate(_GBNF_ESCAPES) + '"' for text in texts)
 
 

@@ -44,7 +44,8 @@ def label_trie(
     budget: Budget,
 ) -> LabelTrie:
     """The trie of some labels. Raises ``ConstraintError``, ``LabelError``, ``TokenizationError`` and
-    ``BudgetExceeded``."""
+    ``BudgetExceeded``.
+    """
     checked_tokenization(tokenization, leading_space)
     language = choices(labels, leading_space=leading_space, budget=budget)
     texts = [(" " if leading_space == "required" else "") + label for label in labels]

@@ -288,7 +288,8 @@ class Hmm:
     @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model as safetensors: ``initial``, ``transition``, ``emission``. The same model gives the same
-        bytes (convention 10)."""
+        bytes (convention 10).
+        """
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 
@@ -343,7 +344,8 @@ class Hmm:
     def padded(self, tokens: torch.Tensor, lengths: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
         """The tokens (rows, T), padding replaced by token 0, and the lengths (rows,), on the model's device.
 
-        Raises ``TokenIdError`` for an id outside the model's vocabulary, and ``HmmError`` for other shapes."""
+        Raises ``TokenIdError`` for an id outside the model's vocabulary, and ``HmmError`` for other shapes.
+        """
         if tokens.dim() != 2:
             raise HmmError(f"tokens must have the shape (rows, length), not {tuple(tokens.shape)}")
         rows, columns = tokens.shape

@@ -114,7 +114,8 @@ class HmmProduct:
 
     def _looked_ahead(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """For each number of tokens left, A β_r(q) of the states that are alive, (alive, H), the maximum of each row 1;
-        and the logarithms of their scales, (max_new_tokens, Q)."""
+        and the logarithms of their scales, (max_new_tokens, Q).
+        """
         hmm, alive = self.hmm, self._alive
         masses = self._masses()
         ahead: list[torch.Tensor] = []

@@ -57,7 +57,6 @@ def automata_beam_generate(
     the ranking scores. ``length_penalty`` is the config's: 1 by default. If a prompt has fewer sequences than
     requested, its remaining rows contain the prompt only and have a score of -inf.
     """
-
     check_compiled(automata)
 
     def decode(

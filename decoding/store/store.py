@@ -261,7 +261,8 @@ class Store:
     @checked
     def put_vocabulary(self, vocabulary: Vocabulary) -> bool:
         """Put a vocabulary under its fingerprint, as a pack; False: it is there already. Processes that share this
-        machine's cache have its tries in memory once."""
+        machine's cache have its tries in memory once.
+        """
         return self._vocabularies.put(vocabulary)
 
     @checked

@@ -97,7 +97,8 @@ def _members(name: TokenName, vocabulary: Vocabulary, given: Mapping[str, Iterab
 
 def _listed(text: str, but: bool, vocabulary: Vocabulary) -> frozenset[int]:
     """The ids of a name that lists them: ``[5]``, ``[5-7,9]``; ``[^5]`` has all others, ``[*]`` all, but no end
-    token."""
+    token.
+    """
     if text == "*":
         return frozenset(range(len(vocabulary))).difference(vocabulary.eos_token_ids)
     found: set[int] = set()

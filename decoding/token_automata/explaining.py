@@ -36,7 +36,9 @@ Reason = Literal["allowed", "text", "end", "special", "budget", "tokens", "termi
 
 @dataclass(frozen=True, slots=True)
 class TokenExplanation:
-    """Whether a token is allowed; true in a boolean context if it is. If it is not, ``reason`` is one of:
+    """Whether a token is allowed; true in a boolean context if it is.
+
+    If it is not, ``reason`` is one of:
 
     - ``"text"``: its byte number ``place`` leaves the language
     - ``"end"``: it is an end token, and the text is not complete
@@ -211,7 +213,8 @@ def _through_masks(
     free: Any, before: bytes, spelled: bytes, vocabulary: Vocabulary
 ) -> tuple[int, Explanation]:
     """How many bytes of a token allowed tokens spell, one after the other or as the beginning of one, and what they go
-    on with there."""
+    on with there.
+    """
     table = vocabulary.tokens if before or vocabulary.initial_tokens is None else vocabulary.initial_tokens
     reached: list[dict[int, Any]] = [{} for _ in range(len(spelled) + 1)]
     reached[0][free.state] = free

@@ -37,7 +37,8 @@ _SHOWN = 60
 
 class Mismatch(Exception):
     """A value that an annotation does not allow. ``error``: the class to raise. ``wanted``: the allowed values, in
-    words. ``part``: the place of the value ``got`` within the argument."""
+    words. ``part``: the place of the value ``got`` within the argument.
+    """
 
     def __init__(
         self, wanted: str, error: type[Exception] = ArgumentTypeError, part: str = "", got: object = None
@@ -99,7 +100,8 @@ Reader = Callable[[Any], Any]
 
 class Expected(typing.NamedTuple):
     """One alternative of an annotation: its description in words, the test whether a value is meant as it, and its
-    reader."""
+    reader.
+    """
 
     words: str
     fits: Callable[[Any], bool]
@@ -166,7 +168,8 @@ _ANYTHING = frozenset({"ArrayLike", "NDArray", "Buffer"})
 
 def _is_iterable(value: Any) -> bool:
     """What can be gone through, but for what is one thing wherever several are asked for, such as a constraint, whose
-    texts may never end."""
+    texts may never end.
+    """
     return hasattr(value, "__iter__") and not getattr(value, "never_a_list", False)
 
 
@@ -269,7 +272,8 @@ def _container(kind: object, parts: tuple[object, ...], scope: Scope) -> Expecte
 
 class _Name:
     """A name in an annotation that is not there when the program runs: a class known by its name, with anything in
-    brackets."""
+    brackets.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -302,7 +306,8 @@ class _Either:
 
 class Scope(dict[str, Any]):
     """The names that an annotation may use: those of its module, of the containers, and all others as classes that are
-    known by their names."""
+    known by their names.
+    """
 
     def __missing__(self, name: str) -> Any:
         for place in (builtins, collections.abc, typing):

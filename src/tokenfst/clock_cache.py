@@ -15,7 +15,8 @@ _Made = TypeVar("_Made")
 
 class Recent(Generic[_Key, _Made]):
     """The last ``most`` results. Threads share one; what two of them miss at once is made twice. There is no lock, so
-    that a process may fork at any time."""
+    that a process may fork at any time.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most

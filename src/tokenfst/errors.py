@@ -205,7 +205,8 @@ class TemplateError(PatternError):
 
 class _PlacedError(ConstraintError):
     """A JSON document is at fault at a known place. The message shows the pointer and the reason; of a very long
-    pointer, the two ends."""
+    pointer, the two ends.
+    """
 
     def __init__(self, pointer: str, reason: str) -> None:
         self.pointer, self.reason = pointer, reason

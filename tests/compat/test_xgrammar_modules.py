@@ -1,5 +1,6 @@
 """tokenfst.compat.xgrammar beyond matchers: Lark, structural tags, tokenizers without an end, what is written as JSON,
-xgrammar's helpers of tests; call by call what xgrammar itself answers, where it is installed."""
+xgrammar's helpers of tests; call by call what xgrammar itself answers, where it is installed.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All small patterns against all short texts: ``regex`` accepts exactly what ``re.fullmatch`` does.
+r"""All small patterns against all short texts: ``regex`` accepts exactly what ``re.fullmatch`` does.
 
-The letters are one word character and one that is none, so that ``\\b`` has something to tell apart; a
+The letters are one word character and one that is none, so that ``\b`` has something to tell apart; a
 second world has the newline instead. Sizes count the nodes of the pattern.
 """
 

@@ -1,4 +1,4 @@
-"""Makes the artifacts of this folder, from the root of the repository:
+"""Makes the artifacts of this folder; run it at the root of the repository.
 
     python tests/golden/make.py
 

@@ -1,5 +1,6 @@
 """Artifacts altered at random and sealed again: refused by the rules of docs/serving/format.md, or walked without
-harm."""
+harm.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Files that are not artifacts, or broken ones: each rule of docs/serving/format.md has its error, and nothing
-crashes."""
+crashes.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The laws of the algebra of languages, on random terms, and the agreement of three engines on what terms
-mean."""
+mean.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def _questions(left: Term, right: Term) -> None:
 
 
 def _check_witness(witness: bytes | None, difference: frozenset[bytes]) -> None:
-    """No word of the difference is shorter. (A witness may hold other bytes than a and b.)"""
+    """No word of the difference is shorter; a witness may contain other bytes than a and b."""
     if witness is None:
         assert not difference
     elif difference:

@@ -1,5 +1,6 @@
 """Laws of random paths: each is a path of the machine, each as often as its probability says, and machines that an
-operation does not change in meaning are not told from each other by them."""
+operation does not change in meaning are not told from each other by them.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def drawn(machine: Any) -> Counter[Path]:
 
 def probabilities(machine: fst.VectorFst, select: str, longest: int) -> dict[Path, float]:
     """The probability of each path of at most ``longest`` arcs, by the shares of the arcs of each state, in which the
-    end counts as an arc. None of the states is dead."""
+    end counts as an arc. None of the states is dead.
+    """
     real = machine.arc_type().startswith("real")
 
     def share(weight: Any) -> float:
@@ -86,7 +88,8 @@ def probabilities(machine: fst.VectorFst, select: str, longest: int) -> dict[Pat
 
 def unlikely(counts: dict[Any, int], expected: dict[Any, float]) -> bool:
     """Whether Pearson's statistic is beyond what chance gives once in more than a million cases: its mean is the number
-    of classes less one, and its variance twice that. Classes that are rare count as one."""
+    of classes less one, and its variance twice that. Classes that are rare count as one.
+    """
     rare = [key for key, count in expected.items() if count < 5]
     kept = [(counts.get(key, 0), count) for key, count in expected.items() if count >= 5]
     left = sum(expected[key] for key in rare)
@@ -130,7 +133,8 @@ def test_paths_are_drawn_with_their_probabilities(data: st.DataObject) -> None:
 @given(st.data())
 def test_paths_are_drawn_as_often_as_by_openfst(data: st.DataObject) -> None:
     """Two samples of one distribution: half of what both draw is expected of each. OpenFst's result has the path
-    without arcs at most once, so what was drawn without arcs counts as not drawn for both."""
+    without arcs at most once, so what was drawn without arcs counts as not drawn for both.
+    """
     machine = data.draw(any_machine(data.draw(st.sampled_from(["standard", "log", "log64"])))).connect()
     assume(machine.num_states() > 0)
     select = data.draw(st.sampled_from(["uniform", "log_prob"]))
@@ -215,7 +219,8 @@ def test_random_paths_do_not_tell_a_machine_from_what_means_the_same(name: str, 
 @given(st.data())
 def test_random_paths_tell_machines_from_each_other_by_a_witness(data: st.DataObject) -> None:
     """False only where some pair of texts has two weights. Where all paths are short and many are drawn: only then,
-    and OpenFst says so too."""
+    and OpenFst says so too.
+    """
     kind = data.draw(st.sampled_from(["standard", "log", "log64"]))
     one = data.draw(machines(kind))
     other = one.copy()

@@ -161,7 +161,8 @@ def test_maps_of_strings_are_unions_of_crosses(pairs: list[tuple[str, str]]) -> 
 @given(st.tuples(st.text("ab", min_size=1, max_size=2), TEXTS), st.text("abc", max_size=5))
 def test_rules_leave_what_they_do_not_name(rule: tuple[str, str], text: str) -> None:
     """A rule of nothing is the identity; one that writes what it reads, too; others leave texts without what they
-    read alone, and are Python's ``replace`` from left to right."""
+    read alone, and are Python's ``replace`` from left to right.
+    """
     sigma = fst.optimize(fst.accep("a").union(fst.accep("b"), fst.accep("c")).closure())
     left, right = rule
     same_text = fst.cdrewrite(fst.cross(left, left), "", "", sigma)

@@ -289,7 +289,8 @@ def test_a_request_that_was_kept_waiting_is_told_to_come_again(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """The worker is stopped for longer than a request may take, as on a machine with too much to do. The same request
-    is answered later; one that uses its time up is refused for good."""
+    is answered later; one that uses its time up is refused for good.
+    """
     limits = replace(LIMITS, seconds=1.5, states=10**9)
     body = {"constraint": REGEX, "texts": ["123"]}
     bomb = {"constraint": {"regex": "(a|b)*a(a|b){40}c"}, "expand": True}

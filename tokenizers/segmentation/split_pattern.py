@@ -60,7 +60,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class SplitPattern:
     """A compiled pattern. ``kind``: of each code point, uint8 (0x110000,); ``num_kinds``; ``program``: its first
-    instruction is the start, its last the match."""
+    instruction is the start, its last the match.
+    """
 
     source: str
     kind: npt.NDArray[np.uint8]

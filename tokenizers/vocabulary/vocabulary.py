@@ -362,13 +362,15 @@ class Vocabulary:
     @property
     def tries(self) -> tuple[npt.NDArray[np.uint8], ...]:
         """Tries that a pack held, as tables of the native core: of ``tokens``, and of the initial forms. The core
-        compares them with the tokens, then uses them in place."""
+        compares them with the tokens, then uses them in place.
+        """
         return self._tries
 
     @checked
     def with_tries(self, tables: Sequence[npt.NDArray[np.uint8]]) -> Vocabulary:
         """Set ``tries`` and return this vocabulary. Call it before ``native`` is first used. Tables that are not the
-        tries of these tokens are ignored."""
+        tries of these tokens are ignored.
+        """
         self._tries = tuple(tables)
         return self
 

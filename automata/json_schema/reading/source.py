@@ -78,7 +78,8 @@ TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The meaning of ``$schema``. ``vocabularies``: those that a meta-schema of the user lists, ``None`` for a draft's
-    own ones; ``asserts``: ``format`` constrains values, whatever the options are."""
+    own ones; ``asserts``: ``format`` constrains values, whatever the options are.
+    """
 
     draft: int
     vocabularies: frozenset[str] | None = None
@@ -209,7 +210,8 @@ class Source:
 
     def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
         """The target of a ``$dynamicRef`` or ``$recursiveRef``, given how evaluation has reached ``place``: in the
-        outermost resource with the same dynamic anchor, if the reference names one (core, section 8.2.3.2)."""
+        outermost resource with the same dynamic anchor, if the reference names one (core, section 8.2.3.2).
+        """
         target = self._static(place, reference, keyword)
         name = urldefrag(reference)[1] if keyword == "$dynamicRef" else RECURSIVE
         self._anchors(target.resource)
@@ -299,7 +301,8 @@ class Source:
 
     def _dialect(self, value: Any, default: int, document: str) -> Dialect:
         """The dialect of a document's ``$schema``. A meta-schema that is not a draft's comes from the resolver and
-        lists its vocabularies (core, section 8.1.2). Raises UnsupportedSchemaError for an unknown one."""
+        lists its vocabularies (core, section 8.1.2). Raises UnsupportedSchemaError for an unknown one.
+        """
         draft = draft_of(value, default)
         if draft is not None:
             return Dialect(draft)

@@ -189,7 +189,6 @@ class Decisions:
 
     def _regions(self, name: str, groups: Groups) -> Iterator[tuple[Groups, bool, Formula]]:
         """The remaining conditions for each kind of a member: whether it may be missing, and its values."""
-
         statements = self._statements
         missing = statements.decided(
             groups,

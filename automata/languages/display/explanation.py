@@ -147,7 +147,8 @@ def following(next_bytes: NextBytes, *, whole: bool = True) -> Following:
 
 def _sequences(next_bytes: NextBytes, begun: bytes, value: int, missing: int) -> Ranges:
     """The code points that may follow and whose UTF-8 begins with ``begun``, ascending. ``value``: the bits
-    of these bytes; ``missing``: how many bytes are to come."""
+    of these bytes; ``missing``: how many bytes are to come.
+    """
     low, high = _SECOND.get(begun[0], _CONTINUATION) if len(begun) == 1 else _CONTINUATION
     live = [byte for byte in next_bytes(begun)[0] if low <= byte <= high]
     if missing == 1:

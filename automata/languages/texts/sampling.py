@@ -1,9 +1,9 @@
-"""Random words of a language, by a lazy walk that prefers readable text.
+r"""Random words of a language, by a lazy walk that prefers readable text.
 
 The walk starts at the start state and follows live bytes, preferring bytes that continue readable text. There is always
 one until a word is complete, because machines are trim (convention 3). After a random length the walk takes a shortest
 path to acceptance. Then every byte of that path is replaced by a random one if the result is still a word, so that
-``[0-9a-f]{32}`` does not end in zeros. Only states near the walk are computed, so ``(\\w{1,300} ){1,3000}`` is sampled
+``[0-9a-f]{32}`` does not end in zeros. Only states near the walk are computed, so ``(\w{1,300} ){1,3000}`` is sampled
 at once. Rejected: uniform sampling by counting words, which needs all states and, for text, mostly yields control
 characters.
 
@@ -87,7 +87,8 @@ def _within(prefix: bytes, complete: Callable[[bytes], bytes], limit: int) -> tu
 
 def _vary(language: Walkable, word: bytes, begin: int, rng: Random) -> bytes:
     """``word`` with its bytes from ``begin`` on exchanged for random ones, each only if the whole stays
-    accepted."""
+    accepted.
+    """
     text = _Text()
     for byte in word[:begin]:
         text.feed(byte)

@@ -91,12 +91,12 @@ _NEVER = "(?!a)a"
 
 @dataclass(frozen=True)
 class Dialect:
-    """One notation.
+    r"""One notation.
 
     ``name``; the patterns of names and strings; the meaning of each escape letter (``class_escapes``: in character
     classes only); whether ``.`` is any character; whether ``#x41`` is refused because other readers give it another
     meaning. ``macros``: whether there are functions. ``tokens``: the pattern of tokens. ``hex_digits``: how many follow
-    ``\\x``. ``any_class``: whether ``[^]`` is any character. ``options``: whether rules have options in brackets.
+    ``\x``. ``any_class``: whether ``[^]`` is any character. ``options``: whether rules have options in brackets.
     """
 
     name: str
@@ -138,7 +138,8 @@ def parsed(dialect: Dialect, text: str, deadline: Deadline | None = None) -> lis
 
 def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Grammar:
     """The grammar of a text. Raises PatternSyntaxError, UnsupportedPatternError, EmptyLanguageError,
-    BudgetExceeded("positions" or "seconds")."""
+    BudgetExceeded("positions" or "seconds").
+    """
     deadline = Deadline(budget or Budget(), f"the text of a grammar ({dialect.name})")
     reader = Reader(dialect, text, budget)
     rules: dict[str, Expr] = {}

@@ -186,7 +186,8 @@ class CallEvents:
 
     def _look_ahead(self) -> tuple[int, int] | None:
         """The tool that all possible next sentinels belong to, and whether its call began before this position on every
-        path."""
+        path.
+        """
         sentinels, fixed, only = self._walk.ahead(_MOST_SENTINELS)
         roles = [(self._tag.steps[code], distance) for code, distance in sentinels]
         tools = {role.tool if isinstance(role, Role) else None for role, _ in roles}

@@ -63,7 +63,8 @@ def sample(
 ) -> Draws:
     """Draw for each row. ``permitted``: bool (B, V). ``numbers``: float32 (B, 8), the columns above. ``seeds``,
     ``draws``: int64 (B,). ``seen``: int32 (B, words), tokens that penalties are for. ``filtered``: some row has
-    ``top_k``, ``top_p`` or ``min_p``."""
+    ``top_k``, ``top_p`` or ``min_p``.
+    """
     raw = logits[:, : permitted.shape[1]].float()
     scores = _counted(raw if seen is None else _penalized(raw, seen, numbers), permitted)
     scale = numbers[:, SCALE, None]

@@ -37,7 +37,8 @@ def add_(
     t: WeightTables, logits: Tensor, states: Tensor, weight: float, levels: Levels, resident: bool
 ) -> Tensor:
     """Add ``weight`` times the scores in place; -inf where there is none, and beyond the vocabulary. ``resident``:
-    whether every state has a row."""
+    whether every state has a row.
+    """
     at = known(t, states)
     slot = t.slots[at]
     if resident:
@@ -52,7 +53,8 @@ def add_(
 
 def add_rows_(rows: Tensor, logits: Tensor, states: Tensor, weight: float) -> Tensor:
     """Add ``weight`` times ``rows[states]``, float32 (slots, V), in place, as ``add_`` does; row 0 for numbers out of
-    range."""
+    range.
+    """
     return _added(logits, rows[torch.where((states >= 0) & (states < len(rows)), states, DEAD)], weight)
 
 

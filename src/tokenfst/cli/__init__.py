@@ -30,7 +30,8 @@ _after: list[Callable[[], int]] = []
 
 def afterwards(work: Callable[[], int]) -> None:
     """What the main thread does once the command has returned: what must hear signals, such as a server. Its result is
-    the exit code."""
+    the exit code.
+    """
     _after.append(work)
 
 
@@ -73,7 +74,8 @@ def _work(codes: list[int]) -> None:
 
 def _open_streams() -> None:
     """Standard streams that are closed, as under some service managers, lead nowhere. Without this a file that is
-    opened next would get their numbers, and answers and errors would be written into it."""
+    opened next would get their numbers, and answers and errors would be written into it.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, os.O_RDWR)

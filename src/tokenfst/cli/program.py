@@ -146,7 +146,8 @@ def _root(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (without the program's name; ``None``: the process's own) and return the exit
-    code."""
+    code.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     command: Any = typer.main.get_command(app)
     try:

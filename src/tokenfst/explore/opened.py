@@ -38,7 +38,8 @@ MOST_LISTED = 500
 
 class Opened:
     """An opened constraint. ``constraint``: over bytes; None if there is none (an artifact, or a token-level
-    constraint)."""
+    constraint).
+    """
 
     def __init__(
         self,

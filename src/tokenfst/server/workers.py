@@ -50,7 +50,8 @@ _PAGE = 4096 if resource is None else resource.getpagesize()
 @dataclass(frozen=True, slots=True)
 class Work:
     """What all workers of a server are told. ``vocabularies``: what ``load_vocabulary`` reads, by their names;
-    ``store_options``: of every ``Store``."""
+    ``store_options``: of every ``Store``.
+    """
 
     vocabularies: tuple[tuple[str, str], ...]
     limits: Limits
@@ -60,7 +61,8 @@ class Work:
 @dataclass(frozen=True, slots=True)
 class Job:
     """One question: its name, the body of the request, members that the path and the query say, and the tenant's
-    store."""
+    store.
+    """
 
     question: str
     body: bytes
@@ -71,7 +73,8 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer, or a refusal. ``keep``: whether the same question would get the same answer; ``tired``: the process
-    wants to be replaced; ``code``: of a refusal; ``detail``: what the log says and the client does not learn."""
+    wants to be replaced; ``code``: of a refusal; ``detail``: what the log says and the client does not learn.
+    """
 
     status: int
     body: bytes
@@ -92,7 +95,8 @@ def loaded(spec: str) -> Vocabulary:
 
 def preload() -> None:
     """What the fork server does when it imports this module. Where a vocabulary cannot be had, each process finds that
-    out, and tells it."""
+    out, and tells it.
+    """
     for spec in json.loads(os.environ.get(PRELOAD, "[]")):
         with suppress(Exception):
             loaded(spec)

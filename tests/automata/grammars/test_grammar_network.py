@@ -42,7 +42,8 @@ LEAVES = [literal(b"a"), literal(b"b"), literal(b"ab"), EPSILON, (regex("(a|b)*"
 
 def accepts(networks: dict[str, Network], start: str, word: bytes) -> bool:
     """A recursive transition network by definition: the least sets of places at which each rule, entered at
-    some place, can end."""
+    some place, can end.
+    """
     ends: dict[tuple[str, int], set[int]] = {
         (name, at): set() for name in networks for at in range(len(word) + 1)
     }

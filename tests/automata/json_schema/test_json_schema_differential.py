@@ -40,7 +40,8 @@ def judge(schema: Any) -> Any:
 
 def in_python(schema: Any) -> Any:
     """The schema with its patterns as the library reads them, by ``re``: there ``.`` lacks a newline only, and ``$`` is
-    before one at the end, too."""
+    before one at the end, too.
+    """
 
     def spelled(pattern: str) -> str:
         others = {".": r"[^\n\r\u2028\u2029]", "$": r"\Z"}
@@ -99,7 +100,8 @@ def allowed(matcher: Any) -> set[int]:
 
 def walk(constraint: Any, rng: random.Random) -> str:
     """A document of random tokens that a token budget allows; without it, each mask is compared with brute force over
-    all tokens."""
+    all tokens.
+    """
     automaton = compile(constraint, VOCABULARY)
     free, bounded = automaton.matcher(), automaton.matcher(automaton.distance() + rng.randrange(40))
     text = b""

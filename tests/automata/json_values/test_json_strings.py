@@ -99,7 +99,7 @@ def test_all_texts_of_any_string() -> None:
 
 
 def test_all_hexadecimal_digits() -> None:
-    """Every ``\\u`` with four of many digits, and pairs of those around the surrogates."""
+    r"""Every ``\u`` with four of many digits, and pairs of those around the surrogates."""
     any_string, high = (
         json_string(content, spelling="any") for content in (None, regex("[\u00aa-\u0a0d\ue000-\U00012345]"))
     )

@@ -1,5 +1,6 @@
 """Rules with a parameter, and what else llguidance's documentation writes in Lark's notation, beside the predicates
-that its pages give in words, on all texts of a small alphabet."""
+that its pages give in words, on all texts of a small alphabet.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Acceptors become tables and tables acceptors; both against sets of states, and composition against its
-meaning."""
+meaning.
+"""
 
 from __future__ import annotations
 

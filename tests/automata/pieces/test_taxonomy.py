@@ -360,7 +360,8 @@ def test_bad_hierarchies(tree: object, message: str) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_labels_are_walked_as_a_pattern_of_them(seed: int) -> None:
     """Labels are read side by side with the vocabulary, patterns state by state: the same masks, alone and in a
-    grammar with a stack."""
+    grammar with a stack.
+    """
     rng = random.Random(seed)
     single = [bytes([byte]) for byte in (range(256) if seed % 3 else b"abc()")]
     longer = sorted({bytes(rng.choices(b"abc)", k=rng.randint(2, 5))) for _ in range(rng.randint(1, 40))})

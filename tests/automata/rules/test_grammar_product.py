@@ -51,7 +51,8 @@ WORDS = all_words(6)
 
 def short_words(grammar: Grammar) -> set[bytes]:
     """Which of ``WORDS`` the grammar has: sets of words, from nothing until nothing
-    changes. Quicker than ``slow.accepts`` where there are many rules; compared with it below."""
+    changes. Quicker than ``slow.accepts`` where there are many rules; compared with it below.
+    """
     found: dict[str, set[bytes]] = {name: set() for name in grammar.rules}
     leaves: dict[int, set[bytes]] = {}
     while True:
@@ -134,7 +135,8 @@ def test_random_pairs_soak(block: int) -> None:
 
 def test_counted_copies_that_come_round_in_the_automaton() -> None:
     """Repetitions of one rule, counted and not, where copies lead from state to state and back: what is left of a count
-    is none when it is used up, though another repetition goes on there."""
+    is none when it is used up, though another repetition goes on there.
+    """
     bounds = [(low, high) for low in range(3) for high in range(max(low, 1), 4)]
     for (low, high), (other_low, other), count in itertools.product(
         bounds, [(0, -1), (2, -1), (1, 2)], (2, 3)

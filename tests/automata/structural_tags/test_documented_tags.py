@@ -1,6 +1,7 @@
 """Every example of xgrammar's page on structural tags (0.2.6), with texts of it and texts that are not.
 
-Where xgrammar is installed, it says the same of them."""
+Where xgrammar is installed, it says the same of them.
+"""
 
 from __future__ import annotations
 

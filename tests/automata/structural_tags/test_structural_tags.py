@@ -1,5 +1,6 @@
 """Structural tags against their definition (``reference.tools.structural_tags``), on all words of small worlds, and
-what is refused with which pointer."""
+what is refused with which pointer.
+"""
 
 from __future__ import annotations
 

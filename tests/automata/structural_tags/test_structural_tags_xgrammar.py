@@ -1,5 +1,6 @@
 """Structural tags against xgrammar 0.2.8, where it is installed: equal words on random formats but for a list of
-differences, each of which has a text here and in docs/constraints/structural-tags.md."""
+differences, each of which has a text here and in docs/constraints/structural-tags.md.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def parts(format: Any) -> Iterator[Mapping[str, Any]]:
 
 def is_listed(format: Any) -> bool:
     """Whether one of the differences may show: an end is also a trigger inside, or a ``dispatch`` without ``loop``
-    stands in a tag."""
+    stands in a tag.
+    """
     for tag in parts(format):
         if tag.get("type") != "tag":
             continue

@@ -160,7 +160,8 @@ def begun(found: list[Event]) -> int:
 @each_format
 def test_a_name_is_told_with_the_byte_that_decides_it(format: str, reasoning: Any) -> None:
     """Of tools ``do``, ``do_it`` and ``other``: ``o`` decides one, and what follows ``do`` another. A list of Python
-    calls begins with the whole name and its bracket: before, it could be content."""
+    calls begins with the whole name and its bracket: before, it could be content.
+    """
     if reasoning == "enabled" and (FORMATS[format].thinking is None or format in ("harmony", "kimi_k3")):
         pytest.skip("texts of this format have no reasoning, or another front")
     made = tokenfst.tools(DEFINITIONS, format=format, reasoning=reasoning)

@@ -1,5 +1,6 @@
 """The table against ``xgrammar.get_model_structural_tag``, where it is installed: the same language for every choice,
-but for a list of differences (docs/constraints/tools.md)."""
+but for a list of differences (docs/constraints/tools.md).
+"""
 
 from __future__ import annotations
 

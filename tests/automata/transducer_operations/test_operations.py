@@ -156,7 +156,8 @@ def within_delta(
 ) -> fst.VectorFst:
     """What ``make`` makes with OpenFst's ``delta``. Weights within ``delta`` of each other count as equal there, so
     that each arc of a path and its end may move its weight by as much; by nothing that is seen where ``delta`` is far
-    below the tolerance."""
+    below the tolerance.
+    """
     made = make(SHORTEST_DELTA)
     assert same(machine, made, longest, max(world.tolerance, (longest + 1) * SHORTEST_DELTA))
     assert world.same(machine, make(1e-10), longest)

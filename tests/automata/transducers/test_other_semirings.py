@@ -1,5 +1,6 @@
 """The semirings that OpenFst's Python lacks, on random machines: probabilities against logarithms, Boolean machines
-against costs, min-max by its thresholds: a pair weighs t at most where the arcs that do map the one to the other."""
+against costs, min-max by its thresholds: a pair weighs t at most where the arcs that do map the one to the other.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Generation with transformers that stays on the device: the texts of ``generate`` with a logits processor, token by
-token."""
+token.
+"""
 
 from __future__ import annotations
 

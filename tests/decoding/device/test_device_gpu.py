@@ -1,5 +1,6 @@
 """The kernels on a GPU against matchers, native kernels and plain torch: ``make test-gpu`` runs this file, and prints
-what ran. Without a GPU only the tests' own proxy is tried, on the host."""
+what ran. Without a GPU only the tests' own proxy is tried, on the host.
+"""
 
 from __future__ import annotations
 

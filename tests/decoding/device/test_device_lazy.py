@@ -1,5 +1,6 @@
 """Lazy automata on a device: masks, limits, choices and advances are those of matchers, whatever is there already and
-whatever was evicted; what is refused."""
+whatever was evicted; what is refused.
+"""
 
 from __future__ import annotations
 

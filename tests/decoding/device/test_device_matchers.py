@@ -1,5 +1,6 @@
 """Matchers on the host with masks that stay on the device: the masks are the matchers', whatever is paged in and
-out."""
+out.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Tokens drawn on a device: the distribution is the one of tests/reference/decoding/token_sampling.py, draws are
-reproducible whatever the batch, and rows without any weight are counted."""
+reproducible whatever the batch, and rows without any weight are counted.
+"""
 
 from __future__ import annotations
 

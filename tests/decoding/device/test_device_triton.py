@@ -1,5 +1,6 @@
 """The Triton kernels: by the interpreter against matchers and against plain torch, and compiled for a GPU that need
-not be there. The interpreter is chosen when Triton is imported, so it runs in a process of its own."""
+not be there. The interpreter is chosen when Triton is imported, so it runs in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -244,7 +245,8 @@ def test_samplers_of_many_columns() -> None:
 def test_kernels_compile_for_a_gpu(tmp_path: Path, target: str) -> None:
     """Types and shapes that the interpreter does not look at; no GPU takes part. The kernels that read rows of logits
     do so in 16 bytes a lane. Nothing spills but where all of sampling is asked for at once, or where the kernel that
-    draws a token also walks a stack."""
+    draws a token also walks a stack.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.worlds.devices.device_kernels", target],
         env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"},

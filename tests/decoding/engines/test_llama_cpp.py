@@ -197,7 +197,8 @@ def test_completions_by_pieces_are_in_the_language(of_pieces, pattern):
 
 def generated(model: Any, pattern: str, room: int, seed: int, *cuts: Any) -> list[str]:
     """Texts of one prompt by llama.cpp's own chain of samplers, without llama-cpp-python's loop: one, and one by the
-    chain that was cloned when the first token was chosen."""
+    chain that was cloned when the first token was chosen.
+    """
     c, vocabulary = llama_cpp, engine.llama_vocabulary(model)
     automaton = compile(regex(pattern), vocabulary)
     chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())

@@ -93,7 +93,8 @@ def test_any_loop(data):
 @settings(deadline=None)
 def test_loops_that_take_turns(data):
     """Loops with prompts that begin alike, in any order: each is followed as if it were alone, or refused. What the ids
-    do not show, a prompt that is the last rows of a loop and a token more, is left out."""
+    do not show, a prompt that is the last rows of a loop and a token more, is left out.
+    """
     tracked = states(1)
     loops: list[tuple[int, list[int]]] = []
     ended: list[list[int]] = []

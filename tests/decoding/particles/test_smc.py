@@ -157,7 +157,8 @@ def test_a_model_with_zeros_breaks_nothing() -> None:
 
 def test_a_defensive_share_saves_a_look_ahead_that_is_wrong() -> None:
     """A hidden Markov model that knows `b` only. The weights that make up for it are so rare that 600 runs miss them,
-    and the evidence is far too low; with a share of plain draws they are bounded."""
+    and the evidence is far too low; with a share of plain draws they are bounded.
+    """
     wrong = Hmm(torch.ones(1), torch.ones(1, 1), torch.tensor([[0.05, 0.9499, 0.00005, 0.00005]]))
     _, evidence = truth("at_most")
 

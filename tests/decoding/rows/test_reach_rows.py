@@ -126,8 +126,10 @@ def test_stacks_within_budgets_that_distances_refuse(source: str) -> None:
 def test_what_is_nearer_with_stacks_is_found_once_and_kept(
     source: str, states: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same masks as by a walk of the vocabulary each time, whether there is room to keep them or not. (The tokens
-    are plenty, so that no search is needed, for which there would be no room.)"""
+    """The same masks as by a walk of the vocabulary each time, whether there is room to keep them or not.
+
+    There are so many tokens that no search is needed, for which there would be no room.
+    """
     automaton = tokenfst.compile(tokenfst.lark_grammar(source), VOCABULARY)
     monkeypatch.setattr(automaton, "budget", tokenfst.Budget(states=states))
     rng, walks = random.Random(1), []

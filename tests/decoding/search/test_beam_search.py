@@ -78,7 +78,8 @@ def random_automaton(rng: random.Random) -> TokenAutomaton | None:
 
 def accepted(automaton: TokenAutomaton, length: int, kind: str = "at_most") -> list[tuple[int, ...]]:
     """All sequences within the budget: texts and an end token, or texts that use all of it up; or only the latter, or
-    only those with an end token that do."""
+    only those with an end token that do.
+    """
     native = automaton._native
     texts = [((), int(native.start))]
     found = []

@@ -1,5 +1,6 @@
 """One processor for many calls of ``generate``: one after the other, inside of each other, in several threads; rows
-without a constraint; tokens that another processor forbids."""
+without a constraint; tokens that another processor forbids.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def run(model, prompts, processor, **options):
 @pytest.mark.parametrize("most", [1, 2, 8])
 def test_prompt_after_prompt(model, vocabulary, mode, pattern, most):
     """Each prompt with one processor as with a new one: the same again, a token longer, a token shorter, going on with
-    what was generated, cut off after a token."""
+    what was generated, cut off after a token.
+    """
     automaton = compile(regex(pattern), vocabulary)
     shared = logits_processor.ConstraintLogitsProcessor(automaton)
     prompts = [[0, 1], [0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 0, 1], [0], [0, 2], [0, 2, 3], [0, 2, 3, 4]]
@@ -208,7 +210,8 @@ def test_what_another_processor_forbids(model, vocabulary, mode):
 
 def test_beams_go_on_without_what_another_processor_forbids(model, vocabulary):
     """A row of the search has nothing left, another has: no error, and what is found is the constraint's. Where no row
-    has, there is one."""
+    has, there is one.
+    """
     processor = logits_processor.ConstraintLogitsProcessor(compile(regex("cx|(ab|bc)x"), vocabulary))
     beams = {"num_beams": 3, "num_return_sequences": 3}
     assert set(run(model, [[0, 1]], processor, bad_words_ids=[[3, 5], [0], [4, 5]], **beams)) <= {"cx", "bcx"}

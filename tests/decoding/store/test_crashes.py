@@ -24,7 +24,8 @@ STEPS = ("open", "write", "fsync", "link", "rename", "unlink", "mkdir", "close")
 
 def killed_at(step: int, half: bool, work: Callable[[], Any]) -> tuple[bool, bool]:
     """Does ``work`` in a process that is killed before its n-th call of the system (``half``: in the midst, of a
-    write). Returns whether it was killed, and whether it had said that it was done."""
+    write). Returns whether it was killed, and whether it had said that it was done.
+    """
     ends, told = os.pipe()
     child = os.fork()
     if not child:

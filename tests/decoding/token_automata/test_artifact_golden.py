@@ -80,7 +80,8 @@ def test_what_was_learned_has_the_same_bytes_today(name: str) -> None:
 @pytest.mark.parametrize("own", [True, False], ids=["own release", "another release"])
 def test_what_was_learned_is_taken_up(name: str, own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that the file knows is found again, where this release has learned it; and what it says is what an
-    automaton without it finds. What another release has learned is a program."""
+    automaton without it finds. What another release has learned is a program.
+    """
     if own:
         monkeypatch.setattr(learned, "release", lambda: LEARNED_BY)
     found = artifact.read(FOLDER / name)

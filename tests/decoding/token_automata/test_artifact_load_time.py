@@ -1,5 +1,6 @@
 """How long it takes to load an artifact of two megabytes over a real vocabulary. docs/serving/format.md cites the
-figures."""
+figures.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Rows of the byte automaton are made entry by entry, as walks come to them: whatever was walked before, and by how
-many threads at once, the automaton is the same."""
+many threads at once, the automaton is the same.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ def holding(word: bytes) -> Expr:
 @pytest.mark.parametrize("length", [20, 60, 120])
 def test_a_length_does_not_hide_what_a_text_must_hold(length: int) -> None:
     """The length is what most is missing of all the way. A search that looks at nothing else goes through the product
-    of all words: 6,000 states and more for eight of them."""
+    of all words: 6,000 states and more for eight of them.
+    """
     words = (b"abc", b"bcd", b"cde", b"def", b"efg", b"fgh", b"cab", b"dab")
     found = automaton(intersect(repeat(ANY_BYTE, length, length), *map(holding, words)))
     assert found.viable_prefix(b"") == 0

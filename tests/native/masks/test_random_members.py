@@ -144,7 +144,8 @@ def states_made_by_a_mask(automaton: TokenAutomaton, text: bytes) -> int:
 
 def test_a_last_byte_that_surely_leads_on_makes_no_state() -> None:
     """Behind a value, a comma and white space lead to states that longer tokens go through, and the bracket to none.
-    5 states were made when all last bytes were looked at."""
+    5 states were made when all last bytes were looked at.
+    """
     automaton = compile(json_schema({"type": "array", "items": {"type": "boolean"}}), VOCABULARY)
     assert states_made_by_a_mask(automaton, b"[true") <= 3
 

@@ -1,5 +1,6 @@
 """Rules that repeat themselves without reading, and rules that are called in very many ways: answered, at a cost
-that is counted, and without a deep stack of the machine."""
+that is counted, and without a deep stack of the machine.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Push-down automata on deep and long texts, and on grammars made to hurt: time per step stays flat, whatever is open
-below; ambiguity costs a polynomial; a budget raises."""
+below; ambiguity costs a polynomial; a budget raises.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Push-down automata on real documents: JSON beside Python's own parser, and every bundled grammar token by token over
-a real vocabulary, with brute force on a sample of its tokens."""
+a real vocabulary, with brute force on a sample of its tokens.
+"""
 
 from __future__ import annotations
 

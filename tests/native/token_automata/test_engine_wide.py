@@ -63,7 +63,8 @@ def test_many_wide_expressions(seed: int) -> None:
 
 def wide_vocabulary(rng: random.Random, generator: Generator) -> Vocabulary:
     """Long runs of one letter among the tokens, so that counts matter; sometimes more of them than a mask's list of
-    exceptions holds; sometimes every byte."""
+    exceptions holds; sometimes every byte.
+    """
     tokens = [generator.word(6) for _ in range(rng.randint(2, 14))]
     tokens += [bytes([rng.choice(generator.letters)]) * rng.choice([2, 3, 9, 300]) for _ in range(4)]
     if rng.random() < 0.2:

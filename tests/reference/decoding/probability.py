@@ -28,7 +28,8 @@ def path_probability(
 
 def accepted_sequences(automaton: TokenAutomaton, max_new_tokens: int, exact: bool) -> Iterator[Tokens]:
     """The sequences that a decoder may end with: texts of exactly so many tokens; or texts of as many, and shorter ones
-    followed by an end token. Asks a matcher about every sequence over the whole vocabulary."""
+    followed by an end token. Asks a matcher about every sequence over the whole vocabulary.
+    """
     ends = automaton.vocabulary.eos_token_ids
     plain = [token for token in range(len(automaton.vocabulary)) if token not in ends]
     for length in [max_new_tokens] if exact else range(max_new_tokens + 1):
@@ -61,7 +62,8 @@ def path_counts(
     initial: list[float], transition: Table, emission: Table, rows: Sequence[Sequence[int]]
 ) -> tuple[Table, Table, Table]:
     """How often each state comes first (one row), each state follows each, and each state emits each token, expected
-    given the rows: by every hidden path of every row."""
+    given the rows: by every hidden path of every row.
+    """
     states = range(len(initial))
     first, follows = [[0.0 for _ in states]], [[0.0 for _ in states] for _ in states]
     emits = [[0.0 for _ in emission[0]] for _ in states]

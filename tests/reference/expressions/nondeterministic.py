@@ -1,5 +1,6 @@
 """Nondeterministic automata with ε, run by sets of states: the slow twin of determinization and
-composition."""
+composition.
+"""
 
 from __future__ import annotations
 

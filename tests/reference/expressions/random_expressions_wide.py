@@ -1,6 +1,7 @@
 """Random expressions that ``random_expressions`` does not reach: letters at the borders of the words of a byte set,
 machines, counters of counters, look-behind inside repetitions and nested scopes, recursion inside recursion and under
-intersection with another recursion, shared subexpressions."""
+intersection with another recursion, shared subexpressions.
+"""
 
 from __future__ import annotations
 

@@ -269,7 +269,8 @@ def least_tokens(form: BackusNaur, text: bytes, tokens: Sequence[bytes]) -> int:
 
 class _Costs:
     """The automaton of ``text`` and then any tokens: states 0 to n are places of the text, n is where tokens begin
-    and end, the others are places inside of tokens."""
+    and end, the others are places inside of tokens.
+    """
 
     def __init__(self, form: BackusNaur, text: bytes, tokens: Sequence[bytes]) -> None:
         self.form, self.end = form, len(text)

@@ -1,6 +1,7 @@
 """Random grammars that ``random_grammars`` does not reach often: every kind of recursion by name, hidden behind rules
 with the empty word or not, rules that derive themselves, ambiguity, counted calls, regular parts with ``&`` and ``~``,
-rules without words."""
+rules without words.
+"""
 
 from __future__ import annotations
 

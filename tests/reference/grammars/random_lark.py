@@ -1,5 +1,6 @@
 """Random small grammars in Lark's notation, with all that it has: flags, ranges, templates, priorities, counts, what is
-ignored, imports, and definitions that are replaced or extended. Over ``LETTERS``."""
+ignored, imports, and definitions that are replaced or extended. Over ``LETTERS``.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ import json
 
 def scan(text: bytes) -> tuple[list[tuple[str, list[str]]], bytes | None]:
     """The containers of a prefix of a JSON text, open and closed, each with its kind and the values of its finished
-    names or string items; and what is written of the string at the end, if that is a name or an item."""
+    names or string items; and what is written of the string at the end, if that is a name or an item.
+    """
     containers: list[tuple[str, list[str]]] = []
     open_: list[int] = []
     place, name_next = 0, False

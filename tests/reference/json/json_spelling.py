@@ -1,5 +1,6 @@
 """How JSON is written, the slow way: as Python's ``json.dumps`` and JavaScript's ``JSON.stringify`` do, and which texts
-are spelled plainly, token by token."""
+are spelled plainly, token by token.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def constant_texts(value: int | float) -> set[str]:
 
 def is_plain_number(text: str, *, integer: bool = False) -> bool:
     """Whether a number is spelled plainly: without an exponent in any way of JSON, but for ``-0``; or with the exponent
-    that one of the two writes for a number of these digits. ``integer``: digits only."""
+    that one of the two writes for a number of these digits. ``integer``: digits only.
+    """
     if not _NUMBER.fullmatch(text) or text == "-0":
         return False
     if integer:

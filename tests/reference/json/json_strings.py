@@ -48,7 +48,7 @@ def _spellings_of_one(character: str) -> list[bytes]:
 
 
 def _ways(character: str) -> list[list[bytes]]:
-    """Raw, as a two-character escape, and as one or two ``\\u``, in all mixtures of upper and lower case."""
+    r"""Raw, as a two-character escape, and as one or two ``\u``, in all mixtures of upper and lower case."""
     ways = []
     if character >= " " and character not in '"\\':
         ways.append([character.encode()])

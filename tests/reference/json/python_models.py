@@ -315,7 +315,8 @@ def random_type(rng: random.Random, depth: int = 2) -> Typed:
 
 def _writers_of_any_value_last(kind: Any) -> Any:
     """A union in which each value is written as its own type: these types write any value, by ``str``, where they come
-    before the value's own type."""
+    before the value's own type.
+    """
     if get_origin(kind) not in (Union, UnionType):
         return kind
     writers = (networks.IPvAnyAddress, networks.IPvAnyInterface, networks.IPvAnyNetwork, networks.NameEmail)

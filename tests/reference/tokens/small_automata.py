@@ -18,7 +18,8 @@ NEITHER = ex.byte_set(~(1 << 97 | 1 << 98) & ex.ALL_BYTES)
 
 def small_vocabulary(rng: random.Random) -> Vocabulary:
     """Tokens over a and b, duplicates among them; in some vocabularies every byte, more words than a list of flips
-    holds, two end tokens, or other forms at the start."""
+    holds, two end tokens, or other forms at the start.
+    """
     tokens = [random_word(rng, 4) for _ in range(rng.randint(2, 9))]
     if rng.random() < 0.5:
         tokens += EVERY_BYTE

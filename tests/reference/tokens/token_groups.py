@@ -18,7 +18,8 @@ SPECIAL = 1_000
 
 class SlowTokens:
     """``tokens``: the bytes of each id, none for special ones; ``classes``: token ids by the names in expressions.
-    ``stacks``: what is bounded to few tokens goes on only if so many tokens are left as the shortest rest has bytes."""
+    ``stacks``: what is bounded to few tokens goes on only if so many tokens are left as the shortest rest has bytes.
+    """
 
     def __init__(
         self,

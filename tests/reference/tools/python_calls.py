@@ -12,7 +12,8 @@ def call_texts(
     target: Callable[..., Any], values: dict[str, Sequence[str]], arguments: str, defaults: str
 ) -> Iterator[str]:
     """Texts of calls whose arguments stand in order, each written as one of ``values``: some by position, then some by
-    keyword; those that ``inspect`` can bind, and that ``arguments`` and ``defaults`` ask for."""
+    keyword; those that ``inspect`` can bind, and that ``arguments`` and ``defaults`` ask for.
+    """
     signature = inspect.signature(target)
     names = list(signature.parameters)
     for ways in itertools.product(("", "position", "keyword"), repeat=len(names)):

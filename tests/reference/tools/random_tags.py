@@ -9,7 +9,8 @@ from typing import Any
 class RandomTags:
     """Draws formats. ``letters``: what strings are made of; ``names``: of special tokens, which they may hold.
     ``token_formats``: whether tokens are spoken of, too. ``strings``: the strings to choose from, if not all. ``stop``:
-    an end token, which is the end of some tags."""
+    an end token, which is the end of some tags.
+    """
 
     def __init__(
         self,

@@ -23,7 +23,8 @@ class World:
     """All words of ``letters`` with at most ``longest`` characters. ``read``: what a string of the document stands for,
     each way a word with special tokens as characters of ``SPECIAL``; ``avoided``: its spelling, where free text must
     not hold that because of it. ``tokens``: names of tokens, each with its one character; each letter is a token, too.
-    ``control_tokens``: whether free text without a bound holds special tokens."""
+    ``control_tokens``: whether free text without a bound holds special tokens.
+    """
 
     def __init__(
         self,
@@ -209,7 +210,8 @@ class World:
         closes: bool = False,
     ) -> set[str]:
         """Free text and ``mark`` behind it, no mark ending earlier. If the mark ``closes`` the text, nothing may be
-        held by the text before it; otherwise by both together."""
+        held by the text before it; otherwise by both together.
+        """
         return {
             text + mark
             for text in texts

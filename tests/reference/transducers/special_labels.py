@@ -1,5 +1,6 @@
 """Compositions with sigma, rho and phi labels by the slow road: each special arc written out as the arcs that it stands
-for, over all labels there are."""
+for, over all labels there are.
+"""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ def _least_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] = (1, 2)) -> dict[Any, float]:
     """Weights as costs, those of nothing left out. ``sums``: costs are negative logarithms that are summed as
-    probabilities; else the least counts."""
+    probabilities; else the least counts.
+    """
     if machine.start < 0:
         return {}
     n = machine.states

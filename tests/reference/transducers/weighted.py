@@ -14,7 +14,8 @@ Words = tuple[str, ...]
 
 def paths(machine: Machine, text: bytes) -> Iterator[tuple[int, float]]:
     """Each path that reads a text: where it ends, and the product of its weights. A failure is taken where a
-    state has no arc of its own for the byte, and only there."""
+    state has no arc of its own for the byte, and only there.
+    """
     if not machine.num_states:
         return
     pending = [(machine.start, math.exp(machine.initial), 0)]
@@ -77,7 +78,8 @@ def occurrences(text: bytes, phrase: bytes) -> int:
 
 def back_off(log_probs: Mapping[Words, float], backoffs: Mapping[Words, float], words: Words) -> float:
     """The log-probability of the last of ``words`` behind the others, as the definition of back-off has it: of
-    the longest n-gram that is listed, with the back-off weights of the contexts that did not list it."""
+    the longest n-gram that is listed, with the back-off weights of the contexts that did not list it.
+    """
     if words in log_probs:
         return log_probs[words]
     if len(words) == 1:

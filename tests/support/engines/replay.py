@@ -338,7 +338,8 @@ class CompatLlguidance:
 
 class Adapter(NamedTuple):
     """``needs``: the packages without which it cannot run. ``budgets``: of which automata it is asked for budgets.
-    ``whitespace``: what it allows in JSON without being told."""
+    ``whitespace``: what it allows in JSON without being told.
+    """
 
     start: Callable[[World, Trace, int | None], Walk]
     needs: tuple[str, ...]

@@ -1,5 +1,6 @@
 """A Chromium of the system for tests that look at pages, by Playwright; skipped with a reason where one of them is
-missing."""
+missing.
+"""
 
 from __future__ import annotations
 

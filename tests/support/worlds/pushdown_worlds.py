@@ -18,7 +18,8 @@ EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 
 def compose(grammar: Grammar, vocabulary: Vocabulary, narrow: int) -> _native.TokenAutomaton:
     """As ``tokenfst.compile`` does it: without the bytes that no token has. With narrow=0 every mask that can comes
-    from a fragment; by default none of small vocabularies does."""
+    from a fragment; by default none of small vocabularies does.
+    """
     grammar = of_single_bytes(grammar, vocabulary)
     return _native.TokenAutomaton.compose(grammar.program().native(), vocabulary.native, *BUDGET, narrow)
 
@@ -41,7 +42,8 @@ def step(
     rng: random.Random, matcher: AnyMatcher, model: TokenModel, place: Place, wanted: set[int]
 ) -> Place | None:
     """Let both take one of the tokens ``wanted``, by chance: where the model is then. None where only an end token may
-    come."""
+    come.
+    """
     choices = sorted(wanted - {model.eos})
     if not choices:
         return None

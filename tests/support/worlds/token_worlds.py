@@ -19,7 +19,8 @@ EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 
 def random_vocabulary(rng: random.Random, letters: bool = False) -> Vocabulary:
     """A dozen tokens over a and b with duplicates; sometimes every byte, sometimes other forms at the start. With
-    ``letters``, a and b are tokens."""
+    ``letters``, a and b are tokens.
+    """
     tokens = [random_word(rng, 5) for _ in range(rng.randint(2, 12))]
     if rng.random() < 0.5:
         tokens += EVERY_BYTE

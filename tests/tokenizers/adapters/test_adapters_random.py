@@ -154,7 +154,8 @@ def small_tokenizers(draw: st.DrawFn) -> Tokenizer:
 
 def agrees(tokenizer: Tokenizer, vocabulary: Vocabulary, ids: list[int]) -> None:
     """Whether the library decodes what the vocabulary does. Tokens that it holds for special are left out: they are on
-    no path."""
+    no path.
+    """
     ids = [token for token in ids if token < len(vocabulary) and token not in vocabulary.special_token_ids]
     try:
         theirs = tokenizer.decode(ids)

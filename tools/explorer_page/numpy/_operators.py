@@ -14,7 +14,8 @@ def operation(
     of: Callable[[Any, Any], Any], result: dtype | None = None, least: dtype = OF_TYPE[bool]
 ) -> Callable[[Any, Any], Any]:
     """Of two arrays or numbers. ``result``: the type of what comes of it. ``least``: the type of what comes of truth
-    values, and of whole numbers that are divided."""
+    values, and of whole numbers that are divided.
+    """
 
     def apply(one: Any, other: Any) -> Any:
         plain = not isinstance(one, ndarray | list | tuple), not isinstance(other, ndarray | list | tuple)

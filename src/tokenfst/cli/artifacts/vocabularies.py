@@ -106,7 +106,8 @@ class RoundTrip:
 
 def round_trip(vocabulary: Vocabulary, samples: int, seed: int) -> RoundTrip:
     """Spell texts by the longest tokens that fit and decode them: some in many scripts, and the texts of
-    random tokens."""
+    random tokens.
+    """
     rng = random.Random(seed)
     ordinary = [each for each in range(len(vocabulary)) if each not in vocabulary.special_token_ids]
     texts = [text.encode() for text in _TEXTS]

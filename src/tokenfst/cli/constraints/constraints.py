@@ -168,7 +168,8 @@ def _refuse_file(argument: str) -> None:
 
 def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> Language | None:
     """The byte language of an artifact, read from its tables: exact, and without a vocabulary. None if the artifact has
-    a stack, is token-level, or has no tables."""
+    a stack, is token-level, or has no tables.
+    """
     arrays = found.arrays
     if found.is_program or "stack_states" in arrays or "token_columns" in arrays:
         return None

@@ -13,8 +13,8 @@ from tokenfst.json_objects import RepeatedNameError, unique_names
 
 def read_json(path: Path, what: str) -> Any:
     """The value in a file. Raises UsageError for what is not JSON, with its place, and for a name that stands twice in
-    one object; ConstraintError for other encodings than UTF-8; OSError."""
-
+    one object; ConstraintError for other encodings than UTF-8; OSError.
+    """
     try:
         return json.loads(read_text(path, what), object_pairs_hook=unique_names)
     except RepeatedNameError as error:

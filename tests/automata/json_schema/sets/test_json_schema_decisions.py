@@ -1,5 +1,6 @@
 """Unions, complements and "exactly one" of objects, decided name by name: against ``jsonschema`` on all small objects,
-and against the product of cells."""
+and against the product of cells.
+"""
 
 from __future__ import annotations
 

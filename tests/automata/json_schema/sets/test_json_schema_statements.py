@@ -10,7 +10,8 @@ from tokenfst.automata.json_schema.sets.statements import Groups, Statements
 
 def test_what_a_decision_leaves_whole_is_no_cycle() -> None:
     """A decision that says nothing of a group leaves that group, also when it is asked again, and all of it is freed
-    by its counts: the collector finds nothing."""
+    by its counts: the collector finds nothing.
+    """
 
     def decide() -> None:
         statements = Statements()

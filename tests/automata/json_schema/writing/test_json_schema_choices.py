@@ -1,5 +1,6 @@
 """Complements that ask for members, names out of finite sets, and counts of names: against ``jsonschema`` on all small
-objects, in every order, and walked under masks."""
+objects, in every order, and walked under masks.
+"""
 
 from __future__ import annotations
 

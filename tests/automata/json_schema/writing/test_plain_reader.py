@@ -107,7 +107,8 @@ def test_formulas_are_those_of_the_general_way(
     properties: dict[str, Any], draft: str, closed: object, is_second: bool
 ) -> None:
     """Each formula is the object that Python finds for it, and made in another meaning has the same fields. What is
-    left open or refused there is here, too."""
+    left open or refused there is here, too.
+    """
     meaning, root = meaning_of(DOCUMENT, draft)
     twin, twin_root = meaning_of(DOCUMENT, draft)
     place, twin_place = root.closing(closed), twin_root.closing(closed)

@@ -44,7 +44,8 @@ def random_tree(
     rng: random.Random, texts: list[list[int]], vocab_size: int, depth: int, hit: float
 ) -> tuple[list[int], list[int], list[tuple[int, ...]]]:
     """Parents, tokens, and the path of each node. ``texts``: what each row will write, which a node agrees with by the
-    chance ``hit``. Parents come before their children in no particular order of rows."""
+    chance ``hit``. Parents come before their children in no particular order of rows.
+    """
     parents: list[int] = []
     tokens: list[int] = []
     paths: list[tuple[int, ...]] = []

@@ -1,5 +1,6 @@
 """Automata on a device, used by tests that hold their tensors on the host: all that goes in is moved there, all that
-comes out is moved back."""
+comes out is moved back.
+"""
 
 from __future__ import annotations
 
