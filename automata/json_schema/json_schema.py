@@ -34,7 +34,8 @@ from tokenfst.automata.json_schema.python_types import read_type
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
-from tokenfst.automata.json_schema.reading.source import Resolver, Source, read
+from tokenfst.automata.json_schema.reading.schema_texts import read
+from tokenfst.automata.json_schema.reading.source import Resolver, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.layout import Layout, Surrounding, layout

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +36,7 @@ from tokenfst.decoding.token_automata import showing as showing  # repr(matcher)
 from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
 from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
+from tokenfst.decoding.token_automata.sizes import Memory, Stats
 from tokenfst.decoding.token_automata.tracing import Trace, trace
 from tokenfst.errors import (
     ArtifactCorruptError,
@@ -62,40 +62,6 @@ UNREACHABLE = 0xFFFFFFFF
 
 ASK = 1 << 31
 """The flag of look-up numbers in the array ``mask`` of push-down automata (docs/serving/format.md)."""
-
-
-class Memory(NamedTuple):
-    """Bytes held by an automaton, and by its vocabulary (which all automata over it share)."""
-
-    automaton: int
-    vocabulary: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """Sizes of a token automaton; for a lazy automaton, the sizes so far.
-
-    ``states``: byte-level states. ``masks_made``: states whose mask is known. ``distinct_masks``: different masks among
-    them. ``dense_rows``: distinct masks that are stored in full (ceil(V / 32) words each). ``fragments``: parts of the
-    constraint whose masks are shared by several contexts. ``expanded``: whether all states and masks are computed.
-
-    For push-down automata: ``frames``, the number of stack symbols; ``leaves``, the number of masks that are selected
-    by the inspected part of the stack; ``deepest_look``, the largest number of symbols that one of them inspects.
-
-    ``masks_composed``: masks computed by this automaton. ``masks_recalled``: masks taken from learned data.
-    """
-
-    states: int
-    masks_made: int
-    distinct_masks: int
-    dense_rows: int
-    fragments: int
-    expanded: bool
-    frames: int = 0
-    leaves: int = 0
-    deepest_look: int = 0
-    masks_composed: int = 0
-    masks_recalled: int = 0
 
 
 class TokenAutomaton:

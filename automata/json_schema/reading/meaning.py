@@ -26,7 +26,8 @@ from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, known, scal
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.overlaps import suspects
 from tokenfst.automata.json_schema.reading.plain_parts import READER, TYPE_KEY
-from tokenfst.automata.json_schema.reading.source import MAPPINGS, Place, Resource, Source, json_type
+from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS, json_type
+from tokenfst.automata.json_schema.reading.source import Place, Resource, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.arrays import Array

@@ -15,20 +15,16 @@ in time linear in the objects.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
-from tokenfst._native import plain_parts
 from tokenfst.automata.json_schema.reading.metaschemas import metaschema
-from tokenfst.automata.json_schema.sets.work import Work, text_parts
-from tokenfst.errors import BudgetExceeded, SchemaError, UnsupportedSchemaError
-from tokenfst.json_objects import unique_names
+from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS, json_type, read
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
 """A function from a URI without a fragment to the schema document there; ``None`` if there is none."""
@@ -46,16 +42,12 @@ DRAFTS = {
 }
 """The supported drafts, by the part of ``$schema`` that names them."""
 
-MAPPINGS = (dict, Mapping)
-"""The classes of JSON objects, for ``isinstance``. The first one avoids a check of an abstract class."""
-
 VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
 """The URIs of the drafts' own vocabularies."""
 
 SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 """The types whose values have no parts."""
 
-_LONG_INTEGER = 1000
 _DEEPEST = 4_000
 """Maximum number of parts of a JSON pointer. Every sub-schema has its own, so all cost the square of the depth."""
 _LONG_POINTER = 1_000
@@ -398,72 +390,6 @@ class Source:
         if self._check is not None:
             self._check(value, place.draft, place.where(), False)
         return place
-
-
-def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
-    """A schema document as Python values; numbers in text stay exact.
-
-    Raises SchemaError for text that is not JSON, or that repeats a name in one object (only one value could count);
-    BudgetExceeded("positions") for objects that are shared so often that the text would have more values than that.
-    """
-    if isinstance(schema, str):
-        problem = ""
-        try:
-            return json.loads(
-                schema,
-                parse_float=Decimal,
-                parse_int=_integer,
-                parse_constant=_no_number,
-                object_pairs_hook=unique_names,
-            )
-        except RecursionError:
-            problem = "the schema is nested too deeply"
-        except (ValueError, ArithmeticError) as error:
-            problem = f"the schema is not a JSON text: {error}"
-        raise SchemaError(where, problem)
-    if not isinstance(schema, (dict, bool, Mapping)):
-        raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
-    parts = plain_parts(schema)
-    if (parts or text_parts(schema, work)) > work.budget.positions:
-        raise BudgetExceeded("positions", work.budget.positions, f"{where} (the values of its JSON text)")
-    if parts:
-        return schema
-    try:
-        with suppress(RecursionError):  # deeper nesting is rejected when it is read
-            _ENCODER.encode(schema)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, SchemaError):
-            raise
-        raise SchemaError(where, f"no JSON value: {error}") from None
-    return schema
-
-
-def _number(value: Any) -> str:
-    """A Decimal is JSON; anything else that ``json`` does not know is not."""
-    if isinstance(value, Decimal):
-        return str(value)
-    raise SchemaError("#", f"{value!r} is not a JSON value")
-
-
-_ENCODER = json.JSONEncoder(default=_number)
-
-
-def _integer(digits: str) -> int | Decimal:
-    """Python refuses to read very long integers, because that takes time quadratic in their length."""
-    return int(digits) if len(digits) < _LONG_INTEGER else Decimal(digits)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def json_type(value: Any) -> str:
-    """JSON's name for the type of a value, with its article."""
-    if value is None:
-        return "null"
-    kinds = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}
-    named = {**dict.fromkeys((int, float, Decimal), "a number"), **kinds}
-    return named.get(type(value), f"a Python {type(value).__name__}")
 
 
 def draft_of(value: Any, default: int) -> int | None:

@@ -10,7 +10,7 @@ from support.programs.command_line import TOY_END, tokenfst, toy, write_toy
 from tokenfst import Language, TokenAutomaton, Vocabulary, compile, regex
 from tokenfst.cli.artifacts.compiling import Meter, make_estimate
 from tokenfst.cli.input.budgets import BudgetOptions
-from tokenfst.decoding.token_automata.token_automaton import Stats
+from tokenfst.decoding.token_automata.sizes import Stats
 
 
 @pytest.fixture

@@ -40,7 +40,8 @@ from tokenfst.cli.output.terminal import (
 )
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE, Stats, TokenAutomaton
+from tokenfst.decoding.token_automata.sizes import Stats
+from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE, TokenAutomaton
 from tokenfst.errors import (
     ArtifactError,
     ArtifactVersionError,
