@@ -43,20 +43,20 @@ COMMANDS = {
     "check": ("questions.checking", "Check whether texts or token ids satisfy a constraint."),
     "repair": (
         "questions.repairing",
-        "Find the text of a constraint that the least costly edits make of a broken one.",
+        "Repair a text: find the text of the constraint that the cheapest edits lead to.",
     ),
-    "sample": ("questions.sampling", "Draw random strings that satisfy a constraint, one a line."),
+    "sample": ("questions.sampling", "Draw random strings that satisfy a constraint, one on each line."),
     "list": (
         "questions.listing",
-        "List the texts that satisfy a constraint, shorter ones first, one a line.",
+        "List the texts that satisfy a constraint, one on each line, shorter ones first.",
     ),
     "count": (
         "questions.counting",
-        "Count the texts that satisfy a constraint, by length in bytes and in all.",
+        "Count the texts that satisfy a constraint: all of them, and those of each length in bytes.",
     ),
     "draw": (
         "questions.drawing",
-        "Draw the machine of a constraint: over bytes, or with --vocabulary over tokens.",
+        "Draw the automaton of a constraint: over bytes, or with --vocabulary over tokens.",
     ),
     "explore": (
         "services.exploring",
@@ -64,13 +64,14 @@ COMMANDS = {
     ),
     "lint": (
         "questions.linting",
-        "Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "
-        "recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell, "
-        "with --strict what OpenAI's, Anthropic's or Gemini's structured outputs do not take of a schema.",
+        "Report what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "
+        "recursion, and where one stack is not enough. With --vocabulary, also report rules that no token sequence can "
+        "spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured outputs do not accept.",
     ),
     "diff": (
         "questions.comparing",
-        "Compare two constraints: the same strings? If not, a shortest string that is in one only.",
+        "Compare two constraints: do they allow the same strings? If not, show a shortest string that only one of them "
+        "allows.",
     ),
     "serve": (
         "services.serving",
@@ -78,11 +79,11 @@ COMMANDS = {
     ),
     "vocab": (
         "artifacts.vocabularies",
-        "Show what a vocabulary holds, and check that texts come back from tokens as they went in.",
+        "Show what a vocabulary contains, and check that texts survive tokenization unchanged.",
     ),
     "doctor": (
         "services.doctor",
-        "Say what is installed, what is missing and what it would give, and what the machine has.",
+        "Report which packages are installed, which are missing and what they are for, and what the machine has.",
     ),
 }
 """The module of each command, and the first paragraph of its help: modules are imported when their command is given."""

@@ -79,7 +79,7 @@ class BatchOptions:
         Engine,
         typer.Option(
             "--engine",
-            help="What compiles: processes of this machine, or actors of Ray (RAY_ADDRESS says of which cluster).",
+            help="What compiles: processes of this machine, or actors of a Ray cluster (RAY_ADDRESS).",
             rich_help_panel=_PANEL,
         ),
     ] = Engine.PROCESSES
@@ -87,7 +87,8 @@ class BatchOptions:
         bool,
         typer.Option(
             "--expand",
-            help="Make all states and masks ahead of time, where there are tables of them; else programs are put.",
+            help="Compute all states and masks ahead of time where this is possible; otherwise "
+            "store the program.",
             rich_help_panel=_PANEL,
         ),
     ] = False
@@ -96,7 +97,7 @@ class BatchOptions:
         typer.Option(
             "--keys",
             metavar="FILE",
-            help="Write the key of every line that is in the store, a JSON object a line.",
+            help="Write the key of every line that is in the store, one JSON object on a line.",
             rich_help_panel=_PANEL,
         ),
     ] = None

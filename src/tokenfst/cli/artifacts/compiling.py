@@ -77,9 +77,11 @@ def compile_command(
             "--output", "-o", metavar="FILE", help=f"The artifact to write; its name ends in {SUFFIX}."
         ),
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Say how large it gets, and stop.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print how large the artifact would be, and write nothing.")
+    ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace FILE even where it is something else than an artifact.")
+        bool, typer.Option("--force", help="Replace FILE even if it is not an artifact.")
     ] = False,
     batching: BatchOptions,
     budgeting: BudgetOptions,
@@ -87,11 +89,11 @@ def compile_command(
 ) -> int:
     """Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.
 
-    With --batch, compile many constraints into a store that processes and machines share. What the store has is not
-    compiled again; a line that fails is told, and stops nothing.
+    With --batch, compile many constraints into a store that processes and machines share. Constraints that are
+    already in the store are not compiled again. A line that fails is reported, and the others are compiled.
 
-    All states, masks and distances are made. The artifact appears under its name only when it is whole; an
-    older artifact of that name is replaced.
+    All states, masks and distances are computed. The artifact gets its name when it is complete, and replaces an
+    older artifact of that name.
     """
     began = time.perf_counter()
     budget = budgeting.read()

@@ -53,7 +53,7 @@ def inspect_command(
         Path | None,
         typer.Option(
             metavar="FILE.svg",
-            help="Also draw distances and sizes of masks as bars: how many states have them.",
+            help="Also draw bars: how many states have each distance and each size of mask.",
         ),
     ] = None,
     json: options.Json = False,

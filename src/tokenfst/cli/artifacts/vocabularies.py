@@ -52,15 +52,15 @@ def vocab_command(
     pack: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", show_default=False, help="Also write it as a file that is quick to read."
+            metavar="FILE", show_default=False, help="Also write the vocabulary as a file that loads quickly."
         ),
     ] = None,
     width: WidthOptions,
     json: options.Json = False,
 ) -> int:
-    """Show what a vocabulary holds, and check that texts come back from tokens as they went in.
+    """Show what a vocabulary contains, and check that texts survive tokenization unchanged.
 
-    Exit code 1: a text came back changed.
+    Exit code 1: a text was changed.
     """
     vocabulary = width.load(spec)
     if pack is not None:

@@ -40,27 +40,30 @@ class ConceptOptions:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Texts by the words in them: a JSON file, an array of words or an object of names and their forms. "
-            "With --ltlf, formulas over the names.",
+            help="Texts that contain given words: a JSON file with an array of words, or with an "
+            "object of names and their forms. With --ltlf, formulas over the names.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     contains: Annotated[
         Contains | None,
         typer.Option(
-            help="The text holds the concepts in order (the default), all in any order, or none.",
+            help="The text contains the concepts in this order (the default), all of them in any "
+            "order, or none.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     inside_words: Annotated[
-        bool, typer.Option("--inside-words", help="Forms count inside of words too.", rich_help_panel=_PANEL)
+        bool, typer.Option("--inside-words", help="Forms also count inside words.", rich_help_panel=_PANEL)
     ] = False
     ignore_case: Annotated[
-        bool, typer.Option("--ignore-case", help="Upper and lower case are the same.", rich_help_panel=_PANEL)
+        bool, typer.Option("--ignore-case", help="Ignore case.", rich_help_panel=_PANEL)
     ] = False
     inflections: Annotated[
         bool,
-        typer.Option("--inflections", help="English inflections are forms too.", rich_help_panel=_PANEL),
+        typer.Option(
+            "--inflections", help="English inflections also count as forms.", rich_help_panel=_PANEL
+        ),
     ] = False
 
     def read_concepts(

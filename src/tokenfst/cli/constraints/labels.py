@@ -64,8 +64,8 @@ class LabelOptions:
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Choose several labels, with this text between two, no label twice; in a hierarchy, what stands "
-            "between the names of a path (' > ').",
+            help="Choose several different labels, with this text between them. In a hierarchy, "
+            "the text between the names of a path (' > ').",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -89,7 +89,7 @@ class LabelOptions:
     leading_space: Annotated[
         LeadingSpace,
         typer.Option(
-            help="A space before the first label, as where generated text goes on after a word.",
+            help="A space before the first label, for text that continues after a word.",
             rich_help_panel=_PANEL,
         ),
     ] = LeadingSpace.NONE

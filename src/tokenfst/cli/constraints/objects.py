@@ -58,7 +58,7 @@ class ObjectOptions:
         str | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="Constructor calls of a dataclass, or calls of a function. The module is run.",
+            help="Constructor calls of a dataclass, or calls of a function. The module is executed.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -88,7 +88,7 @@ class ObjectOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME=PATTERN",
-            help="What stands in a hole of the template; may be repeated.",
+            help="What fills a hole of the template; may be repeated.",
             rich_help_panel=_PANEL,
         ),
     ] = None

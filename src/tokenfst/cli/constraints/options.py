@@ -64,8 +64,8 @@ class ConstraintOptions(
         typer.Option(
             metavar="N",
             min=0,
-            help="Take the part of the grammar (or schema) in which no rule is nested in itself more than N "
-            "times: a regular language.",
+            help="Take the texts in which no rule of the grammar (or schema) is nested in itself "
+            "more than N times; they are a regular language.",
             rich_help_panel="Grammar",
         ),
     ] = None

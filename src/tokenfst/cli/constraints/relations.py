@@ -54,8 +54,9 @@ class RelationOptions:
         list[Path] | None,
         typer.Option(
             metavar="FST",
-            help="What a transducer writes while it reads the texts: an OpenFst file, or its text form. May be "
-            "repeated: one after the other.",
+            help="The texts that a transducer writes when it reads the constraint's texts: an "
+            "OpenFst file, or its text form. May be repeated; each reads what the one before "
+            "writes.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -65,15 +66,15 @@ class RelationOptions:
             metavar="0|1",
             min=0,
             max=1,
-            help="The label of byte 0 in OpenFst files of --rewrite that have no symbol tables: 1, or 0 as in what "
-            "pynini makes of strings.",
+            help="The label of byte 0 in OpenFst files of --rewrite that have no symbol tables: 1, "
+            "or 0 as in pynini's strings.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     case_insensitive: Annotated[
         bool,
         typer.Option(
-            "--case-insensitive", help="And texts that are equal but for case.", rich_help_panel=_PANEL
+            "--case-insensitive", help="Also texts that differ in case only.", rich_help_panel=_PANEL
         ),
     ] = False
     full_folding: Annotated[
@@ -86,14 +87,14 @@ class RelationOptions:
     ] = False
     normalization_insensitive: Annotated[
         NormalForm | None,
-        typer.Option(help="And texts of the same normal form of Unicode.", rich_help_panel=_PANEL),
+        typer.Option(help="Also texts with the same Unicode normal form.", rich_help_panel=_PANEL),
     ] = None
     within_edits: Annotated[
         int | None,
         typer.Option(
             metavar="K",
             min=0,
-            help="And texts that at most K insertions, deletions and replacements of a character make of them.",
+            help="Also texts that at most K insertions, deletions and replacements of characters lead to.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -101,7 +102,7 @@ class RelationOptions:
         bool,
         typer.Option(
             "--transpositions",
-            help="With --within-edits: swapping two neighbours is one edit.",
+            help="With --within-edits: swapping two neighbouring characters is one edit.",
             rich_help_panel=_PANEL,
         ),
     ] = False

@@ -43,7 +43,8 @@ class GrammarOptions(SchemaOptions):
     syntax: Annotated[
         Syntax | None,
         typer.Option(
-            help="The file's notation; if not given, its suffix says it, and Lark's is the default.",
+            help="The file's notation. If not given, it follows from the suffix of the file's "
+            "name, and is Lark's for other suffixes.",
             rich_help_panel=_PANEL,
         ),
     ] = None

@@ -99,15 +99,16 @@ class SchemaOptions:
         typer.Option(
             "--json-schema",
             metavar="FILE",
-            help="A JSON Schema: the constraint is the JSON texts of what it allows.",
+            help="A JSON Schema: the constraint is the JSON texts of the values that it allows.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     spelling: Annotated[
         Spelled | None,
         typer.Option(
-            help="How strings, names and numbers are written: plain (if not given), as json.dumps does without escapes "
-            "that JSON does not need; ascii, as it does with them; any, in every spelling of JSON.",
+            help="How strings, names and numbers are written: plain (if not given), as "
+            "json.dumps(x, ensure_ascii=False) writes them; ascii, as json.dumps(x) does; "
+            "any, in every spelling that JSON allows.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -115,7 +116,8 @@ class SchemaOptions:
         str | None,
         typer.Option(
             metavar="POLICY",
-            help="flexible (if not given), compact, pretty, or a pattern for what may stand between tokens.",
+            help="White space between the tokens of JSON: flexible (if not given), compact, "
+            "pretty, or a pattern.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -123,7 +125,8 @@ class SchemaOptions:
         tuple[str, str] | None,
         typer.Option(
             metavar="ITEM NAME",
-            help='Instead of --whitespace: the signs between members and behind names, as in json.dumps: "," ":".',
+            help="Instead of --whitespace: the text between members and the text after names, as "
+            'in json.dumps: "," ":".',
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -147,14 +150,14 @@ class SchemaOptions:
     draft: Annotated[
         Draft | None,
         typer.Option(
-            help="The schema's draft; if not given, its $schema says it, or it is 2020-12.",
+            help="The schema's draft. If not given, $schema names it; without $schema it is 2020-12.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     additional_properties: Annotated[
         Additional | None,
         typer.Option(
-            help="Members that a schema does not name and says nothing of: schema (if not given) allows them, as "
+            help="Members that a schema does not mention: schema (if not given) allows them, as "
             "JSON Schema does; forbid does not.",
             rich_help_panel=_PANEL,
         ),
@@ -162,22 +165,24 @@ class SchemaOptions:
     repeated_names: Annotated[
         Repeated | None,
         typer.Option(
-            help="Whether a text may repeat a name that its schema does not list: forbid (if not given) or allow, "
-            "which makes a finite automaton of schemas that are not recursive.",
+            help="Whether a text may repeat a name that its schema does not list: forbid (if not "
+            "given) or allow. With allow, a schema that is not recursive has a finite "
+            "automaton.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     formats: Annotated[
         Formats | None,
         typer.Option(
-            help="Whether format constrains: assert (if not given) or annotate.", rich_help_panel=_PANEL
+            help="Whether format constrains strings: assert (if not given) or annotate.",
+            rich_help_panel=_PANEL,
         ),
     ] = None
     on_unsupported: Annotated[
         OnUnsupported | None,
         typer.Option(
-            help="What has no exact automaton is an error: raise (if not given); relax leaves such keywords "
-            "out, with a warning for each.",
+            help="Keywords that have no exact automaton: raise (if not given) reports an error; "
+            "relax ignores them, with a warning for each.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -185,7 +190,7 @@ class SchemaOptions:
         list[str] | None,
         typer.Option(
             metavar="URI=FILE",
-            help="A schema that $ref names by its URI; may be repeated. Nothing is ever fetched.",
+            help="A schema that $ref names by its URI; may be repeated. Nothing is fetched from the network.",
             rich_help_panel=_PANEL,
         ),
     ] = None

@@ -39,7 +39,7 @@ class SymbolOptions:
         typer.Option(
             "--symbols",
             metavar="A,B,C|@FILE",
-            help="The symbols, or a file of them, one a line; if not given, those that the formulas name.",
+            help="The symbols, or a file with one on each line; if not given, those that the formulas name.",
             rich_help_panel=_PANEL,
         ),
     ] = None

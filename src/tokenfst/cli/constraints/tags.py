@@ -49,14 +49,16 @@ class TagOptions:
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="The vocabulary whose special tokens the tag's strings name; without, they are text.",
+            help="The vocabulary whose special tokens the tag's strings name. If not given, such "
+            "strings are text.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     special_tokens: Annotated[
         SpecialTokens | None,
         typer.Option(
-            help="What stands for such a name: the token (if not given), the text that spells it, or both.",
+            help="How such a name is generated: as the token (if not given), as the text that "
+            "spells it, or as either.",
             rich_help_panel=_PANEL,
         ),
     ] = None

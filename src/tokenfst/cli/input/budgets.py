@@ -20,26 +20,26 @@ class BudgetOptions:
     """The bounds of every construction."""
 
     budget_states: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Most states to make.", rich_help_panel=_PANEL)
+        int, typer.Option(metavar="N", min=1, help="Maximum number of states.", rich_help_panel=_PANEL)
     ] = _DEFAULT.states
     budget_bytes: Annotated[
         str,
         typer.Option(
             metavar="SIZE",
-            help="Most memory for tables and masks, such as 500M or 2G.",
+            help="Maximum memory for tables and masks, such as 500M or 2G.",
             rich_help_panel=_PANEL,
         ),
     ] = "1G"
     budget_seconds: Annotated[
         float,
-        typer.Option(metavar="S", help="Most time for one step (inf: no bound).", rich_help_panel=_PANEL),
+        typer.Option(metavar="S", help="Maximum time for one step (inf: no bound).", rich_help_panel=_PANEL),
     ] = _DEFAULT.seconds
     budget_positions: Annotated[
         int,
         typer.Option(
             metavar="N",
             min=1,
-            help="Longest pattern, once its counted repetitions are written out.",
+            help="Maximum length of a pattern after its counted repetitions are written out.",
             rich_help_panel=_PANEL,
         ),
     ] = _DEFAULT.positions

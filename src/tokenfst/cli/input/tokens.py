@@ -31,7 +31,7 @@ class WidthOptions:
             "--vocab-size",
             metavar="N",
             min=1,
-            help="Width of the model's logits, if wider than the tokenizer.",
+            help="Width of the model's logits, if it is larger than the tokenizer's vocabulary.",
         ),
     ] = None
     eos_token_id: Annotated[
@@ -40,7 +40,7 @@ class WidthOptions:
             "--eos-token-id",
             metavar="ID",
             min=0,
-            help="End token, in place of the tokenizer's own; may be repeated.",
+            help="End token, instead of the tokenizer's own; may be repeated.",
         ),
     ] = None
 
@@ -75,7 +75,10 @@ class _Tokens:
     ] = None
     tokenization: Annotated[
         Tokenization,
-        typer.Option(help="Token sequences: all that spell a text, or only the tokenizer's own (canonical)."),
+        typer.Option(
+            help="Token sequences: all that spell a text, or only the one that the tokenizer "
+            "produces (canonical)."
+        ),
     ] = Tokenization.ALL
 
 

@@ -80,8 +80,8 @@ def check_command(
 ) -> int:
     """Check whether texts or token ids satisfy a constraint.
 
-    Shows where a text that does not leaves it, what would have been allowed there, and the rules of a grammar
-    that are open there. Exit code 0: all satisfy it; 1: some do not.
+    For a text that does not, show the position where it leaves the constraint, what would have been allowed
+    there, and the rules of a grammar that are open there. Exit code 0: all satisfy it; 1: some do not.
     """
     budget = budgeting.read()
     given, texts = constraining.first(texts or [], budget)

@@ -58,13 +58,14 @@ def diff_command(
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Compare two constraints: the same strings? If not, a shortest string that is in one only.
+    """Compare two constraints: do they allow the same strings? If not, show a shortest string that only one of them
+    allows.
 
-    The answer is exact, whatever the patterns look like. Exit code 0: equivalent (with --includes: A includes
-    B); 1: not.
+    The answer is exact. Exit code 0: they are equivalent (with --includes: A includes B); 1: they are not.
 
-    Of two versions of a JSON Schema: is every value that A allows allowed by B? If not, the places that changed, with
-    a shortest value for each. Exit code 0: backward compatible (with --includes: and B allows no others); 1: not.
+    For two versions of a JSON Schema: does B allow every value that A allows? If not, show the places that
+    changed, with a shortest value for each. Exit code 0: backward compatible (with --includes: and B allows no
+    other values); 1: not.
     """
     budget = budgeting.read()
     if is_schema(a) and is_schema(b):

@@ -23,15 +23,17 @@ def count_command(
     max_length: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="Count texts of up to N bytes; needed where there are infinitely many."
+            metavar="N",
+            min=0,
+            help="Count texts of at most N bytes; required if there are infinitely many texts.",
         ),
     ] = None,
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Count the texts that satisfy a constraint, by length in bytes and in all.
+    """Count the texts that satisfy a constraint: all of them, and those of each length in bytes.
 
-    The numbers are exact; a text counts once, however many ways there are to read it. Exit code 1: there is none.
+    The numbers are exact. An ambiguous text counts once. Exit code 1: there is none.
     """
     budget = budgeting.read()
     given = constraining.one(budget)

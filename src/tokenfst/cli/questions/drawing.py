@@ -55,24 +55,28 @@ def draw_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="Picture to write: .svg, .png, .html or .dot. Without: the picture itself.",
+            help="File to write: .svg, .png, .html or .dot. If not given, the picture goes to "
+            "standard output.",
         ),
     ] = None,
     format: Annotated[
         Format | None,
-        typer.Option(help="The picture's format; if not given, the name of FILE says it, or it is dot."),
+        typer.Option(
+            help="The picture's format. If not given, it follows from the name of FILE; without "
+            "FILE it is dot."
+        ),
     ] = None,
     text: Annotated[
         str | None,
         typer.Option(
             "--text",
             metavar="TEXT",
-            help="Draw no machine but the masks along TEXT, cut into the longest tokens that fit: a heat map (needs "
-            "--vocabulary).",
+            help="Draw a heat map of the masks along TEXT instead of the automaton (needs "
+            "--vocabulary). TEXT is divided into the longest tokens that fit.",
         ),
     ] = None,
     minimize: Annotated[
-        bool, typer.Option("--minimize", help="Draw the least machine (needs OpenFst).")
+        bool, typer.Option("--minimize", help="Draw the minimal automaton (needs OpenFst).")
     ] = False,
     max_states: Annotated[
         int | None,
@@ -86,10 +90,11 @@ def draw_command(
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Draw the machine of a constraint: over bytes, or with --vocabulary over tokens.
+    """Draw the automaton of a constraint: over bytes, or with --vocabulary over tokens.
 
-    Of a grammar, its rules are drawn, each as a network of its own; with --depth, --minimize or --vocabulary
-    the machine. With --text, the masks along a text. Dot text needs no other program; the others need Graphviz.
+    For a grammar, draw one network for each rule; with --depth, --minimize or --vocabulary, draw the automaton.
+    With --text, draw the masks along a text. The format dot needs no other program; the other formats need
+    Graphviz.
     """
     budget = budgeting.read()
     chosen = _format(format, output)

@@ -67,15 +67,15 @@ def lint_command(
     strict: Annotated[
         Provider | None,
         typer.Option(
-            help="With --json-schema: also what the structured outputs of this provider do not take.",
+            help="With --json-schema: also report what this provider's structured outputs do not accept.",
             rich_help_panel="JSON Schema",
         ),
     ] = None,
     json: options.Json = False,
 ) -> int:
-    """Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
-    recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell, with
-    --strict what OpenAI's, Anthropic's or Gemini's structured outputs do not take of a schema.
+    """Report what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
+    recursion, and where one stack is not enough. With --vocabulary, also report rules that no token sequence can
+    spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured outputs do not accept.
 
     Exit code 0: nothing that needs a change (notes may be shown); 1: findings.
     """

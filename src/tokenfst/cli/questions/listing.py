@@ -21,15 +21,16 @@ def register(app: typer.Typer) -> None:
 def list_command(
     *,
     constraining: options.ConstraintOptions,
-    number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="How many at most.")] = 10,
+    number: Annotated[
+        int, typer.Option("--number", "-n", metavar="N", min=1, help="Maximum number of texts.")
+    ] = 10,
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """List the texts that satisfy a constraint, shorter ones first, one a line.
+    """List the texts that satisfy a constraint, one on each line, shorter ones first.
 
-    Those of one length are in byte order. Line breaks, control characters and bytes that are no UTF-8 are shown as
-    escapes; --json has them exactly. Exit
-    code 1: there is none.
+    Texts of the same length are in byte order. Line breaks, control characters and bytes that are not UTF-8 are
+    shown as escapes; --json prints the exact texts. Exit code 1: there is none.
     """
     budget = budgeting.read()
     given = constraining.one(budget)

@@ -34,18 +34,22 @@ def repair_command(
     ] = None,
     text_file: Annotated[
         Path | None,
-        typer.Option("--text-file", metavar="FILE", help="Repair the text of this file, as a whole."),
+        typer.Option("--text-file", metavar="FILE", help="Repair the whole text of this file."),
     ] = None,
-    insert: Annotated[float, typer.Option(metavar="COST", min=0, help="Of a character more.")] = 1.0,
-    delete: Annotated[float, typer.Option(metavar="COST", min=0, help="Of a character less.")] = 1.0,
-    replace: Annotated[float, typer.Option(metavar="COST", min=0, help="Of another character.")] = 1.0,
+    insert: Annotated[
+        float, typer.Option(metavar="COST", min=0, help="Cost of an inserted character.")
+    ] = 1.0,
+    delete: Annotated[float, typer.Option(metavar="COST", min=0, help="Cost of a deleted character.")] = 1.0,
+    replace: Annotated[
+        float, typer.Option(metavar="COST", min=0, help="Cost of a replaced character.")
+    ] = 1.0,
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Find the text of a constraint that the least costly edits make of a broken one.
+    """Repair a text: find the text of the constraint that the cheapest edits lead to.
 
-    Texts that satisfy the constraint stay as they are. --json has the cost and the edits. The constraint is a
-    pattern, a schema or a grammar, recursive ones too.
+    A text that satisfies the constraint is not changed. --json also prints the cost and the edits. The constraint
+    is a pattern, a schema or a grammar, which may be recursive.
     """
     budget = budgeting.read()
     given, texts = constraining.first(texts or [], budget)

@@ -30,13 +30,14 @@ def register(app: typer.Typer) -> None:
 def sample_command(
     *,
     constraining: options.ConstraintOptions,
-    number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="How many.")] = 1,
+    number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="Number of strings.")] = 1,
     seed: Annotated[
         int | None,
         typer.Option("--seed", metavar="N", help="The same seed gives the same strings.", show_default=False),
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Longest string, in bytes.", show_default=False)
+        int | None,
+        typer.Option(metavar="N", min=0, help="Maximum length of a string, in bytes.", show_default=False),
     ] = None,
     length: Annotated[
         int | None,
@@ -55,10 +56,10 @@ def sample_command(
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Draw random strings that satisfy a constraint, one a line.
+    """Draw random strings that satisfy a constraint, one on each line.
 
-    With --vocabulary, random token sequences, as a model without preferences would write them. Line breaks,
-    control characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly.
+    With --vocabulary, draw random token sequences, as a model does that prefers no token. Line breaks, control
+    characters and bytes that are not UTF-8 are shown as escapes; --json prints the exact strings.
     """
     if max_tokens is not None:
         if max_new_tokens is not None:

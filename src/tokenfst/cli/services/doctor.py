@@ -58,9 +58,9 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor_command(*, json: options.Json = False) -> int:
-    """Say what is installed, what is missing and what it would give, and what the machine has.
+    """Report which packages are installed, which are missing and what they are for, and what the machine has.
 
-    Nothing heavy is imported, and nothing is changed. Exit code 1: something that tokenfst cannot do without is missing
+    No large package is imported, and nothing is changed. Exit code 1: a package that tokenfst requires is missing
     or too old.
     """
     needed, extras = packages()

@@ -33,7 +33,7 @@ def explore_command(
     *,
     constraining: options.ConstraintOptions,
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port on 127.0.0.1; 0: one that is free.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
@@ -44,9 +44,9 @@ def explore_command(
 ) -> int:
     """Serve a page to play with constraints: the automaton, the tokens allowed next, the mask at each step.
 
-    Without --vocabulary it is Tekken's, where mistral-common is installed, or else the 256 bytes. A CONSTRAINT that is
-    given is open from the beginning; others are typed on the page. The page is for this machine alone: only its
-    address, which has a secret, is answered. Ctrl-C ends it.
+    Without --vocabulary, the vocabulary is Tekken if mistral-common is installed, and the 256 bytes otherwise.
+    If a CONSTRAINT is given, the page opens with it; others are typed on the page. Only this machine can open
+    the page, and only by its address, which contains a secret. Ctrl-C ends it.
     """
     budget = budgeting.read()
     vocabulary = _vocabulary(tokenizing)
