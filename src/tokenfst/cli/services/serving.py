@@ -37,31 +37,34 @@ class LimitOptions:
     ] = 0
     seconds: Annotated[
         float,
-        typer.Option(metavar="S", help="Most time for one request in a process.", rich_help_panel=_PANEL),
+        typer.Option(metavar="S", help="Maximum time for one request in a process.", rich_help_panel=_PANEL),
     ] = _LIMITS.seconds
     memory: Annotated[
         str,
         typer.Option(
-            metavar="SIZE", help="Most memory for one request, such as 500M or 2G.", rich_help_panel=_PANEL
+            metavar="SIZE", help="Maximum memory for one request, such as 500M or 2G.", rich_help_panel=_PANEL
         ),
     ] = "1G"
     states: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Most states of an automaton.", rich_help_panel=_PANEL)
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Maximum number of states of an automaton.", rich_help_panel=_PANEL
+        ),
     ] = _LIMITS.states
     body: Annotated[
-        str, typer.Option(metavar="SIZE", help="Largest body of a request.", rich_help_panel=_PANEL)
+        str, typer.Option(metavar="SIZE", help="Maximum size of a request's body.", rich_help_panel=_PANEL)
     ] = "1M"
     queue: Annotated[
         int,
         typer.Option(
             metavar="N",
             min=1,
-            help="Requests of one tenant that wait; more are told to come later (429).",
+            help="Maximum number of waiting requests of one tenant; further ones get status 429.",
             rich_help_panel=_PANEL,
         ),
     ] = _LIMITS.queue
     waiting: Annotated[
-        float, typer.Option(metavar="S", help="Most time that a request waits.", rich_help_panel=_PANEL)
+        float, typer.Option(metavar="S", help="Maximum time that a request waits.", rich_help_panel=_PANEL)
     ] = _LIMITS.waiting
     memory_cache: Annotated[
         str,
@@ -76,12 +79,13 @@ class LimitOptions:
         float,
         typer.Option(
             metavar="S",
-            help="After SIGTERM: time to finish what is under way.",
+            help="After SIGTERM: time to finish the requests under way.",
             rich_help_panel=_PANEL,
         ),
     ] = _LIMITS.grace
     connections: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Most open connections.", rich_help_panel=_PANEL)
+        int,
+        typer.Option(metavar="N", min=1, help="Maximum number of open connections.", rich_help_panel=_PANEL),
     ] = _LIMITS.connections
 
     def read(self) -> Limits:
@@ -131,18 +135,27 @@ def serve_command(
         ),
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: any.")] = 8000,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: any free port.")
+    ] = 8000,
     keys: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="API keys, as digests by tenant. Each tenant has a store of its own."
+            metavar="FILE", help="A file of API keys, as digests by tenant. Each tenant has its own store."
         ),
     ] = None,
     no_keys: Annotated[
-        bool, typer.Option("--no-keys", help="Answer everyone, also on an address that others can reach.")
+        bool,
+        typer.Option(
+            "--no-keys",
+            help="Answer requests without a key, also on an address that other machines can reach.",
+        ),
     ] = False,
     new_key: Annotated[
-        bool, typer.Option("--new-key", help="Print a fresh API key, and what FILE holds of it; and stop.")
+        bool,
+        typer.Option(
+            "--new-key", help="Print a new API key and the digest of it to put into FILE, and exit."
+        ),
     ] = False,
     cache: Annotated[
         Path | None,
@@ -151,7 +164,9 @@ def serve_command(
     drain: Annotated[
         float,
         typer.Option(
-            metavar="S", min=0, help="After SIGTERM: time in which /readyz says no and all is answered still."
+            metavar="S",
+            min=0,
+            help="After SIGTERM: time in which /readyz says no while requests are still answered.",
         ),
     ] = 0.0,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
@@ -162,9 +177,9 @@ def serve_command(
     --store artifacts --vocabulary mistral:tekken_240911. Artifacts go into the store; what is validated are requests of
     OpenAI's APIs.
 
-    Each request that looks at a constraint runs in a process that is killed where it takes too much. The log is JSON on
-    stderr. With --json, one JSON object on stdout says at which URL the server listens, once it does. SIGTERM ends the
-    server when what is under way is finished; SIGHUP reads the keys again.
+    Each request with a constraint runs in a process that is killed if it exceeds its limits. The log is JSON on
+    stderr. With --json, one JSON object on stdout gives the server's URL once it listens. SIGTERM ends the
+    server when the requests under way are finished; SIGHUP reads the keys again.
     """
     if new_key:
         from tokenfst.server.tenants import new_key as made
