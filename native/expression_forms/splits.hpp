@@ -156,7 +156,10 @@ class RelaxedCounters {
 // Splits an expression before a single byte that all paths through it meet.
 class CutBeforeByte {
  public:
+  // Cuts before the first single byte of a path; parts before it that contain one are refused.
   explicit CutBeforeByte(Arena& arena) : arena_(arena) {}
+  // Parts may contain single bytes, and the first `passed` single bytes of the first path are left out of account.
+  CutBeforeByte(Arena& arena, size_t passed) : arena_(arena), passes_bytes_(true), passed_(passed) {}
 
   // The part before that byte, if there is one; end() is then the part that begins with it.
   std::optional<NodeId> before(NodeId id) {
@@ -164,9 +167,10 @@ class CutBeforeByte {
     std::vector<NodeId> heads;
     std::optional<NodeId> found;
     for (;;) {
+      if (++looks_ > kMostLooks) return std::nullopt;
       const Node node = arena_[id];
       const NodeId element = node.kind == Kind::Concat ? node.a : id;
-      if (id == end_ || (end_ == kEmpty && is_byte(element))) {
+      if (id == end_ || (end_ == kEmpty && is_byte(element) && !passes())) {
         end_ = id;
         found = kEpsilon;
         break;
@@ -191,10 +195,12 @@ class CutBeforeByte {
   NodeId end() const { return end_; }
 
  private:
-  static constexpr size_t kMostNodes = 512;
+  static constexpr size_t kMostNodes = 512, kMostLooks = 2'048;  // an expression may have more paths than parts
 
   bool is_byte(NodeId id) const { return arena_[id].kind == Kind::Set && arena_.set(id).size() == 1; }
-  // Whether an expression contains neither single bytes nor anything that fragments cannot contain.
+  // Whether another single byte is to be passed, which is counted.
+  bool passes() { return passed_ > 0 && passed_-- > 0; }
+  // Whether an expression contains nothing that fragments cannot contain, and single bytes only if those are passed.
   bool is_plain(NodeId id) {
     std::vector<NodeId> pending{id};
     while (!pending.empty()) {
@@ -203,7 +209,7 @@ class CutBeforeByte {
       if (seen_.contains(at)) continue;
       const Node& node = arena_[at];
       const bool closed = !node.has(kHasVar | kHasBehind | kHasCall | kHasMark | kHasToken | kHasFresh);
-      if (!closed || is_byte(at) || seen_.size() == kMostNodes) return false;
+      if (!closed || (!passes_bytes_ && is_byte(at)) || seen_.size() == kMostNodes) return false;
       seen_.emplace(at);
       switch (node.kind) {
         case Kind::Concat: pending.push_back(node.b); [[fallthrough]];
@@ -221,13 +227,14 @@ class CutBeforeByte {
   }
 
   Arena& arena_;
+  const bool passes_bytes_ = false;
+  size_t passed_ = 0, looks_ = 0;
   NodeId end_ = kEmpty;
   std::unordered_set<NodeId> seen_;  // nodes that were found plain
 };
 
 // The fragment up to the single byte that all paths meet; none if there is no such byte.
-inline Split split_before_byte(Arena& arena, NodeId id) {
-  CutBeforeByte cutter(arena);
+inline Split split_before_byte(Arena& arena, NodeId id, CutBeforeByte cutter) {
   const std::optional<NodeId> body = cutter.before(id);
   if (!body) return {};
   Split found;
@@ -237,6 +244,17 @@ inline Split split_before_byte(Arena& arena, NodeId id) {
   found.fragment = found.loop = arena.concat(any, terminator);
   if (few != any) found.least = arena.concat(few, terminator);
   return found;
+}
+inline Split split_before_byte(Arena& arena, NodeId id) { return split_before_byte(arena, id, CutBeforeByte(arena)); }
+
+// The same where other single bytes may lie before that byte: the rest of a text with separators in it, such as a URI,
+// up to its quotation mark.
+inline Split split_before_last_byte(Arena& arena, NodeId id) {
+  constexpr size_t kMostPassed = 4;
+  for (size_t passed = 0; passed <= kMostPassed; ++passed) {
+    if (const Split found = split_before_byte(arena, id, CutBeforeByte(arena, passed))) return found;
+  }
+  return {};
 }
 
 Split split_intersection(Arena& arena, NodeId element, NodeId rest);

@@ -5,7 +5,8 @@
 //   2. text that is read letter by letter, such as names, is matched against the vocabulary (chains.hpp);
 //   3. a walk of the vocabulary's trie, which is given up when it becomes wide;
 //   4. a union: the tokens of its members;
-//   5. the fragment is built, once for each vocabulary; if it is not usable, the one up to the next single byte;
+//   5. the fragment is built, once for each vocabulary; if it is not usable, the one up to the next single byte, or up to a
+//      byte that all paths through the expression meet;
 //   6. a complete walk, which returns to ways 1 to 5 at nodes with very many tokens below them.
 //
 // If one token of a class may come, the class is a row, computed once for each vocabulary (a fragment without
@@ -17,27 +18,9 @@
 #include "masks/chains.hpp"
 #include "masks/known_fragments.hpp"
 #include "masks/known_splits.hpp"
+#include "masks/mask_parts.hpp"
 
 namespace tokenfst {
-
-// The parts of a mask: rows of fragments with exceptions, and single tokens.
-struct MaskParts {
-  struct Row {
-    const TokenRow* tokens;  // owned by a fragment that the composition keeps alive
-    std::vector<uint32_t> removed;
-  };
-  std::vector<Row> rows;
-  std::vector<uint32_t> tokens;
-  std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as adjacent entries of the vocabulary's trie
-
-  void clear() { rows.clear(), tokens.clear(), neighbours.clear(); }
-};
-
-// Where tokens lead: configurations one token away, and parts whose language is a subset of this one's.
-struct TokenTargets {
-  std::vector<Config> next, same;
-  bool whole = false;  // computed by a walk of the whole vocabulary
-};
 
 class Composition {
  public:
@@ -98,8 +81,8 @@ class Composition {
       if (auto [words, state] = bytes_.expressions().words_of(bytes_.expressions().node(start.state)); words)
         return gather_words(*words, state, out);
     }
-    std::vector<Place> pending{{start, 0}};
-    std::set<Place> seen;
+    std::vector<Place>&pending = scratch().pending, &seen = scratch().seen;
+    pending.assign(1, {start, 0}), seen.clear();
     splits_.clear();
     TimeLimit time_limit(bytes_.budget().seconds, "the tokens of a mask");
     while (!pending.empty()) {
@@ -107,7 +90,7 @@ class Composition {
       const Place place = pending.back();
       pending.pop_back();
       const auto [config, top] = place;
-      if (is_dead(config) || !seen.insert(place).second) continue;
+      if (is_dead(config) || !insert(seen, place)) continue;
       NodeId node = bytes_.expressions().node(config.state);
       if (auto [text, rest] = splits_.begun(node); text != kEmpty) {
         out.rows.push_back({&fragments_.class_of(text)->row, {}});
@@ -120,14 +103,24 @@ class Composition {
         if (gather_chains(walk, place, node, out, pending)) continue;
         const bool narrow = !at && !reads_letters(config.state);  // very likely; then the parts need not be known
         std::vector<NodeId> members = narrow ? std::vector<NodeId>{} : splits_.members_of(node);
-        if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
-        if (narrow) members = splits_.members_of(node);
-        if (!members.empty()) {
-          for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(member)), top);
-          continue;
+        const bool wide = members.empty() && (at ? fragment != nullptr : !narrow);  // a walk would be given up
+        Split common = wide ? splits_.up_to_common_byte(node) : Split{};
+        if (const auto known = common ? fragments_.find(common, top) : nullptr; known && known->usable) {
+          at = common, fragment = known;
+        } else {
+          if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
+          if (narrow) members = splits_.members_of(node);
+          if (!members.empty()) {
+            for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(member)), top);
+            continue;
+          }
+          if (at || splits_.go_on(node, at)) fragment = fragments_.make(at, top);
+          if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = fragments_.make(at, top);
+          if (!fragment || !fragment->usable) {
+            if (!wide) common = splits_.up_to_common_byte(node);
+            if (common) fragment = fragments_.make(at = common, top);
+          }
         }
-        if (at || splits_.go_on(node, at)) fragment = fragments_.make(at, top);
-        if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = fragments_.make(at, top);
       }
       if (fragment && fragment->usable && splits_.fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
         if (splits_.exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(at.rest)), top);
@@ -187,6 +180,7 @@ class Composition {
   struct Scratch {
     Chains chains;
     std::vector<Chains::Exit> exits;
+    std::vector<Place> pending, seen;  // places that are left, and those that were taken, in ascending order
     std::vector<Config> path, residual_path;
     std::vector<std::pair<uint32_t, uint32_t>> pairs;  // nodes of the vocabulary, and states of a lexicon at them
   };
@@ -246,6 +240,13 @@ class Composition {
     out.whole = true;
   }
 
+  // Adds a place to an ascending list; returns whether it is new.
+  static bool insert(std::vector<Place>& places, const Place& place) {
+    const auto at = std::ranges::lower_bound(places, place);
+    if (at != places.end() && *at == place) return false;
+    places.insert(at, place);
+    return true;
+  }
   static void unique(std::vector<Config>& configs) {
     std::ranges::sort(configs);
     configs.erase(std::unique(configs.begin(), configs.end()), configs.end());

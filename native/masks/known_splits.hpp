@@ -34,6 +34,10 @@ class KnownSplits {
     if (further) at = further;
     return static_cast<bool>(further);
   }
+  // The split before a byte that all paths through the expression meet, where other single bytes may lie before it.
+  Split up_to_common_byte(NodeId node) {
+    return bytes_.expressions().with_arena([&](Arena& arena) { return split_before_last_byte(arena, node); });
+  }
   // Whether the bounds that the fragment leaves out matter to no token, or only to long ones.
   bool fits(const Split& at, const Fragment& fragment, uint32_t top) const {
     const size_t longest = top == 0 ? Vocabulary::kLong : vocabulary_.trie().max_depth();

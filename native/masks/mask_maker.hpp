@@ -52,9 +52,13 @@ class MaskMaker {
     }
     buffers.dense.assign(pool_.words(), 0);
     for (const auto& row : gathered.rows) {
-      buffers.row.assign(row.tokens->words.begin(), row.tokens->words.end());
-      for (uint32_t token : row.removed) buffers.row[token >> 5] &= ~(1u << (token & 31));
-      for (size_t i = 0; i < buffers.dense.size(); ++i) buffers.dense[i] |= buffers.row[i];
+      const uint32_t* words = row.tokens->words.data();
+      if (!row.removed.empty()) {
+        buffers.row.assign(row.tokens->words.begin(), row.tokens->words.end());
+        for (uint32_t token : row.removed) buffers.row[token >> 5] &= ~(1u << (token & 31));
+        words = buffers.row.data();
+      }
+      for (size_t i = 0; i < buffers.dense.size(); ++i) buffers.dense[i] |= words[i];
     }
     for (uint32_t token : tokens) buffers.dense[token >> 5] |= 1u << (token & 31);
     for (auto& neighbours : gathered.neighbours) {

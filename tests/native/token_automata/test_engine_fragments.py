@@ -57,6 +57,12 @@ PATTERNS = {
     "letters told apart behind a space": r"( [A-Z]?[b-z]*)+[aeiou]*[.;]",
     "crowded, and on to a byte": r'"[^"\s]*[a-z]+( [^"\s]*[0-9]+)?"',
     "crowded, and no byte to go on to": r"[^\s]*[a-z]+ ?[^\s]*[0-9]+",
+    "separators before the last byte": r'"[a-z]+:(//([!$-~]*@)?([!$-~]*|\[[0-9a-f:]+\])(:[0-9]*)?)?'
+    r'(/[!$-~]*)*(\?[!$-~]*)?(#[!$-~]*)?": [0-9]+',
+    "many exits, and a separator": r'"([\da-z.-]+)\.([a-z.]{2,6})([/\w .-]*)*/?"(, [a-z]+)?',
+    "separators on some ways": r'"([^"\s]*[A-Z]+-[^"]*|[^"]*[a-z]+ [^"\s]*(:[0-9]+)?|[0-9]{4})"( [a-z]+)*',
+    "groups with a filler": r'"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)"[,}]',
+    "ways that meet nowhere": r'([^"\s]*[A-Z]+-[^"]*"|[^\'\s]*[a-z]+ [^\']*\')[a-z]*',
 }
 
 
@@ -213,6 +219,78 @@ def test_parts_of_fragments_on_small_worlds(whole: str) -> None:
                     if text not in seen and len(text) <= 6:
                         seen.add(text)
                         pending.append((*path, token))
+
+
+SEPARATED = ["[ab]*", "[ab;]*", "a+b?", "b*", "(ab|b)*", "[ab;]*a", "(;[ab]*)?", "(a|;b*)*", "a{0,3};", ""]
+
+
+def separated(rng: random.Random, depth: int) -> str:
+    """A pattern with separators on some of its paths."""
+    if depth == 0:
+        return rng.choice(SEPARATED)
+    parts = [separated(rng, depth - 1) for _ in range(rng.randint(1, 3))]
+    kind = rng.random()
+    if kind < 0.3:
+        return "(" + "|".join(parts) + ")"
+    return "".join(parts) if kind < 0.8 else "(" + "".join(parts) + ")?"
+
+
+def check_separated(seed: int) -> None:
+    """Wherever random tokens lead, masks by fragments are those of walks, and the tokens that are accepted."""
+    rng = random.Random(seed)
+    vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
+    texts = "|".join(
+        separated(rng, 2) + rng.choice('";') + separated(rng, 1) for _ in range(rng.randint(1, 2))
+    )
+    pattern = f"({texts})" + rng.choice(['"', '";', '";?', ""]) + rng.choice(["", "[ab]*", ";b"])
+    program = linearize(tokenfst.regex(pattern).expr).native()
+    walked, split = (
+        _native.TokenAutomaton.compose(program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
+        for narrow in (NO_FRAGMENTS, 0)
+    )
+    for _ in range(3):
+        matchers = [_native.Matcher(walked), _native.Matcher(split)]
+        for _ in range(6):
+            expected = allowed(matchers[0], len(vocabulary))
+            assert allowed(matchers[1], len(vocabulary)) == expected, (pattern, matchers[0].tokens)
+            accepted = set()
+            for token in range(len(vocabulary)):
+                if matchers[1].accept_token(token):
+                    accepted.add(token)
+                    matchers[1].rollback(1)
+            assert accepted == expected, (pattern, matchers[0].tokens)
+            choices = sorted(expected - {len(SMALL_TOKENS)})
+            if not choices:
+                break
+            token = rng.choice(choices)
+            assert all(matcher.accept_token(token) for matcher in matchers)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_texts_with_separators(seed: int) -> None:
+    check_separated(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(1000, 11000, 500))
+def test_many_texts_with_separators(seed: int) -> None:
+    for each in range(seed, seed + 500):
+        check_separated(each)
+
+
+def test_masks_of_a_text_with_separators_are_shared(tekken: Vocabulary) -> None:
+    """The second automaton over a vocabulary makes few states: it does not walk the whole vocabulary."""
+    text = 'x"https://'
+    made = []
+    for end in "AB":
+        language = tokenfst.regex("x" + PATTERNS["separators before the last byte"] + end)
+        automaton = tokenfst.compile(language, tekken)
+        matcher = automaton.matcher()
+        assert matcher.accept_tokens([tekken.ids(char.encode())[0] for char in text])
+        before = automaton.stats().states
+        allowed(matcher, len(tekken))
+        made.append(automaton.stats().states - before)
+    assert made[1] < 12
 
 
 @pytest.mark.parametrize("high", range(3, 10))
