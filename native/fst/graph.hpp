@@ -90,13 +90,59 @@ std::vector<uint8_t> accessible(const Machine<S>& machine, Meter& meter) {
   return reached(Forward<S>{machine}, std::move(from), meter);
 }
 
+// Marks the states from which a final state can be reached. A sweep over the states marks each that has an arc to a
+// marked one; few are left after two sweeps, in two directions, and only their arcs are turned round. Linear.
 template <class S>
 std::vector<uint8_t> coaccessible(const Machine<S>& machine, Meter& meter) {
-  std::vector<Id> from;
-  for (Id s = 0; s < machine.num_states(); ++s) {
-    if (machine.is_final(s)) from.push_back(s);
+  const Id n = machine.num_states();
+  meter.bytes(machine.memory() + static_cast<uint64_t>(n) * (1 + sizeof(Id)));
+  std::vector<uint8_t> seen(n, 0);
+  std::vector<Id> open;
+  for (Id s = n; s-- > 0;) {
+    if (machine.is_final(s)) seen[s] = 1;
+    else open.push_back(s);
   }
-  return reached(Backward<S>(machine, meter), std::move(from), meter);
+  const auto marked = [&](const auto& arc) { return seen[arc.nextstate] != 0; };
+  for (int sweep = 0; sweep < 2; ++sweep) {
+    size_t left = 0;
+    for (Id s : open) {
+      const auto arcs = machine.arcs(s);
+      if (std::any_of(arcs.begin(), arcs.end(), marked)) seen[s] = 1;
+      else open[left++] = s;
+      meter.step(1 + arcs.size());
+    }
+    if (left == open.size()) return seen;  // nothing leads on from them
+    open.resize(left);
+    std::reverse(open.begin(), open.end());
+  }
+  std::vector<std::pair<Id, Id>> turned;  // arcs between states that are left, by target
+  std::vector<Id> waiting;
+  for (Id s : open) {
+    bool leads = false;
+    for (const auto& arc : machine.arcs(s)) {
+      if (marked(arc)) leads = true;
+      else turned.emplace_back(arc.nextstate, s);
+    }
+    if (leads) waiting.push_back(s);
+    meter.step(1 + machine.arcs(s).size());
+    meter.bytes(machine.memory() + turned.capacity() * sizeof(turned[0]));
+  }
+  for (Id s : waiting) seen[s] = 1;
+  std::vector<uint64_t> begin(static_cast<size_t>(n) + 1, 0);
+  for (const auto& [target, source] : turned) ++begin[target + 1];
+  for (Id s = 0; s < n; ++s) begin[s + 1] += begin[s];
+  std::vector<Id> sources(turned.size());
+  std::vector<uint64_t> at(begin.begin(), begin.end() - 1);
+  for (const auto& [target, source] : turned) sources[at[target]++] = source;
+  while (!waiting.empty()) {
+    const Id s = waiting.back();
+    waiting.pop_back();
+    for (uint64_t k = begin[s]; k < begin[s + 1]; ++k) {
+      if (!std::exchange(seen[sources[k]], 1)) waiting.push_back(sources[k]);
+    }
+    meter.step(1 + begin[s + 1] - begin[s]);
+  }
+  return seen;
 }
 
 // Strongly connected components (Tarjan), numbered such that an edge leads to the same number or a smaller one. `order`
@@ -238,16 +284,24 @@ template <class S>
 Machine<S> connect(const Machine<S>& machine, Meter& meter) {
   Id count = 0;
   const std::vector<Id> place = connected_places(machine, count, meter);
+  if (count == machine.num_states()) return machine;
   return renumbered(machine, place, count, meter);
 }
 
-// The same for a machine that is moved in; it is returned as it is if there are no such states.
+// The same for a machine that is moved in. It is returned as it is if there are no such states, and changed in place if
+// at least half of the arcs stay.
 template <class S>
 Machine<S> connect(Machine<S>&& machine, Meter& meter) {
   Id count = 0;
   const std::vector<Id> place = connected_places(machine, count, meter);
   if (count == machine.num_states()) return std::move(machine);
-  return renumbered(machine, place, count, meter);
+  uint64_t arcs = 0;
+  for (Id s = 0; s < machine.num_states(); ++s) {
+    if (place[s] != kNone) arcs += machine.arcs(s).size();
+  }
+  if (arcs < machine.num_arcs() / 2) return renumbered(machine, place, count, meter);
+  machine.keep_states(place, count);
+  return std::move(machine);
 }
 
 // Sorts the states topologically. If there is no such order, the machine is unchanged; `done` says which.

@@ -78,6 +78,27 @@ class Machine {
     num_arcs_ -= states_[s].count - count;
     states_[s].count = static_cast<uint32_t>(count);
   }
+  // Keeps the states that have a number in `place`, under that number, and the arcs between them. The others have kNone;
+  // the numbers begin at 0 and keep the order of states. Nothing is copied, so the room of what goes stays unused.
+  void keep_states(const std::vector<Id>& place, Id count) {
+    num_arcs_ = 0;
+    for (Id s = 0; s < num_states(); ++s) {
+      if (place[s] == kNone) continue;
+      State state = states_[s];
+      ArcType* const arcs = arcs_.data() + state.begin;
+      uint32_t kept = 0;
+      for (uint32_t at = 0; at < state.count; ++at) {
+        ArcType arc = arcs[at];
+        arc.nextstate = place[arc.nextstate];
+        if (arc.nextstate != kNone) arcs[kept++] = arc;
+      }
+      state.count = kept;
+      num_arcs_ += kept;
+      states_[place[s]] = state;
+    }
+    states_.resize(count);
+    if (start_ != kNone) start_ = place[start_];
+  }
   void reserve(uint64_t states, uint64_t arcs) {
     states_.reserve(states);
     arcs_.reserve(arcs);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.worlds.transducer_worlds import same
@@ -194,3 +196,47 @@ def test_a_machine_is_itself(data: st.DataObject) -> None:
         FstOpError,
     ):  # two arcs of a state with equal labels and weights are not told from each other
         assume(False)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False), st.integers(1, 60), st.booleans())
+def test_connecting_keeps_what_is_on_a_path(random: Random, states: int, sparse: bool) -> None:
+    """On chains in any order of numbers, with branches: the states that a search finds from both ends, in their order,
+    and the arcs between them; in place, and where a construction moves its result in."""
+    chain = random.sample(range(states), states)
+    arcs = [(chain[at], chain[at + 1]) for at in range(states - 1) if not sparse or random.random() < 0.9]
+    arcs += [(random.randrange(states), random.randrange(states)) for _ in range(random.randint(0, states))]
+    finals = {chain[-1], random.randrange(states)}
+    machine = fst.VectorFst("tropical64").add_states(states).set_start(chain[0])
+    for at, (source, target) in enumerate(arcs):
+        machine.add_arc(source, fst.Arc(at + 1, at + 1, at / 8, target))
+    for state in finals:
+        machine.set_final(state, 1.0)
+
+    def found(begin: set[int], steps: list[tuple[int, int]]) -> set[int]:
+        while more := {target for source, target in steps if source in begin} - begin:
+            begin = begin | more
+        return begin
+
+    kept = sorted(found({chain[0]}, arcs) & found(finals, [(b, a) for a, b in arcs]))
+    wanted = fst.VectorFst("tropical64").add_states(len(kept))
+    if kept:
+        wanted.set_start(kept.index(chain[0]))
+    for state in kept:
+        if state in finals:
+            wanted.set_final(kept.index(state), 1.0)
+    for at, (source, target) in enumerate(arcs):
+        if source in kept and target in kept:
+            wanted.add_arc(kept.index(source), fst.Arc(at + 1, at + 1, at / 8, kept.index(target)))
+    assert fst.equal(machine.copy().connect(), wanted, 0.0)
+    epsilon = machine.copy().add_arc(
+        chain[0], fst.Arc(0, 0, 0.0, chain[0])
+    )  # so that rmepsilon makes a new machine
+    moved = epsilon.rmepsilon()
+    assert moved.verify() and same(moved, wanted)
+    grown = moved.copy()
+    for state in grown.states():  # arcs can be added behind what was left out
+        grown.add_arc(state, fst.Arc(1, 2, 0.5, state))
+    assert grown.num_arcs() == moved.num_arcs() + moved.num_states() and grown.verify()
+    for state in moved.states():
+        assert [arc.ilabel for arc in grown.arcs(state)] == [*(arc.ilabel for arc in moved.arcs(state)), 1]
