@@ -9,7 +9,7 @@ NATIVE := CMakeLists.txt $(SOURCES)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-random test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-gpu test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
+.PHONY: help install demo check test test-fast test-random test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-ray-vllm test-gpu test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -61,6 +61,11 @@ test-ray: ## batches and decoding on a real local Ray, in an environment of its 
 	  build/engines/ray/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt -e ".[ray,transformers,grammars]"; \
 	  touch build/engines/ray/.installed'
 	build/engines/ray/bin/python -m pytest -q tests/ray_cluster $(ARGS)
+
+test-ray-vllm: ## decoding on a real local Ray whose actors run the real vLLM, in the environment of test-vllm
+	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/engines/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
+	build/engines/vllm-$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "ray[data]" "fsspec>=2025.2" "cryptography>=42"
+	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/ray_cluster/test_vllm_workers.py $(ARGS)
 
 test-gpu: $(STAMP) ## the kernels on a GPU against matchers, native kernels and plain torch; skipped with a reason without one
 	$(BIN)/python -m pytest -v --durations=0 tests/decoding/device/test_device_gpu.py $(ARGS)

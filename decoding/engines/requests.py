@@ -2,16 +2,19 @@
 
 A request is validated by translating it, so a front end that accepts it has checked it completely, with the library's
 own messages, and the engine that reads it again gets the same constraint. ``CompiledRequests`` caches compiled
-automata, because requests repeat their schemas.
+automata, because requests repeat their schemas. A program that runs an engine in its own process can also have requests
+that name automata of this process (``named_automata``), for example artifacts of a store.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -33,13 +36,15 @@ from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, ConstraintError, TokenBudgetError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-Kind: TypeAlias = Literal["json", "json_object", "regex", "choice", "grammar", "lark", "structural_tag"]
+Kind: TypeAlias = Literal[
+    "json", "json_object", "regex", "choice", "grammar", "lark", "structural_tag", "named"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One constraint: its kind and its text. ``whitespace`` and ``additional_properties`` are those of
-    ``json_schema``.
+    ``json_schema``. The text of the kind ``named`` is the name that ``named_automata`` gave to an automaton.
     """
 
     kind: Kind
@@ -66,6 +71,8 @@ class Request:
             return ebnf(self.text)
         if self.kind == "lark":
             return lark_grammar(self.text)
+        if self.kind == "named":
+            raise ConstraintError(f"no automaton of this process has the name {self.text[:60]!r}")
         return structural_tag(self.text, vocabulary=vocabulary)
 
 
@@ -77,6 +84,27 @@ def _labels(text: str) -> list[str]:
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ConstraintError(f"choice must be a list of texts, not {text[:60]}")
     return list(dict.fromkeys(found))
+
+
+NAMED = "tokenfst automaton "
+"""The beginning of the names that ``named_automata`` gives. No grammar begins with it."""
+_named: dict[str, TokenAutomaton] = {}
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def named_automata(automata: Sequence[TokenAutomaton]) -> Iterator[list[str]]:
+    """Names for automata of this process, which requests with a grammar use instead of its text.
+
+    The names are valid within the ``with`` statement, and in this process only: the engine's scheduler must run in it.
+    """
+    names = [f"{NAMED}{next(_numbers)}" for _ in automata]
+    _named.update(zip(names, automata, strict=True))
+    try:
+        yield names
+    finally:
+        for name in names:
+            del _named[name]
 
 
 class CompiledRequests:
@@ -93,9 +121,11 @@ class CompiledRequests:
         self._lock = threading.Lock()
 
     def automaton(self, request: Request, ends: Sequence[int]) -> TokenAutomaton:
-        """The request's automaton, whose texts end with any of ``ends``. Raises the errors of ``constraint`` and
-        ``compile``.
+        """The request's automaton, whose texts end with any of ``ends``; a named automaton is taken as it is. Raises
+        the errors of ``constraint`` and ``compile``.
         """
+        if request.kind == "named" and request.text in _named:
+            return _named[request.text]
         known = self.known(request, ends)
         if known is not None:
             return known
@@ -123,16 +153,12 @@ class CompiledRequests:
         """A matcher whose text is complete within ``max_tokens``. Raises TokenBudgetError if no text is short
         enough.
         """
-        automaton = self.automaton(request, ends)
-        try:
-            return automaton.matcher(max_tokens)  # of a stack, the core's bounds serve nearly always
-        except TokenBudgetError:
-            return start_matcher(automaton, max_tokens)
+        return _started(self.automaton(request, ends), max_tokens)
 
     def served(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> RequestMatcher:
         """The matcher, wrapped for an engine's loop."""
-        matcher = self.matcher(request, ends, max_tokens)
-        return RequestMatcher(matcher, self._vocabulary(tuple(sorted(set(ends)))).eos_token_ids)
+        automaton = self.automaton(request, ends)
+        return RequestMatcher(_started(automaton, max_tokens), automaton.vocabulary.eos_token_ids)
 
     def _vocabulary(self, stops: tuple[int, ...]) -> Vocabulary:
         """Few sets of stop tokens are in use at once; each has a trie of its own."""
@@ -144,6 +170,13 @@ class CompiledRequests:
             if len(self._vocabularies) > 4:
                 self._vocabularies.popitem(last=False)
             return found
+
+
+def _started(automaton: TokenAutomaton, max_tokens: int | None) -> AnyMatcher:
+    try:
+        return automaton.matcher(max_tokens)  # of a stack, the core's bounds serve nearly always
+    except TokenBudgetError:
+        return start_matcher(automaton, max_tokens)
 
 
 def kept_bytes() -> int:

@@ -26,6 +26,7 @@ from vllm.v1.structured_output.request import get_structured_output_key
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
 from tokenfst.decoding.engines.requests import (
+    NAMED,
     CompiledRequests,
     Request,
     RequestMatcher,
@@ -58,7 +59,9 @@ def read_params(params: Any) -> Request:
 
 def _request(option: Any, text: str, whitespace: str = "flexible", additional: Any = "schema") -> Request:
     kind = _KINDS[option]
-    if kind == "grammar" and grammar_is_likely_lark(text):
+    if kind == "grammar" and text.startswith(NAMED):
+        kind = "named"
+    elif kind == "grammar" and grammar_is_likely_lark(text):
         kind = "lark"
     return Request(kind, text, whitespace, additional)
 

@@ -2,13 +2,15 @@
 
 Each actor holds one copy of the model, and processes batches of rows, each row with its own constraint. If a row's
 constraint cannot be compiled, or the tokens are too few for it, the row gets an error instead of a text; other rows
-are not affected.
+are not affected. Actors run the model by ``tokenfst.generate``, or by vLLM (``vllm_workers``). If an actor or a machine
+is lost, Ray gives its batches to others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
@@ -46,6 +48,8 @@ def generate(
     budget: Budget | None = None,
     expand: bool = True,
     options: Mapping[str, Any] | None = None,
+    engine: Literal["transformers", "vllm"] = "transformers",
+    engine_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """The rows of ``dataset`` with additional columns ``text``, ``tokens``, ``finished`` and ``error``.
 
@@ -57,8 +61,20 @@ def generate(
     ``workers`` actors. ``constraint_column``: documents as JSON text, like the lines of a batch (``{"json_schema":
     {...}}``). ``vocabulary``: the model's vocabulary. ``options``: those of ``tokenfst.generate``, such as
     ``do_sample``. Constraints that ``store`` does not have are compiled into it; artifacts are sent to each machine
-    once. Raises ``ConstraintError`` if a column is missing.
+    once.
+
+    ``engine="vllm"``: each actor runs a vLLM engine in its process, with the backend "tokenfst". ``model`` is then what
+    ``vllm.LLM`` loads, ``engine_options`` are its further arguments (``max_model_len``, ``tensor_parallel_size``), and
+    ``options`` are those of ``vllm.SamplingParams``, such as ``temperature``.
+
+    Raises ``ConstraintError`` if a column is missing or an argument does not belong to the engine.
     """
+    if engine not in ("transformers", "vllm"):
+        raise ConstraintError(f'generate: engine is "transformers" or "vllm", not {engine!r}')
+    if engine == "vllm" and not isinstance(model, str):
+        raise ConstraintError("generate: vLLM loads a model by its folder or name: pass that as model")
+    if engine_options and engine != "vllm":
+        raise ConstraintError('generate: engine_options belong to engine="vllm"; transformers has none')
     whole("generate", "max_new_tokens", max_new_tokens, 1)
     whole("generate", "batch_size", batch_size, 1)
     whole("generate", "workers", workers, 1)
@@ -75,8 +91,13 @@ def generate(
         "expand": expand,
         "options": dict(options or {}),
     }
+    worker: type[Rows] = Decoder
+    if engine == "vllm":
+        from tokenfst.ray.vllm_workers import VLLMDecoder
+
+        worker, given["engine_options"] = VLLMDecoder, dict(engine_options or {})
     return dataset.map_batches(
-        Decoder,
+        worker,
         fn_constructor_kwargs=given,
         batch_size=batch_size,
         concurrency=workers,
@@ -85,12 +106,20 @@ def generate(
     )
 
 
-class Decoder:
-    """The actor: rows in, rows with texts out."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a model wrote: the text, its tokens without the end token, and whether the text is complete."""
+
+    text: str
+    tokens: list[int]
+    finished: bool
+
+
+class Rows:
+    """What all actors have: rows in, rows with texts out. ``_write`` lets the model write."""
 
     def __init__(
         self,
-        model: str | Callable[[], Loaded],
         store: Store,
         vocabulary: Any,
         columns: tuple[str, str],
@@ -99,32 +128,34 @@ class Decoder:
         expand: bool,
         options: dict[str, Any],
     ) -> None:
-        self._model, self._encode = _of_transformers(model) if isinstance(model, str) else model()
-        self._shared = Shared(store, ray.get(vocabulary), budget, expand)
+        self._vocabulary: Vocabulary = ray.get(vocabulary)
+        self._shared = Shared(store, self._vocabulary, budget, expand)
         self._columns, self._most, self._options = columns, max_new_tokens, options
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """The rows, with the texts that the model wrote."""
-        from tokenfst.decoding.search.jump_forward import generate
-
         constraint, prompt = (list(map(str, batch[column])) for column in self._columns)
         found = [self._automaton(text) for text in constraint]
-        rows = [row for row, each in enumerate(found) if not isinstance(each, str)]
-        texts, finished = [""] * len(found), [False] * len(found)
-        tokens: list[list[int]] = [[] for _ in found]
-        if rows:
-            made = generate(
-                self._model,
-                [self._encode(prompt[row]) for row in rows],
-                [found[row] for row in rows],  # type: ignore[misc]
-                max_new_tokens=self._most,
-                **self._options,
-            )
-            for row, each in zip(rows, made, strict=True):
-                texts[row], tokens[row] = each.text.decode("utf-8", "replace"), list(each.tokens)
-                finished[row] = bool(each.finished)
         errors = [each if isinstance(each, str) else "" for each in found]
-        return batch | {"text": texts, "tokens": tokens, "finished": finished, "error": errors}
+        made = [Written("", [], False) for _ in found]
+        rows = {row: each for row, each in enumerate(found) if not isinstance(each, str)}
+        if rows:
+            written = self._write([prompt[row] for row in rows], list(rows.values()))
+            for row, each in zip(rows, written, strict=True):
+                if isinstance(each, str):
+                    errors[row] = each
+                else:
+                    made[row] = each
+        return batch | {
+            "text": [each.text for each in made],
+            "tokens": [each.tokens for each in made],
+            "finished": [each.finished for each in made],
+            "error": errors,
+        }
+
+    def _write(self, prompts: list[str], automata: list[Automaton]) -> list[Written | str]:
+        """For each prompt, what the model wrote, or the message why it wrote nothing."""
+        raise NotImplementedError
 
     def _automaton(self, text: str) -> Automaton | str:
         """The automaton of a row's constraint, or the message why there is none."""
@@ -137,6 +168,29 @@ class Decoder:
             return found
         except (TokenfstError, ValueError, TypeError) as error:
             return reason_of(error)
+
+
+class Decoder(Rows):
+    """The actor whose model is run by ``tokenfst.generate``."""
+
+    def __init__(self, model: str | Callable[[], Loaded], **given: Any) -> None:
+        super().__init__(**given)
+        self._model, self._encode = _of_transformers(model) if isinstance(model, str) else model()
+
+    def _write(self, prompts: list[str], automata: list[Automaton]) -> list[Written | str]:
+        from tokenfst.decoding.search.jump_forward import generate
+
+        made = generate(
+            self._model,
+            [self._encode(prompt) for prompt in prompts],
+            automata,
+            max_new_tokens=self._most,
+            **self._options,
+        )
+        return [
+            Written(each.text.decode("utf-8", "replace"), list(each.tokens), bool(each.finished))
+            for each in made
+        ]
 
 
 def _of_transformers(name: str) -> Loaded:

@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenfst import Vocabulary, allocate_token_bitmask
-from tokenfst.decoding.engines.requests import CompiledRequests, Request, RequestMatcher, fill_step
+from tokenfst import Vocabulary, allocate_token_bitmask, compile, regex
+from tokenfst.decoding.engines.requests import (
+    CompiledRequests,
+    Request,
+    RequestMatcher,
+    fill_step,
+    named_automata,
+)
 from tokenfst.decoding.masks.bitmask import unpack_bitmask
-from tokenfst.errors import BudgetExceeded, MaskBufferError
+from tokenfst.errors import BudgetExceeded, ConstraintError, MaskBufferError
 
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"stop", b"end"]
 SIZE = len(TOKENS)
@@ -156,3 +162,19 @@ def test_what_was_compiled_is_kept_by_its_bytes():
     small.automaton(DIGITS, [])
     small.automaton(LETTERS, [])
     assert small.known(DIGITS, []) is None and small.known(LETTERS, []) is not None
+
+
+def test_a_named_automaton_is_found_as_long_as_it_has_the_name() -> None:
+    vocabulary = Vocabulary(TOKENS, [256])
+    automaton = compile(regex("ab"), vocabulary)
+    known = requests()
+    with named_automata([automaton, automaton]) as names:
+        assert len(set(names)) == 2
+        for name in names:
+            assert known.automaton(Request("named", name), [257]) is automaton
+            served = known.served(Request("named", name), [257], 3)
+            assert [served.accept(token) for token in b"ba"] == [False, True]
+            assert served.accept(ord("b")) and served.accept(256) and served.is_over()
+    for name in names:
+        with pytest.raises(ConstraintError, match="no automaton of this process has the name"):
+            known.automaton(Request("named", name), [257])
