@@ -45,10 +45,10 @@ members in another order (what a library may mean to do). *Stopped*: over {limit
 *Faults*: errors in the midst of a text, or of compiling where they say nothing about the case. First masks are in
 processor time, since the machine did other work too. Steps are wall-clock: their means and high percentiles are those
 of a busy machine, and where a table says so they are of the cases that its libraries ran one after the other in one
-run. Memory is what a case added at its peak. Each library is called with its defaults, but for white space, which is free. So what it
-means to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite means as an
-annotation, writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others do, fixes the
-order of members (`property_order="any"` is its other setting)."""
+run. Memory is what a case added at its peak. Each library is called with its defaults, but for white space, which is
+free. So what it means to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite
+means as an annotation, writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others do,
+fixes the order of members (`property_order="any"` is its other setting)."""
 DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
 is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
 {undecided:,} times neither was shown. A valid object with its members in another order counts as denied. The judge

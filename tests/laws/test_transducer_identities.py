@@ -202,7 +202,8 @@ def test_a_machine_is_itself(data: st.DataObject) -> None:
 @given(st.randoms(use_true_random=False), st.integers(1, 60), st.booleans())
 def test_connecting_keeps_what_is_on_a_path(random: Random, states: int, sparse: bool) -> None:
     """On chains in any order of numbers, with branches: the states that a search finds from both ends, in their order,
-    and the arcs between them; in place, and where a construction moves its result in."""
+    and the arcs between them; in place, and where a construction moves its result in.
+    """
     chain = random.sample(range(states), states)
     arcs = [(chain[at], chain[at + 1]) for at in range(states - 1) if not sparse or random.random() < 0.9]
     arcs += [(random.randrange(states), random.randrange(states)) for _ in range(random.randint(0, states))]
