@@ -83,6 +83,11 @@ class ByteStates:
                 self._before[target] = state, letters[0]
         return found
 
+    def step(self, state: int, byte: int) -> int | None:
+        """The state that a byte leads to, after ``arcs`` of this state; ``None`` if there is none."""
+        found = self._walk.advance(max(state, 0), byte)
+        return None if found < 0 else found
+
     def accepting(self, state: int) -> bool:
         """Whether the text so far is complete."""
         return self._walk.accepting(max(state, 0))

@@ -122,9 +122,10 @@ class Residents:
         source = self.sources[index]
         for byte in source.behind(state, token):
             self.number(index, state)
-            state = next((target for target, letters in source.arcs(state) if byte in letters), -2)
-            if state < START:
+            target = source.step(state, byte)
+            if target is None:
                 return DEAD
+            state = target
         return self.number(index, state)
 
     def number(self, index: int, state: int) -> int:

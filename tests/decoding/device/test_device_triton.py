@@ -224,6 +224,48 @@ def test_samplers_with_stacks_in_many_worlds() -> None:
     interpreted(STACKED.format(seed=6, words=0) + "sampled_worlds.small_blocks(64)\nstacked(4, 6, 9)\n")
 
 
+LAZY = """
+import tests.decoding.device.test_device_lazy as lazy
+from tests.support.worlds.devices import sampled_worlds
+from tokenfst import DeviceSampler, compile, gbnf, regex
+
+class Lazy(lazy.LazyDeviceAutomaton):
+    _is_native, _triton = Triton._is_native, Triton._triton
+"""
+LAZY_SAMPLERS = """
+sampled_worlds.numpys_exp2()
+grammar = gbnf('root ::= "a" root "a" | "b"?')
+automata = [compile(each, lazy.VOCABULARY) for each in (regex("[a-f]{2,5}"), grammar)]
+pair = [kind(automata, ahead=0) for kind in (Lazy, lazy.Plain)]
+samplers = [DeviceSampler(one, 2, temperature=0.7, top_k=9, presence_penalty=0.3, seeds=[5, 6]) for one in pair]
+states = [one.start_states([0, 1]) for one in pair]
+for left in range(8, 3, -1):
+    logits = torch.randn(2, len(lazy.VOCABULARY))
+    steps = [sampler.step(logits, rows, left) for sampler, rows in zip(samplers, states)]
+    assert torch.equal(steps[0][0], steps[1][0])
+    states = [step[1] for step in steps]
+"""
+
+
+def test_lazy_automata_as_matchers() -> None:
+    """States and masks that come as they are met, composed by Triton or copied; rows that wait."""
+    interpreted(
+        LAZY + "lazy.test_rows_are_values(Lazy)\nlazy.check(Lazy, 1, 1)\n"
+        "made = compile(regex('[0-9]{2}-(yes|no)'), lazy.VOCABULARY)\n"
+        "near, far = Lazy(made, ahead=99, composes=True), lazy.Plain(made, ahead=0)\n"
+        "one, other = near.start_states(1), far.start_states(1)\n"
+        "for token in lazy.VOCABULARY.encode_greedy(b'12-yes'):\n"
+        "    assert torch.equal(near.bitmask(one), far.bitmask(other))\n"
+        "    taken = torch.tensor([token])\n"
+        "    one, other = near.advance(one, taken), far.advance(other, taken)\n"
+        "assert near.residence.composed > 2 and near.residence.copied == 0\n"
+    )
+
+
+def test_samplers_of_lazy_automata_as_plain_torch() -> None:
+    interpreted(LAZY + LAZY_SAMPLERS)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_samplers_in_many_worlds(seed: int) -> None:
