@@ -101,7 +101,7 @@ class LazyDeviceAutomaton(DeviceAutomaton):
         self._begun: Residents | None = None
         self._waits = self._composed = 0
         self._published = -1
-        self._early: tuple[Any, Tensor, Any] | None = None
+        self._early: tuple[Tensor, int, Tensor, Any] | None = None
         super().__init__(
             automata,
             device,
@@ -189,25 +189,34 @@ class LazyDeviceAutomaton(DeviceAutomaton):
 
     def _surely_settled(self, states: Tensor, left: Left, masks: bool) -> bool:
         """Whether the flags that ``advance`` sent to the host say that nothing is missing; waits for these only."""
-        if self._early is None or self._early[0] is not states:
+        if self._early is None:
             return False
-        _, flags, arrived = self._early
+        of, version, flags, arrived = self._early
+        if of is not states or states.is_inference() or version != _version(states):
+            return False
         arrived.synchronize()
         missing, unmasked, limited = flags.tolist()
         return not missing and not (masks and unmasked) and not (masks and left is not None and limited)
 
     def _send_flags(self, states: Tensor) -> None:
-        """Send to the host whether rows are missing, have no mask, or have masks for some limits only."""
+        """Send to the host whether rows are missing, have no mask, or have masks for some limits only.
+
+        The flags hold until the rows are changed in place, or masks are brought, which may evict others. In inference
+        mode torch does not count changes, so nothing is sent, and settling looks at the rows.
+        """
+        if states.is_inference():
+            return
         needs = self._tables.states[self._known(states), DISTANCE]
         flags = torch.stack([(states[:, NUMBER] == MISSING).any(), (needs == FAR).any(), (needs > 0).any()])
         sent = torch.empty(3, dtype=torch.bool, pin_memory=True)
         sent.copy_(flags, non_blocking=True)
         arrived = torch.cuda.Event()
         arrived.record()
-        self._early = states, sent, arrived
+        self._early = states, _version(states), sent, arrived
 
     def _brought(self, rows: npt.NDArray[np.int32], limits: npt.NDArray[np.int32] | None) -> None:
         """Bring what is missing, and rewrite rows. ``limits``: the tokens left of each row; ``None``: no masks."""
+        self._early = None
         composes = self.device.type != "cpu" if self._composes is None else self._composes
         try:
             self._residents.bring(rows, limits, composes=composes)
@@ -332,3 +341,8 @@ class LazyDeviceAutomaton(DeviceAutomaton):
             self._write()
         self._starts.append(start)
         self._distances.append(0)
+
+
+def _version(states: Tensor) -> int:
+    """How often a tensor was changed in place."""
+    return int(states._version)  # noqa: SLF001  # torch documents it in its notes on in-place changes

@@ -304,6 +304,31 @@ def test_anything_in_a_row_is_harmless(make: Any) -> None:
     assert device.advance(states, tokens).shape == (240, 3)
 
 
+def test_flags_of_an_earlier_step() -> None:
+    """What advance sent to the host counts until the rows are changed in place, or masks were brought."""
+
+    class Arrived:
+        def synchronize(self) -> None:
+            pass
+
+    automaton = compile(regex("[a-c]{9}"), VOCABULARY)
+    device = LazyDeviceAutomaton(automaton, ahead=0, slots=1, overflow="evict", token_limits=False)
+    states = device.settle(device.advance(device.start_states(1), torch.tensor([97])))
+    flags = torch.zeros(3, dtype=torch.bool), Arrived()
+    device._early = states, states._version, *flags
+    assert device._surely_settled(states, None, True)
+    states.add_(0)
+    assert not device._surely_settled(states, None, True)
+    device._early = states, states._version, *flags
+    device.settle(device.advance(states, torch.tensor([98])))  # might evict
+    assert not device._surely_settled(states, None, True)
+    assert device.bitmask(states).any()
+    with torch.inference_mode():
+        reached = device.advance(states.clone(), torch.tensor([98]))
+        device._early = reached, 0, *flags
+        assert not device._surely_settled(reached, None, True)
+
+
 def test_samplers() -> None:
     """A sampler draws the tokens that it draws with all tables, and verifies drafts by them."""
     automata = [compile(regex(pattern), VOCABULARY) for pattern in ("[a-f]{2,5}", "(ab)+|b")]
