@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -33,8 +34,10 @@ from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import BudgetExceeded, ConstraintError, TokenBudgetError
+from tokenfst.errors import ConstraintError, MaskBufferError, TokenBudgetError, TokenfstError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_log = logging.getLogger(__name__)
 
 Kind: TypeAlias = Literal[
     "json", "json_object", "regex", "choice", "grammar", "lark", "structural_tag", "named"
@@ -187,8 +190,9 @@ def kept_bytes() -> int:
 class RequestMatcher:
     """The matcher of one request in the loop of an engine. The loop must survive the failure of a single request.
 
-    If the matcher exceeds its budget, only this request fails: its mask allows all tokens but the end tokens, and the
-    chosen token is then rejected, which engines treat as an error of the request.
+    If the matcher raises an error, for example because it exceeds its budget, only this request fails: its mask allows
+    all tokens but the end tokens, and the chosen token is then rejected, which engines treat as an error of the
+    request. The reason is logged. MaskBufferError is raised instead, because the buffer belongs to all requests.
 
     ``row_source`` is what ``fill_step`` takes the request's mask from: a matcher of the native core; this object, if
     the matcher is Python's; None after a failure.
@@ -213,7 +217,7 @@ class RequestMatcher:
             return False
         try:
             return self.matcher.accept_token(token)
-        except BudgetExceeded as error:
+        except Exception as error:  # whatever it is, the other requests go on
             self._fail(error)
             return False
 
@@ -225,7 +229,7 @@ class RequestMatcher:
             return all(self.is_over() or self.accept(token) for token in tokens)
         try:
             return self._native.accept_until_over(tokens)
-        except BudgetExceeded as error:
+        except Exception as error:
             self._fail(error)
             return False
 
@@ -233,19 +237,34 @@ class RequestMatcher:
         """Write the mask of the next token into a row. After the end of the text everything is allowed, since the token
         is discarded.
         """
-        if self.failure or self.is_over():
-            bitmask[row] = -1
-            return
         try:
+            if self.failure or self.is_over():
+                bitmask[row] = -1
+                return
             self.matcher.fill_next_token_bitmask(bitmask, row)
-        except BudgetExceeded as error:
+        except MaskBufferError:
+            raise
+        except Exception as error:
             self._fail(error)
             bitmask[row] = -1
             for end in self._ends:
                 bitmask[row, end // 32] &= ~np.int32(np.uint32(1 << end % 32).view(np.int32))
 
-    def _fail(self, error: BudgetExceeded) -> None:
-        self.failure, self.row_source = str(error), None
+    def validate(self, tokens: Sequence[int]) -> int:
+        """How many of these drafts would be accepted. None if the matcher raises: drafts are guesses, and the tokens
+        that are really chosen go to ``accept``.
+        """
+        if self.failure:
+            return 0
+        try:
+            return 0 if self.is_over() else self.matcher.validate_tokens(tokens)
+        except Exception:
+            return 0
+
+    def _fail(self, error: Exception) -> None:
+        self.failure, self.row_source = str(error) or repr(error), None
+        trace = None if isinstance(error, TokenfstError) else error
+        _log.error("a constraint failed, and its request ends: %s", self.failure, exc_info=trace)
 
 
 def fill_step(
@@ -254,12 +273,17 @@ def fill_step(
     """Write the masks of an engine's step: that of each request into its row, or of request i into row i.
 
     In the row of a text that is over, of a request that has failed and of no request (None) everything is allowed. All
-    masks are computed in one native call, which gives up the GIL if it takes long.
+    masks are computed in one native call, which gives up the GIL if it takes long. If it raises, the masks are made one
+    by one, and the request whose matcher raises fails alone. Raises MaskBufferError for a wrong buffer.
     """
     sources = [None if each is None else each.row_source for each in served]
     try:
         _native.fill_step(sources, bitmask, rows)
-    except BudgetExceeded:
+    except MaskBufferError:
+        raise
+    except Exception:
+        if rows is not None and len(rows) != len(served):
+            raise
         for place, each in enumerate(served):
             if each is not None:
                 each.fill(bitmask, place if rows is None else rows[place])

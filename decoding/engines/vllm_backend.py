@@ -34,7 +34,7 @@ from tokenfst.decoding.engines.requests import (
     kept_bytes,
 )
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
-from tokenfst.errors import BudgetExceeded, VocabularyError
+from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -151,12 +151,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The longest prefix of these tokens that would be accepted."""
-        if self.is_terminated():
-            return []
-        try:
-            return tokens[: self.matcher.validate_tokens(tokens)]
-        except BudgetExceeded:
-            return []  # drafts are guesses; the tokens that are really chosen go to accept_tokens
+        return tokens[: self.served.validate(tokens)]
 
     def rollback(self, num_tokens: int) -> None:
         """Undo the last tokens."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenfst import Vocabulary, allocate_token_bitmask, compile, regex
+from tokenfst import Budget, Vocabulary, allocate_token_bitmask, compile, regex
 from tokenfst.decoding.engines.requests import (
     CompiledRequests,
     Request,
@@ -29,16 +31,29 @@ def requests() -> CompiledRequests:
     return CompiledRequests(lambda stops: Vocabulary(TOKENS, stops or [257]))
 
 
+ERRORS = [
+    lambda: BudgetExceeded("states", 3, "a test"),
+    lambda: RuntimeError("in a test"),
+    lambda: MemoryError("in a test"),
+]
+
+
 class Exhausted:
-    """A matcher that finds nothing out within its budget. Python's: masks of a batch are then made one by one."""
+    """A matcher that raises, by default because its budget is exceeded. In Python, so it fills its row by itself."""
 
     max_tokens_left = None
 
+    def __init__(self, error: Callable[[], Exception] = ERRORS[0]) -> None:
+        self._error = error
+
     def fill_next_token_bitmask(self, bitmask: Any, row: int) -> None:
-        raise BudgetExceeded("states", 3, "a test")
+        raise self._error()
 
     def accept_token(self, token: int) -> bool:
-        raise BudgetExceeded("states", 3, "a test")
+        raise self._error()
+
+    def validate_tokens(self, tokens: Any) -> int:
+        raise self._error()
 
     def is_terminated(self) -> bool:
         return False
@@ -48,11 +63,12 @@ def allowed(row: Any) -> set[int]:
     return set(np.flatnonzero(unpack_bitmask(row, SIZE)).tolist())
 
 
-def test_masks_of_a_batch_go_on_where_one_request_fails():
+@pytest.mark.parametrize("error", ERRORS, ids=["budget", "runtime", "memory"])
+def test_masks_of_a_batch_go_on_where_one_request_fails(error):
     known = requests()
     good = [known.served(DIGITS, [], None), known.served(LETTERS, [256, 257], 4)]
     for rows in ((0, 1, 2), (4, 0, 2)):
-        bad: Any = RequestMatcher(Exhausted(), [256, 257])  # type: ignore[arg-type]
+        bad: Any = RequestMatcher(Exhausted(error), [256, 257])  # type: ignore[arg-type]
         bitmask = allocate_token_bitmask(5, SIZE)
         fill_step(bitmask, [good[0], bad, good[1]], rows)
         assert allowed(bitmask[rows[0]]) == {*range(48, 58)}
@@ -61,9 +77,35 @@ def test_masks_of_a_batch_go_on_where_one_request_fails():
         assert "a test" in bad.failure and not bad.accept(97) and not good[0].failure
 
 
-def test_a_token_that_cannot_be_followed_is_refused():
-    bad: Any = RequestMatcher(Exhausted(), [257])  # type: ignore[arg-type]
+def test_masks_of_a_batch_go_on_where_a_native_matcher_fails():
+    """A budget of states that the automaton of one request exceeds in the middle of a step."""
+    vocabulary = Vocabulary(TOKENS, [257])
+    small = compile(regex("(a|b)*a(a|b){12}"), vocabulary, budget=Budget(states=40))
+    bad, good = RequestMatcher(small.matcher(), [257]), requests().served(DIGITS, [], None)
+    bitmask = allocate_token_bitmask(2, SIZE)
+    for _ in range(200):
+        fill_step(bitmask, [bad, good])
+        assert allowed(bitmask[1]) - {257} == {*range(48, 58)}, "the other request goes on"
+        if bad.failure:
+            break
+        assert good.accept(48)
+        bad.accept(97 + random.Random(good.matcher.num_tokens).randrange(2))
+    assert "states" in bad.failure and not bad.accept(97) and bad.validate([97]) == 0
+    assert not good.failure
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=["budget", "runtime", "memory"])
+def test_a_token_that_cannot_be_followed_is_refused(error, caplog):
+    bad: Any = RequestMatcher(Exhausted(error), [257])  # type: ignore[arg-type]
+    assert bad.validate([97]) == 0 and not bad.failure
     assert not bad.is_over() and not bad.accept(97) and "a test" in bad.failure
+    assert "a test" in caplog.text, "the reason is logged"
+
+
+def test_a_token_outside_of_the_vocabulary_ends_its_request():
+    served = requests().served(LETTERS, [], None)
+    assert served.accept_until_over([97]) and not served.accept_until_over([SIZE])
+    assert str(SIZE) in served.failure and not served.accept(97)
 
 
 def test_a_request_ends_with_its_text_or_its_tokens():

@@ -99,6 +99,10 @@ def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(mo
     vllm_in_process.in_new_process(vllm_in_process.drafts_and_aborted_requests, model)
 
 
+def test_an_error_in_one_matcher_ends_its_request_alone(model):
+    vllm_in_process.in_new_process(vllm_in_process.one_broken_matcher, model)
+
+
 def test_scores_are_added_to_the_logits(model):
     vllm_in_process.in_new_process(vllm_in_process.scores, model)
 

@@ -20,7 +20,7 @@ from support.engines.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TA
 
 from tokenfst import WeightedLanguage, boost, compile
 from tokenfst.decoding.engines import vllm_backend
-from tokenfst.decoding.engines.requests import Request
+from tokenfst.decoding.engines.requests import CompiledRequests, Request
 from tokenfst.decoding.engines.vllm_scores import VLLMScores
 
 ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -146,6 +146,54 @@ def drafts_and_aborted_requests(model: str) -> None:
     while inside.has_unfinished_requests():
         inside.step()
     assert not live_grammars()
+
+
+class Broken:
+    """A matcher of any text that raises an error at its third mask."""
+
+    max_tokens_left = None
+    num_tokens = 0
+
+    def fill_next_token_bitmask(self, bitmask: Any, row: int) -> None:
+        if self.num_tokens == 2:
+            raise RuntimeError("an error in one matcher")
+        bitmask[row] = -1
+
+    def accept_token(self, token: int) -> bool:
+        self.num_tokens += 1
+        return True
+
+    def is_terminated(self) -> bool:
+        return False
+
+
+def one_broken_matcher(model: str) -> None:
+    """An error in one request's matcher ends that request; the others of its batch are whole."""
+    engine = in_process(model, structured_outputs_config={"backend": "tokenfst"})
+    from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    made = CompiledRequests.matcher
+
+    def matcher(self: Any, request: Request, ends: Any, most: Any) -> Any:
+        return Broken() if request.text == "broken" else made(self, request, ends, most)
+
+    CompiledRequests.matcher = matcher  # type: ignore[method-assign]
+    asked = [{"regex": PATTERN}, {"regex": "broken"}, {"json": PERSON}, {"regex": "broken"}]
+    params = [
+        SamplingParams(
+            max_tokens=40, temperature=1.0, seed=1, structured_outputs=StructuredOutputsParams(**each)
+        )
+        for each in asked
+    ]
+    for _ in range(2):  # the engine lives on
+        found = [
+            output.outputs[0] for output in engine.generate(["Say"] * len(params), params, use_tqdm=False)
+        ]
+        check("regex", found[0].text)
+        check("json", found[2].text)
+        for each in found[1::2]:
+            assert each.finish_reason == "error", each
 
 
 def live_grammars() -> int:
