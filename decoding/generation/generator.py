@@ -35,9 +35,9 @@ class Generator:
     text-generation pipeline, a ``llama_cpp.Llama``, an ``openai.OpenAI`` (a vLLM server) or an ``Endpoint``.
     ``vocabulary``: overrides the token bytes that are read from the tokenizer. A target, the second argument of every
     call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a function,
-    ``re.compile(...)``, the dict of a JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...) or an
-    automaton compiled for the vocabulary; ``targets`` documents the text and the result for each. A str is rejected as
-    a target, because it is ambiguous.
+    a regular expression (a str or ``re.compile(...)``), the dict of a JSON Schema, a constraint (``regex(...)``,
+    ``lark_grammar(...)``, ...) or an automaton compiled for the vocabulary; ``targets`` documents the text and the
+    result for each.
 
     ``max_new_tokens``: the text is complete after at most this many tokens. ``options`` are passed to
     ``model.generate`` (``do_sample``, ``temperature``, ``num_beams``, ...) or to the engine's own call. If the model

@@ -7,14 +7,14 @@ The first row that applies decides.
     constraint with ``parse`` (json_schema(),   of its language             what ``parse`` makes of it
       python_object(), ...)
     other Language, Grammar, SymbolAutomaton    of its language             str
-    re.compile(...)                             what it matches in full     str
+    str, re.compile(...)                        what it matches in full     str
     dict                                        JSON of that schema         what json.loads makes of it
     Literal or Enum, all of whose values are    one of them, no quotes      the value, or the member
       texts
     any other type, annotation or function      JSON                        an instance, as json_schema(...).parse
 
-A str is rejected as a target, because it is ambiguous: it could be a pattern, a schema, a grammar, or a literal text
-(its meaning in guidance and in outlines).
+A str is a regular expression, as for ``regex``. A str that is probably meant as something else is refused: the JSON
+text of an object (a schema) and a text of several lines (a grammar). docs/decisions/033-patterns-as-texts.md.
 
 A text that is not UTF-8, which only constraints over bytes have, is decoded with ``surrogateescape``: encoding it with
 that handler gives the bytes again.
@@ -22,6 +22,7 @@ that handler gives the bytes again.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import re
@@ -63,8 +64,8 @@ class Target:
 def read_target(target: Any) -> Target:
     """The target of an argument.
 
-    Raises ArgumentTypeError for a str and for anything that is not a constraint or type, and the errors of
-    ``json_schema``, ``regex`` and ``choices`` for targets without an exact constraint.
+    Raises ArgumentTypeError for the text of a schema or a grammar and for anything that is not a constraint or type,
+    and the errors of ``json_schema``, ``regex`` and ``choices`` for targets without an exact constraint.
     """
     if isinstance(target, Target):
         return target
@@ -73,11 +74,12 @@ def read_target(target: Any) -> Target:
     if isinstance(target, re.Pattern):
         made = regex(target.pattern, target.flags & ~re.DEBUG)
         return Target(made, as_text, pattern_for_server(target))
-    if isinstance(target, str | bytes):
+    if isinstance(target, str):
+        _refuse_other_notations(target)
+        return Target(regex(target), as_text, ServerConstraint("regex", target))
+    if isinstance(target, bytes):
         raise ArgumentTypeError(
-            f"a target that is text, {shown(target)}, could mean several things. Write regex(text) for a pattern, "
-            "Literal[text] for the text itself, json_schema(text) for a schema, or lark_grammar(text), gbnf(text) or "
-            "ebnf(text) for a grammar"
+            f"a target that is a pattern must be a str, or re.compile(...), not {shown(target)}"
         )
     if target is None or isinstance(target, bool | int | float | list | tuple | set):
         several = isinstance(target, list | tuple | set)
@@ -98,6 +100,21 @@ def read_target(target: Any) -> Target:
     schema = json_schema(target)
     for_server = ServerConstraint("json", schema.document.schema, lambda: any_spelling(target))
     return Target(schema, schema.parse, for_server)
+
+
+def _refuse_other_notations(text: str) -> None:
+    """Refuse a str that is the text of a schema or a grammar: as a pattern it would mean something else."""
+    meant = ""
+    if text.lstrip().startswith("{"):
+        with contextlib.suppress(ValueError, RecursionError):
+            meant = "json_schema(text)" if isinstance(json.loads(text), dict) else ""
+    elif "\n" in text:
+        meant = "lark_grammar(text), gbnf(text) or ebnf(text)"
+    if meant:
+        raise ArgumentTypeError(
+            f"a target that is a str is a regular expression, and {shown(text)} seems to be none: write {meant} for "
+            "what it says, or regex(text) if it is one"
+        )
 
 
 def key_of(target: Any) -> Hashable | None:

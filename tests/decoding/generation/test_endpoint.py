@@ -156,6 +156,7 @@ SCHEMA = Point.model_json_schema()
         ),
         ("vllm", Color, "red", {"structured_outputs": {"choice": ["red", "light blue"]}}),
         ("vllm", re.compile("a+"), "aa", {"structured_outputs": {"regex": "a+"}}),
+        ("vllm", "a+", "aa", {"structured_outputs": {"regex": "a+"}}),
         ("vllm", re.compile("a.", re.I | re.S), "A\n", {"structured_outputs": {"regex": "(?is)a."}}),
         ("vllm", ebnf(GRAMMAR), "(x)", {"structured_outputs": {"grammar": GRAMMAR}}),
         ("vllm", lark_grammar('start: "a"+'), "a", {"structured_outputs": {"grammar": 'start: "a"+'}}),
@@ -350,8 +351,8 @@ def test_bad_endpoints(server):
         generator.vocabulary  # noqa: B018
     with pytest.raises(ModelError, match="nothing to compile"):
         generator.compile(Point)
-    with pytest.raises(ArgumentTypeError, match="text"):
-        generator("x", "text")
+    with pytest.raises(ArgumentTypeError, match="json_schema"):
+        generator("x", '{"type": "string"}')
 
 
 def test_bounds_of_a_type_are_checked(server):

@@ -26,6 +26,7 @@ from tokenfst.errors import (
     DecodingError,
     EmptyLanguageError,
     ModelError,
+    PatternSyntaxError,
     TokenBudgetError,
     ToolError,
     UnsupportedSchemaError,
@@ -264,9 +265,33 @@ def test_what_the_model_raises_comes_out_of_the_stream(generator):
 # --- bad input ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["[a-z]+", b"a", None, True, 3, 1.5, ["a", "b"], (1, 2), {1, 2}])
+@pytest.mark.parametrize("target", [b"a", None, True, 3, 1.5, ["a", "b"], (1, 2), {1, 2}])
 def test_what_is_no_target_is_refused(generator, target):
     with pytest.raises(ArgumentTypeError, match="target"):
+        generator(PROMPT, target)
+
+
+def test_a_text_is_a_regular_expression(generator):
+    for pattern in ("[0-9]{3}-x", "yes|no", "yes", r"\{[a-z]\}", "{a}"):
+        assert re.fullmatch(pattern, generator(PROMPT, pattern, max_new_tokens=20)), pattern
+    stream = generator.stream(PROMPT, "[ab]{2}")
+    assert "".join(stream) == stream.result() and len(stream.result()) == 2
+    assert generator.compile("a|b") is generator.compile("a|b")
+    with pytest.raises(PatternSyntaxError):
+        generator(PROMPT, "(a")
+
+
+@pytest.mark.parametrize(
+    ("target", "remedy"),
+    [
+        ('{"type": "object"}', "json_schema"),
+        (' {"type": "string", "maxLength": 3}', "json_schema"),
+        ("start: /a/\nb: start", "lark_grammar"),
+        ('root ::= "a"\n', "gbnf"),
+    ],
+)
+def test_the_text_of_another_notation_is_refused(generator, target, remedy):
+    with pytest.raises(ArgumentTypeError, match=remedy):
         generator(PROMPT, target)
 
 
