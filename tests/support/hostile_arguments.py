@@ -300,7 +300,9 @@ class World:
             "DeviceAutomaton": self.device,
             "ComposingDeviceAutomaton": t.ComposingDeviceAutomaton(self.automaton),
             "PushDownDeviceAutomaton": t.PushDownDeviceAutomaton(nested.expand()),
-            "LazyDeviceAutomaton": t.LazyDeviceAutomaton(self.automaton),
+            "LazyDeviceAutomaton": t.LazyDeviceAutomaton(
+                t.compile(self.language, self.vocabulary, self.budget)
+            ),
             "ConstraintLogitsProcessor": t.ConstraintLogitsProcessor(self.automaton),
             "DeviceScores": t.DeviceScores(self.preferred, self.vocabulary, capacity=1 << 20),
             "FusedModel": t.FusedModel(self.model, self.scored, width=WIDTH),
