@@ -20,7 +20,7 @@ from support.engines.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TA
 
 from tokenfst import WeightedLanguage, boost, compile
 from tokenfst.decoding.engines import vllm_backend
-from tokenfst.decoding.engines.requests import CompiledRequests, Request
+from tokenfst.decoding.engines.requests import CompiledRequests, Request, RequestMatcher
 from tokenfst.decoding.engines.vllm_scores import VLLMScores
 
 ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -173,12 +173,14 @@ def one_broken_matcher(model: str) -> None:
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
-    made = CompiledRequests.matcher
+    made = CompiledRequests.served
 
-    def matcher(self: Any, request: Request, ends: Any, most: Any) -> Any:
-        return Broken() if request.text == "broken" else made(self, request, ends, most)
+    def served(self: Any, request: Request, ends: Any, most: Any) -> RequestMatcher:
+        if request.text == "broken":
+            return RequestMatcher(Broken(), ends)  # type: ignore[arg-type]
+        return made(self, request, ends, most)
 
-    CompiledRequests.matcher = matcher  # type: ignore[method-assign]
+    CompiledRequests.served = served  # type: ignore[method-assign]
     asked = [{"regex": PATTERN}, {"regex": "broken"}, {"json": PERSON}, {"regex": "broken"}]
     params = [
         SamplingParams(
