@@ -26,6 +26,17 @@ def test_a_file_as_a_whole(tmp_path: Path) -> None:
     assert [edit["new"] for edit in answer["results"][0]["edits"]] == ["e", "}"]
 
 
+def test_the_name_of_a_file_stands_for_its_text(tmp_path: Path) -> None:
+    schema, broken = tmp_path / "s.json", tmp_path / "broken.json"
+    schema.write_text('{"type": "array", "items": {"type": "integer"}}')
+    broken.write_text("[1, 2")
+    done = tokenfst("repair", str(broken), "--json-schema", str(schema))
+    assert (done.code, done.out) == (0, "[1, 2]\n") and "is a file" in done.err
+    broken.unlink()
+    assert tokenfst("repair", "--json-schema", str(schema), "[1").out == "[1]\n"
+    assert tokenfst("repair", "a+", "a" * 5000).out == "a" * 5000 + "\n"
+
+
 def test_an_object_with_further_members(tmp_path: Path) -> None:
     schema, broken = tmp_path / "s.json", tmp_path / "broken.json"
     schema.write_text(json.dumps({"type": "object", "properties": {"a": {"type": "integer"}}}))

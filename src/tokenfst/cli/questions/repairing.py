@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from tokenfst.automata.grammars.repairing import repair
 from tokenfst.cli.constraints import options
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions
-from tokenfst.cli.output.terminal import Exit, UsageError, plain, say, say_json
+from tokenfst.cli.output.terminal import Exit, UsageError, note, plain, say, say_json
 from tokenfst.cli.questions.checking import texts_given
 
 
@@ -29,7 +30,7 @@ def repair_command(
         typer.Argument(
             metavar="TEXT",
             show_default=False,
-            help="Texts to repair. Without any, or with -: the lines of stdin.",
+            help="Texts to repair. The name of a file: its whole text. Without any, or with -: the lines of stdin.",
         ),
     ] = None,
     text_file: Annotated[
@@ -72,7 +73,21 @@ def repair_command(
 def _texts(arguments: list[str], file: Path | None) -> Iterator[str]:
     given = texts_given(arguments) if file is None else [file.read_bytes()]
     for text in given:
+        if file is None and arguments and (content := _content(os.fsdecode(text))) is not None:
+            text = content
         try:
             yield text.decode()
         except UnicodeDecodeError as error:
             raise UsageError(f"a text to repair is no UTF-8 at its byte {error.start}") from error
+
+
+def _content(name: str) -> bytes | None:
+    """The content of the file of that name, if there is one."""
+    try:
+        path = Path(name)
+        if not path.is_file():
+            return None
+    except (OSError, ValueError):  # too long for a name, or a NUL in it
+        return None
+    note(f"{name} is a file: its text is repaired (a text that is the name of a file is read from stdin)")
+    return path.read_bytes()
