@@ -76,6 +76,13 @@ class Exclusion {
   }
   // Whether the string that is being read could still become a known one.
   static bool matches(const Reading& at) { return at.inside && at.match != 0; }
+  // Whether some open container has a known string.
+  bool knows_any() const {
+    for (uint32_t scope = now_.scope; scope; scope = scopes_[scope].below) {
+      if (strings_.any(scopes_[scope].root)) return true;
+    }
+    return false;
+  }
   size_t memory() const { return values_.memory() + strings_.memory() + text_.capacity() + scopes_.capacity() * sizeof(Scope); }
 
   // A hash of everything that the future depends on: the open containers, the finished strings in them, and the string

@@ -2,12 +2,13 @@
 // fits.
 //
 // Most masks need no check: if the longest of the least completions after any token leaves enough tokens to replace
-// every string in it by a different one (`Completion::enough`), all tokens fit. Otherwise tokens are grouped by their
-// future: the configuration that they lead to, what is being read there, and the text of the token up to its last
-// quotation mark, which finishes strings. Within a group, the prefix of the string that a token leaves open may differ.
-// If no known string begins with that prefix, it matters only if the string becomes equal to a string of the
-// completion; such tokens are checked one by one. So the cost is proportional to the number of groups, plus one walk of
-// the vocabulary inside a string. If everything fits except inside a string that may still become a known one, only
+// every string in it by a different one (`Completion::enough`), all tokens fit. Nor do most others: if every token that
+// distances allow leads to a state whose safe text fits (safe_texts.hpp), only tokens behind which a known string may
+// restrict the text are checked, one by one. Otherwise tokens are grouped by their future: the configuration that they
+// lead to, what is being read there, and the text of the token up to its last quotation mark, which finishes strings.
+// Within a group, the prefix of the string that a token leaves open may differ. If no known string begins with that
+// prefix, it matters only if the string becomes equal to a string of the completion; such tokens are checked one by
+// one. So the cost is proportional to the number of groups, plus one walk of the vocabulary inside a string. If everything fits except inside a string that may still become a known one, only
 // tokens that end inside such a string are checked; if items of any kind must differ, only tokens after which a known
 // item restricts the text.
 //
@@ -31,6 +32,26 @@ class BudgetedTokens {
   // become a known one.
   bool all_fit(Config from) { return completion_.all_fit(from, exclusion_.reading(), left_); }
 
+  // Whether each token of the mask for `left` + 1 tokens is followed by a safe text that fits.
+  bool safely_fit(Config from) { return automaton_.safely_fits(from, left_, stacks_); }
+  // Removes the tokens that do not fit from a mask, if all of them safely fit but those behind which a string that may
+  // become a known one is open, or that end a known string.
+  bool remove_unsafe(Config from, uint32_t* mask) {
+    const StacksTrial trial(stacks_);
+    from_ = from;
+    bool some = false;
+    auto look_at = [&](uint32_t token) {
+      time_limit_.step(256);
+      if ((mask[token >> 5] >> (token & 31) & 1) && !fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
+    };
+    const Reading at = exclusion_.reading();
+    const bool matching = Exclusion::matches(at);
+    if (matching) each_matching(look_at);
+    // How many quotation marks a token needs, to end a known string or to open one that may become known.
+    const size_t least = at.inside ? (matching ? 1 : 2) : (exclusion_.knows_any() ? 1 : 3);
+    for (uint32_t token : automaton_.vocabulary().quoting(least)) look_at(token);
+    return some;
+  }
   // Removes the tokens that do not fit from a mask; returns whether there were any.
   bool remove(Config from, uint32_t* mask) {
     const StacksTrial trial(stacks_);
@@ -215,7 +236,7 @@ class BudgetedTokens {
     for (size_t k = 0; k < std::min<size_t>(tokens.size(), 2) && !text && !plenty; ++k) {
       const ExclusionTrial reading(exclusion_);
       const Config end = automaton_.advance(from_, tokens[k], stacks_, &exclusion_);
-      plenty = !is_dead(end) && completion_.plenty(end, exclusion_.reading(), left_);
+      plenty = !is_dead(end) && surely(end);
       if (!plenty) text = look(end);
     }
     if (plenty) return;
@@ -260,7 +281,8 @@ class BudgetedTokens {
     return fits_behind(automaton_.advance(from_, token, stacks_, &exclusion_));
   }
   // Whether a completion fits at the exclusion's position.
-  bool fits_behind(Config end) { return !is_dead(end) && (completion_.plenty(end, exclusion_.reading(), left_) || look(end)); }
+  bool fits_behind(Config end) { return !is_dead(end) && (surely(end) || look(end)); }
+  bool surely(Config end) { return completion_.plenty(end, exclusion_.reading(), left_) || completion_.surely(end, left_); }
   // A completion that fits, from the exclusion's position; none if none is found.
   std::optional<std::string> look(Config end) {
     if (is_dead(end) || automaton_.distance(end, stacks_) > left_) return std::nullopt;

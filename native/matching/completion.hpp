@@ -26,6 +26,7 @@
 #include <queue>
 
 #include "token_automata/token_automaton.hpp"
+#include "vocabulary/fewest_tokens.hpp"
 
 namespace tokenfst {
 
@@ -64,6 +65,9 @@ class Completion {
                                                                  : kUnbounded;
     return known < facts.fewest && bytes + strings * longer <= left;
   }
+  // Whether a text that no known string restricts completes a configuration in at most `left` tokens from the
+  // exclusion's position (safe_texts.hpp).
+  bool surely(Config config, uint32_t left) { return !Exclusion::matches(exclusion_.reading()) && automaton_.safe_tokens(config) <= left; }
   // Whether a text completes a configuration in at most `left` tokens.
   bool fits(Config config, const std::string& text, uint32_t left) {
     return runs(config, text) && spelled_within(text, left, automaton_.is_first(config));
@@ -72,6 +76,32 @@ class Completion {
   // A completion of at most `left` tokens from the exclusion's position; none if none is found.
   std::optional<std::string> within(Config config, uint32_t left) {
     if (automaton_.accepting(config)) return "";
+    return surely(config, left) ? automaton_.safe_text(config) : searched(config, left);
+  }
+  // The number of tokens of a completion; kUnreachable if none is found.
+  uint32_t length(Config config) {
+    if (automaton_.accepting(config)) return 0;
+    const std::optional<std::string> text = searched(config, kUnreachable - 1);
+    const uint32_t found = text ? static_cast<uint32_t>(cut(*text, automaton_.is_first(config)).size()) : kUnreachable;
+    return surely(config, found) ? automaton_.safe_tokens(config) : found;
+  }
+
+  // Whether a text can be spelled in at most `left` tokens, at the start of all text (`first`) or later; away from the
+  // start, one token for each byte is always enough.
+  bool spelled_within(std::string_view text, uint32_t left, bool first) const {
+    if (text.empty() || (!first && text.size() <= left)) return true;
+    if (!first && text.size() > left * uint64_t{automaton_.vocabulary().trie().max_depth()}) return false;
+    const size_t tokens = cut(text, first).size();
+    return tokens > 0 && tokens <= left;
+  }
+  // The fewest tokens that spell a text; none at the start of a text if no token's form there begins it.
+  std::vector<uint32_t> cut(std::string_view text, bool first) const { return spelled_by_fewest(automaton_.vocabulary(), text, first); }
+
+ private:
+  static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4, kMostFirst = 64;
+
+  // A known completion that still holds, or one that is searched for; of at most `left` tokens.
+  std::optional<std::string> searched(Config config, uint32_t left) {
     const bool first = automaton_.is_first(config);
     std::vector<std::string>& known = known_[config];
     size_t longer = 0;
@@ -87,52 +117,7 @@ class Completion {
     known.push_back(*text);
     return spelled_within(*text, left, first) ? text : std::nullopt;
   }
-  // The number of tokens of a completion; kUnreachable if none is found.
-  uint32_t length(Config config) {
-    const std::optional<std::string> text = within(config, kUnreachable - 1);
-    return text ? static_cast<uint32_t>(cut(*text, automaton_.is_first(config)).size()) : kUnreachable;
-  }
 
-  // Whether a text can be spelled in at most `left` tokens, at the start of all text (`first`) or later; away from the
-  // start, one token for each byte is always enough.
-  bool spelled_within(std::string_view text, uint32_t left, bool first) const {
-    if (text.empty() || (!first && text.size() <= left)) return true;
-    if (!first && text.size() > left * uint64_t{automaton_.vocabulary().trie().max_depth()}) return false;
-    const size_t tokens = cut(text, first).size();
-    return tokens > 0 && tokens <= left;
-  }
-  // The fewest tokens that spell a text; none at the start of a text if no token's form there begins it.
-  std::vector<uint32_t> cut(std::string_view text, bool first) const {
-    const Vocabulary& vocabulary = automaton_.vocabulary();
-    std::vector<Piece> best(text.size() + 1);
-    best[text.size()].least = 0;
-    for (size_t at = text.size(); at-- > 0;) begin_piece(at == 0 && first ? vocabulary.initial_trie() : vocabulary.trie(), text, at, best);
-    std::vector<uint32_t> tokens;
-    if (best[0].least == kUnreachable) return tokens;
-    for (size_t at = 0; at < text.size(); at += best[at].length) tokens.push_back(best[at].token);
-    return tokens;
-  }
-
- private:
-  static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4, kMostFirst = 64;
-
-  // The first of the fewest tokens that spell the rest of a text.
-  struct Piece {
-    uint32_t least = kUnreachable, token = 0;
-    size_t length = 0;
-  };
-  static void begin_piece(const Trie& trie, std::string_view text, size_t from, std::vector<Piece>& best) {
-    uint32_t node = 0;
-    for (size_t to = from; to < text.size(); ++to) {
-      const std::span<const uint8_t> bytes = trie.child_bytes(node);
-      const auto child = std::ranges::lower_bound(bytes, static_cast<uint8_t>(text[to]));
-      if (child == bytes.end() || *child != static_cast<uint8_t>(text[to])) return;
-      node = trie.children(node)[static_cast<size_t>(child - bytes.begin())].node;
-      const uint32_t rest = best[to + 1].least;
-      if (trie.node(node).first == trie.node(node + 1).first || rest == kUnreachable || rest + 1 >= best[from].least) continue;
-      best[from] = {rest + 1, trie.string_at(trie.node(node).first), to + 1 - from};
-    }
-  }
   // A completion from the start of a text, found after each token that may come first; of at most `left` tokens, if one
   // is found. O(bytes of the vocabulary), plus a few searches.
   std::optional<std::string> behind_first(Config start, uint32_t left) {

@@ -14,7 +14,6 @@
 #include <optional>
 #include <set>
 #include <vector>
-
 #include "support/boxed.hpp"
 #include "matching/budgeted_tokens.hpp"
 #include "matching/excluded_tokens.hpp"
@@ -113,9 +112,7 @@ class Matcher {
     const InUse::Scope use(in_use_);
     for (uint32_t token : tokens) check(token);
     Trial trial(*this);
-    for (uint32_t token : tokens) {
-      if (terminated_ || !push(token)) return false;
-    }
+    if (!std::ranges::all_of(tokens, [&](uint32_t token) { return !terminated_ && push(token); })) return false;
     trial.keep();
     return true;
   }
@@ -443,6 +440,7 @@ class Matcher {
     Completion completion = this->completion();
     if (completion.plenty(next, excluding_->exclusion.reading(), left() - 1)) return true;
     if (automaton_->distance(next, stacks_) > left() - 1) return false;
+    if (completion.surely(next, left() - 1)) return true;
     if (excluding_->offers_from == tokens_.size()) {
       for (const std::string& offer : excluding_->offers) {
         if (completion.fits(next, offer, left() - 1)) return text = offer, true;
@@ -463,6 +461,8 @@ class Matcher {
     if (tokens.all_fit(from)) {
       if (const DistinctFacts& facts = automaton_->bytes().marks().facts; !facts.few_endings && !facts.values) return some;
       some |= tokens.remove_matching(from, mask);
+    } else if (tokens.safely_fit(from)) {
+      some |= tokens.remove_unsafe(from, mask);
     } else {
       if (!excluding_->plans.contains(tokens_.size())) plan(completion.within(from, left()), tokens_.size());
       some |= tokens.remove(from, mask);

@@ -130,10 +130,80 @@ bool TokenAutomaton::fill(Config config, uint32_t left, uint32_t* out, Stacks& s
   if (left == kUnreachable || worst(config, stacks) <= left - 1) return write(mask(config, stacks), out);
   const auto lock = locked(mutex_);
   std::memset(out, 0, masks_.words() * 4);
+  if (bytes_->stacks().count(config.state) == 0) {
+    for (const Grade& grade : grades(config, stacks)) {
+      if (grade.distance < left) masks_.flip(grade.tokens, out);
+    }
+    return true;
+  }
   with_walk(stacks, nullptr, [&](auto& walk) {
     for (uint32_t token : exact_tokens(walk, config, left - 1, stacks)) out[token >> 5] |= 1u << (token & 31);
   });
   return true;
+}
+
+const std::vector<TokenAutomaton::Grade>& TokenAutomaton::grades(Config config, Stacks& stacks) {
+  if (const auto known = grades_.find(config.state); known != grades_.end()) return known->second;
+  std::vector<std::pair<uint32_t, uint32_t>> tokens;  // each with its distance
+  {
+    StacksTrial trial(stacks);
+    with_walk(stacks, nullptr, [&](auto& walk) {
+      for (auto& [token, end] : composition_.ends(walk, config)) {
+        if (const uint32_t distance = bound(end, stacks); distance != kUnreachable) tokens.emplace_back(token, distance);
+      }
+    });
+    if (accepting(config)) {
+      for (uint32_t token : vocabulary_->eos()) tokens.emplace_back(token, 0);
+    }
+  }
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end(), [](auto& a, auto& b) { return a.first == b.first; }), tokens.end());
+  std::map<uint32_t, MaskParts> parts;
+  for (const auto& [token, distance] : tokens) parts[distance].tokens.push_back(token);
+  std::vector<Grade> found;
+  const size_t of_bytes = bytes_->memory();
+  for (auto& [distance, of_distance] : parts) {
+    const MaskMaker::Finished finished = mask_maker_.finish(of_distance);
+    const auto lock = locked(masks_mutex_);
+    found.push_back({distance, mask_maker_.keep(finished)});
+    check_held(*bytes_, of_bytes, held_beside());
+  }
+  known_bytes_ += kEntry + found.size() * sizeof(Grade);
+  return grades_.emplace(config.state, std::move(found)).first->second;
+}
+
+std::string TokenAutomaton::safe_text(Config config) {
+  const auto lock = locked(mutex_);
+  return find_safe_text(config.state).bytes;
+}
+
+uint32_t TokenAutomaton::safe_tokens(Config config) {
+  const auto lock = locked(mutex_);
+  return has_safe_text(config) ? find_safe_text(config.state).tokens : kUnreachable;
+}
+
+const TokenAutomaton::SafeEnds& TokenAutomaton::find_safe_ends(Config from, Stacks& stacks) {
+  if (const auto known = safe_ends_.find(from.state); known != safe_ends_.end()) return known->second;
+  SafeEnds found;
+  StacksTrial trial(stacks);
+  for (const Config end : ends_of_tokens(from, nullptr, stacks)) {
+    if (is_dead(end)) continue;
+    const uint32_t distance = bound(end, stacks), safe = has_safe_text(end) ? find_safe_text(end.state).tokens : kUnreachable;
+    found.longest = std::max(found.longest, safe);
+    if (safe > distance) found.unsafe.push_back({distance, safe});
+  }
+  known_bytes_ += kEntry + found.unsafe.size() * sizeof(Unsafe);
+  return safe_ends_.emplace(from.state, std::move(found)).first->second;
+}
+
+bool TokenAutomaton::safely_fits(Config from, uint32_t left, Stacks& stacks) {
+  if (bytes_->stacks().count(from.state) != 0) return false;
+  const bool all = is_far(from, left, stacks) || worst(from, stacks) <= left;  // then the mask leaves nothing out
+  const auto lock = locked(mutex_);
+  if (!has_safe_text(from)) return false;
+  const SafeEnds& ends = find_safe_ends(from, stacks);
+  if (ends.longest <= left) return true;
+  return !all && std::ranges::none_of(ends.unsafe, [&](const Unsafe& end) { return end.distance <= left && left < end.safe; });
 }
 
 size_t TokenAutomaton::memory() {
@@ -175,7 +245,7 @@ size_t TokenAutomaton::held_beside() const {
   size_t learned = 0;
   for (const auto& each : learned_) learned += each->memory();
   return learned + masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory() +
-         reserves_.memory();
+         reserves_.memory() + safe_texts_.memory() + known_bytes_;
 }
 
 MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {

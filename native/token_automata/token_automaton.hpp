@@ -18,6 +18,7 @@
 #include "exclusion/exclusion.hpp"
 #include "masks/mask_maker.hpp"
 #include "token_automata/learned.hpp"
+#include "token_automata/safe_texts.hpp"
 #include "token_automata/token_distances.hpp"
 
 namespace tokenfst {
@@ -107,6 +108,13 @@ class TokenAutomaton : protected TokenDistances {
   // Whether `left` tokens are surely enough after any allowed token; and whether that is cached.
   bool is_far(Config config, uint32_t left, Stacks& stacks) { return most_bytes_behind(config, stacks) <= left; }
   bool is_known_far(Config config, uint32_t left, const Stacks& stacks) { return known_most_behind(config, stacks) <= left; }
+  // The safe text of a configuration (safe_texts.hpp) and the fewest tokens that spell it; kUnreachable: there is none.
+  std::string safe_text(Config config);
+  uint32_t safe_tokens(Config config);
+  // Whether each token after which acceptance is at most `left` tokens away leads to a safe text of at most `left`
+  // tokens. A walk of the vocabulary, once for each state.
+  bool safely_fits(Config from, uint32_t left, Stacks& stacks);
+
   // An upper bound of the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks);
 
@@ -204,6 +212,30 @@ class TokenAutomaton : protected TokenDistances {
   template <class Walk>
   std::vector<uint32_t> exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks);
 
+  // Under `mutex_`: whether safe texts of a configuration are known of, and the text.
+  bool has_safe_text(Config config) const {
+    return complete_ && bytes_->boundary() == kNone && !bytes_->marks().facts.values && !composition_.is_first(config) &&
+           bytes_->stacks().count(config.state) == 0;
+  }
+  const SafeTexts::Text& find_safe_text(State state) {
+    return safe_texts_.of(state, [this](Config config, Stacks& stacks) { return bytes_of(config, stacks); });
+  }
+  // Tokens after which acceptance is equally far away; and where tokens lead to that have no safe text as short as that.
+  struct Grade {
+    uint32_t distance;
+    MaskId tokens;
+  };
+  struct Unsafe {
+    uint32_t distance, safe;
+  };
+  struct SafeEnds {
+    uint32_t longest = 0;  // of the safe texts after tokens
+    std::vector<Unsafe> unsafe;
+  };
+  const SafeEnds& find_safe_ends(Config from, Stacks& stacks);
+  // Under `mutex_`, for a configuration without stacks: its tokens by distance, ascending.
+  const std::vector<Grade>& grades(Config config, Stacks& stacks);
+
   // Whether tokens lead from here to acceptance. Only if not every byte is a token, and so never with stacks.
   template <class Walk>
   bool alive(Walk& walk, Config start);
@@ -212,6 +244,11 @@ class TokenAutomaton : protected TokenDistances {
 
   MaskPool masks_;
   MaskMaker mask_maker_{masks_};
+  SafeTexts safe_texts_{*bytes_, *vocabulary_};
+  std::unordered_map<State, SafeEnds> safe_ends_;
+  std::unordered_map<State, std::vector<Grade>> grades_;
+  static constexpr size_t kEntry = 64;        // bytes of an entry of the two, without its vector's
+  std::atomic<size_t> known_bytes_{0};        // of the two
   DecisionTree mask_tree_;
   size_t masks_made_ = 0, mask_leaves_ = 0, masks_composed_ = 0, masks_recalled_ = 0;
   std::vector<std::shared_ptr<Learned>> learned_;  // changed only under both locks

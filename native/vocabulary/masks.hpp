@@ -86,6 +86,14 @@ class MaskPool {
     else std::memset(out, 0, words_ * 4);
     for (uint32_t i = 0; i < mask.num_flips; ++i) out[mask.flips[i] >> 5] ^= 1u << (mask.flips[i] & 31);
   }
+  // Adds the tokens of a mask to a row, or removes those that it has.
+  void flip(MaskId id, uint32_t* out) const {
+    const Mask& mask = masks_[id];
+    if (mask.base) {
+      for (size_t k = 0; k < words_; ++k) out[k] ^= mask.base[k];
+    }
+    for (uint32_t i = 0; i < mask.num_flips; ++i) out[mask.flips[i] >> 5] ^= 1u << (mask.flips[i] & 31);
+  }
   bool allows(MaskId id, uint32_t token) const {
     const Mask& mask = masks_[id];
     bool bit = mask.base && (mask.base[token >> 5] >> (token & 31) & 1);
