@@ -52,8 +52,8 @@ class Composition {
   // Whether shortcuts by expression apply: they use bytes only, and one form of each token.
   bool structural(Config config) const { return bytes_.is_lazy() && complete_ && !is_first(config); }
 
-  // Sets the special tokens that are symbols of the byte automaton, with their columns, by token. Raises if one could
-  // come before the first text, because that text would then have a different form.
+  // Sets the special tokens that are symbols of the byte automaton, with their columns, by token. Raises if one could come before
+  // the first text, because that text would then have a different form.
   void adopt_specials(std::vector<std::pair<uint32_t, uint32_t>> specials) {
     specials_ = std::move(specials);
     if (!vocabulary_.has_initial() || bytes_.start() == kDead) return;
@@ -167,8 +167,7 @@ class Composition {
   }
 
  private:
-  // A configuration, and the node of the vocabulary's trie at which it is reached: 0, or a node with many tokens below
-  // it.
+  // A configuration, and the node of the vocabulary's trie at which it is reached: 0, or a node with many tokens below it.
   using Place = std::pair<Config, uint32_t>;
 
   static constexpr uint32_t kUnsplit = 3;  // how many times longer a walk may be if there is no fragment
@@ -227,12 +226,16 @@ class Composition {
     auto fragment = at ? known_fragment(at, 0) : nullptr;
     if (at && !fragment) fragment = fragments_.make(at, 0);
     if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
+      const bool exits_at_once = splits_.exits_at_once(at);
       for (size_t i = 0; i < fragment->representatives.size(); ++i) {
         if (at.counted && fragment->representative_iterations[i] > at.high) continue;
-        out.next.push_back(walk.boundary(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]])));
+        const auto& token = vocabulary_.tokens()[fragment->representatives[i]];
+        // If the fragment can be left at once, the representative may also be a token of what follows, while the others are not.
+        const Config end = exits_at_once ? walk.arrive(config, splits_.inside(at, token)) : walk.run(config, token);
+        out.next.push_back(walk.boundary(end));
       }
       for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
-      if (splits_.exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.expressions().intern(at.rest)));
+      if (exits_at_once) out.same.push_back(walk.arrive(config, bytes_.expressions().intern(at.rest)));
       unique(out.next);
       return;
     }
@@ -252,9 +255,8 @@ class Composition {
     configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
   }
 
-  // Collects the tokens along a set of words, from a state of its lexicon on: words and vocabulary are walked together,
-  // so that no state of the byte automaton is created, and only arcs that both have are visited. O(those, times the log
-  // of the vocabulary's).
+  // Collects the tokens along a set of words, from a state of its lexicon on: words and vocabulary are walked together, so that no
+  // state of the byte automaton is created, and only arcs that both have are visited. O(those, times the log of the vocabulary's).
   void gather_words(const Lexicon& words, uint32_t start, MaskParts& out) {
     const Trie& trie = vocabulary_.trie();
     auto& pairs = scratch().pairs;
@@ -274,8 +276,8 @@ class Composition {
       });
     }
   }
-  // Collects tokens along chains, and by walks of what follows them; other parts, and nodes with very many tokens below
-  // them, are put off. Returns false, having collected nothing, if the chains are long, or if there are none.
+  // Collects tokens along chains, and by walks of what follows them; other parts, and nodes with very many tokens below them, are
+  // put off. Returns false, having collected nothing, if the chains are long, or if there are none.
   template <class Walk>
   bool gather_chains(Walk& walk, const Place& place, NodeId node, MaskParts& out, std::vector<Place>& pending) {
     if (bytes_.boundary() != kNone) return false;
@@ -302,8 +304,7 @@ class Composition {
     }
     return true;
   }
-  // Collects tokens by a walk of the vocabulary; returns false, having collected nothing, if it visits more than
-  // `limit` nodes.
+  // Collects tokens by a walk of the vocabulary; returns false, having collected nothing, if it visits more than `limit` nodes.
   template <class Walk>
   bool gather_walk(Walk& walk, const Place& place, uint32_t limit, MaskParts& out) {
     const size_t before = out.tokens.size();
@@ -360,8 +361,14 @@ class Composition {
   bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, MaskParts& out) {
     MaskParts::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
     std::vector<uint32_t> not_left;  // numbers of entries
-    if (at.excluded != kEmpty) leave_out(at, fragment, place.second, row.removed, not_left);
-    else if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
+    if (at.excluded != kEmpty) {
+      leave_out(at, fragment, place.second, row.removed, not_left);
+      // A token that is such a word may also have left the fragment before its end: it is tried.
+      for (size_t i = 0; fragment.ambiguous && i < row.removed.size(); ++i) {
+        const auto text = std::string_view(vocabulary_.tokens()[row.removed[i]]).substr(vocabulary_.trie().node(place.second).depth);
+        if (!is_dead(walk.boundary(walk.run(place.first, text)))) out.tokens.push_back(row.removed[i]);
+      }
+    } else if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
     if (at.widened != kUnbounded) {
       // Tokens that come near the removed bounds are tried one by one.
       for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
@@ -374,8 +381,7 @@ class Composition {
     const std::vector<uint32_t> apart = row.removed;
     for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i)
       row.removed.push_back(fragment.longest[i]);
-    // Names begin after a comma and after white space: as so few tokens, they are listed and not combined with another
-    // row.
+    // Names begin after a comma and after white space: as so few tokens, they are listed and not combined with another row.
     if (at.excluded == kEmpty || fragment.wide || row.tokens->count > MaskPool::kMaxFlips) out.rows.push_back(std::move(row));
     else each_left(row, [&](uint32_t token) { out.tokens.push_back(token); });
     Leading<Walk> leading(walk, bytes_);
@@ -397,8 +403,8 @@ class Composition {
       }
     }
   }
-  // For a fragment without finitely many words (Split::excluded): the tokens that are such a word, and the entries of
-  // tokens that begin with one. Tokens that stay inside are not affected. Both lists are ascending.
+  // For a fragment without finitely many words (Split::excluded): the tokens that are such a word, and the entries of tokens that
+  // begin with one. Tokens that stay inside are not affected. Both lists are ascending.
   void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
     PlainWalk walk(bytes_);
     const Trie& words = fragment.words_left(vocabulary_.tokens(), vocabulary_.trie().node(top).depth);
@@ -473,10 +479,9 @@ class Composition {
       return fragment && fragment->usable && fragment->wide;
     });
   }
-  // The fragment that begins at the node `top` of the vocabulary's trie. If the fragment leaves out bounds, it is built
-  // at once: with bounds, hardly any state occurs twice, and a walk that is given up would create one at each of its
-  // nodes. It is also built at once if it leaves out words: all free names share one fragment, but each time a
-  // different expression follows.
+  // The fragment that begins at the node `top` of the vocabulary's trie. If the fragment leaves out bounds, it is built at once: with
+  // bounds, hardly any state occurs twice, and a walk that is given up would create one at each of its nodes. It is also built at
+  // once if it leaves out words: all free names share one fragment, but each time a different expression follows.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
     const bool shared = at.widened != kUnbounded || at.excluded != kEmpty;
     if (shared && narrow_ < vocabulary_.trie().num_nodes()) return fragments_.make(at, top);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -69,6 +70,12 @@ class KnownSplits {
   }
   bool exits_at_once(const Split& at) {
     return bytes_.expressions().with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
+  }
+  // Where a token leads that stays inside the fragment, which is not counted: only the texts whose fragment reads the
+  // whole token, not those that leave the fragment before it.
+  State inside(const Split& at, std::string_view token) {
+    const NodeId within = bytes_.expressions().node(bytes_.run(bytes_.expressions().intern(at.fragment), token));
+    return bytes_.expressions().intern(bytes_.expressions().with_arena([&](Arena& arena) { return arena.concat(within, at.rest); }));
   }
   // The parts of a union, or of a concatenation that begins with one, if some of them split: those, and the union of
   // all others.

@@ -293,6 +293,70 @@ def test_masks_of_a_text_with_separators_are_shared(tekken: Vocabulary) -> None:
     assert made[1] < 12
 
 
+@pytest.mark.parametrize("rest", [";", '";', "[;b]a", "a?;", ""])
+@pytest.mark.parametrize("whole", ['[ab]*[ab;"]', "[ab;]*[b;]", '"?[ab]*[b"]', "(a|bb)*[ab]"])
+@pytest.mark.parametrize("word", ["b", "b;", "ab", "a;", "bb", '"b', "b[ab;]", "ab;"])
+def test_words_left_out_of_which_a_part_is_a_text(whole: str, word: str, rest: str) -> None:
+    """A token that is a word left out may also be a shorter text and the beginning of what follows."""
+    vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
+    language = (tokenfst.regex(whole) - tokenfst.regex(word)) + tokenfst.regex(rest)
+    program = linearize(language.expr).native()
+    walked, split = (
+        _native.TokenAutomaton.compose(program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
+        for narrow in (NO_FRAGMENTS, 0)
+    )
+    for path in ([], [ord("a")], [ord("b")]):
+        matchers = [_native.Matcher(walked), _native.Matcher(split)]
+        if all(matcher.accept_tokens(path) for matcher in matchers):
+            masks = [allowed(matcher, len(vocabulary)) for matcher in matchers]
+            accepted = {token for token in range(len(vocabulary)) if matchers[0].fork().accept_token(token)}
+            assert masks == [accepted, accepted]
+
+
+def test_a_word_left_out_of_which_a_part_is_a_text(tekken: Vocabulary) -> None:
+    language = (tokenfst.regex("[<=>!]*[<=>!-]") - tokenfst.regex("=-")) + tokenfst.regex("-?;")
+    matcher = tokenfst.compile(language, tekken).matcher()
+    token = tekken.tokens.index(b"=-")
+    assert matcher.fork().accept_token(token)
+    assert token in allowed(matcher, len(tekken))
+
+
+def check_limits(
+    automaton: _native.TokenAutomaton, vocabulary: Vocabulary, left: int, tokens: set[int]
+) -> None:
+    """Within a limit, of some tokens the mask allows those that are accepted."""
+    matcher = _native.Matcher(automaton, left)
+    mask = allowed(matcher, len(vocabulary))
+    accepted = {token for token in tokens if matcher.fork().accept_token(token)}
+    assert mask & tokens == accepted, (
+        left,
+        [vocabulary.tokens[token] for token in (mask & tokens) ^ accepted],
+    )
+
+
+@pytest.mark.parametrize(
+    "pattern", ["[ab]*(a|cd?)", "[ab]*a?(a|cd?)", "[ab]*(a|cd?)!", "([ab]c)*([a]|dd?)", "[ab]*(b|cd?)a?"]
+)
+def test_limits_where_a_fragment_can_be_left_at_once(pattern: str) -> None:
+    """Not every token that stays inside the loop is also one of what follows it, and so ends the text sooner."""
+    vocabulary = Vocabulary([*SMALL_TOKENS[:256], b""], eos_token_id=256)
+    program = linearize(tokenfst.regex(pattern).expr).native()
+    split = _native.TokenAutomaton.compose(program, vocabulary.native, 100_000, 1 << 30, 60.0, 0)
+    for left in range(_native.Matcher(split).distance(), 8):
+        check_limits(split, vocabulary, left, set(range(257)))
+
+
+@pytest.mark.parametrize(("letters", "left"), [(18, 3), (34, 4), (50, 5)])
+def test_limits_where_words_can_be_left_at_once(letters: int, left: int, tekken: Vocabulary) -> None:
+    automaton = tokenfst.compile(tokenfst.regex(f"( [a-z]{{{letters}}})*( a?|,)"), tekken)
+    check_limits(
+        automaton._native,
+        tekken,
+        left,
+        {tekken.tokens.index(text) for text in (b" ", b" a", b" b", b" c", b" the", b",")},
+    )
+
+
 @pytest.mark.parametrize("high", range(3, 10))
 @pytest.mark.parametrize("pattern", ["([ab]+;)*[ab]+", "[ab;]*aab", "(a|b;b)*"])
 def test_upper_bounds_on_small_worlds(pattern: str, high: int) -> None:
