@@ -340,6 +340,7 @@ class PlainPattern {
       parts.push_back(plain(run, &each));
       if (each.kind == Kind::Branch) {
         std::vector<nb::object> ways;
+        ways.reserve(each.ways.size());
         for (const Items& way : each.ways) ways.push_back(written(way));
         parts.push_back(nodes::either(borrowed(ways)));
       }
@@ -369,6 +370,7 @@ class PlainPattern {
         parts.push_back(repeated(*item));
       } else {
         std::vector<nb::object> ways;
+        ways.reserve(item->ways.size());
         for (const Items& way : item->ways) ways.push_back(plain(way.data(), way.data() + way.size()));
         parts.push_back(nodes::either(borrowed(ways)));
       }
@@ -394,6 +396,7 @@ class PlainPattern {
 
   static std::vector<PyObject*> borrowed(const std::vector<nb::object>& parts) {
     std::vector<PyObject*> found;
+    found.reserve(parts.size());
     for (const nb::object& each : parts) found.push_back(each.ptr());
     return found;
   }

@@ -177,7 +177,8 @@ class PlainReader {
       if (text.find_first_of("%~/", at + 1) != text.npos) return {};
       const nb::object pointer = resource_.attr("pointer"), root = resource_.attr("root");
       if (Py_TYPE(pointer.ptr()) != &PyUnicode_Type || PyUnicode_CompareWithASCIIString(pointer.ptr(), "#") != 0) return {};
-      const nb::str keyword(text.data() + 2, at - 2), name(text.data() + at + 1, text.size() - at - 1), head(text.data(), at);
+      const nb::str keyword(is_new ? "$defs" : "definitions"), head(is_new ? "#/$defs" : "#/definitions");
+      const nb::str name(text.data() + at + 1, text.size() - at - 1);
       if (Py_TYPE(root.ptr()) != &PyDict_Type) return {};
       const nb::object table = nb::borrow(item(root.ptr(), keyword.ptr()));
       if (!table.is_valid() || Py_TYPE(table.ptr()) != &PyDict_Type || own_.is_placed(table)) return {};
