@@ -8,6 +8,7 @@ constrained and not, where any wait for the device is an error.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -378,3 +379,22 @@ def lazily(world: World, torch: Any) -> Iterator[Figure]:
         (f"{OURS}, DeviceMatchers", by_matchers),
     ):
         yield figure(name, library, [seconds / steps for seconds in sample(run, runs=5, warm_up=1)])
+
+    # What the host does in a step, without a model's work beside it: the tokens are those of one run.
+    automaton, tokens = compiled(), []
+    matchers = tokenfst.DeviceMatchers([automaton.matcher() for _ in range(rows)], world.vocabulary, where)
+    for step in range(steps):
+        tokens.append(matchers.choose(logits.roll(step, 1), matchers.states()))
+        matchers.follow(tokens[-1])
+    every_step: list[float] = []
+    for _ in range(5):
+        matchers = tokenfst.DeviceMatchers(
+            [automaton.matcher() for _ in range(rows)], world.vocabulary, where
+        )
+        matchers.states()
+        for chosen in tokens:
+            begun = time.perf_counter()
+            matchers.follow(chosen)
+            matchers.states()
+            every_step.append(time.perf_counter() - begun)
+    yield figure(f"follow and states of {rows} rows on {where}", f"{OURS}, DeviceMatchers", every_step)

@@ -36,6 +36,10 @@ _MOST_KNOWN = 1 << 16
 """The most states whose masks are remembered; beyond it all are forgotten, and found again."""
 
 
+_Place = tuple[_native.TokenAutomaton, int]
+"""A state of an automaton."""
+
+
 class DeviceMatchers(PagedRows, DeviceMasks):
     """The masks of a batch of matchers, row i from ``matchers[i]``, on ``device``.
 
@@ -62,7 +66,7 @@ class DeviceMatchers(PagedRows, DeviceMasks):
         self._words = allocate_token_bitmask(len(self.matchers), len(vocabulary))
         self._only_end_row = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
         self._only_end_key = _digest(self._only_end_row)
-        self._known: dict[tuple[_native.TokenAutomaton, int], bytes] = {}
+        self._known: dict[_Place, Hashable] = {}
         self._automata = [_automaton_of_state(matcher) for matcher in self.matchers]
         self._begin(self.matchers, slots, overflow)
 
@@ -70,34 +74,45 @@ class DeviceMatchers(PagedRows, DeviceMasks):
 
     def _pages(self) -> list[Hashable]:
         keys: list[Hashable] = [None] * len(self.matchers)
-        places: list[tuple[_native.TokenAutomaton, int] | None] = [None] * len(self.matchers)
-        fill: list[int] = []
+        first: dict[_Place, int] = {}  # of the rows in equal states, one computes the mask
+        places: list[_Place | None] = [None] * len(self.matchers)
+        compute: list[int] = []
         for row, (matcher, automaton) in enumerate(zip(self.matchers, self._automata, strict=True)):
             left = matcher.max_tokens_left
             if self.dead[row] or left == 0 or matcher.is_terminated():
                 keys[row], self._words[row] = self._only_end_key, self._only_end_row
                 continue
             if automaton is not None and left is None and isinstance(matcher, Matcher):
-                place = automaton, matcher.state
-                places[row] = place
+                place = places[row] = automaton, matcher.state
                 known = self._known.get(place)
                 if known is not None and known in self._slots:
                     keys[row] = known
                     continue
-            fill.append(row)
-        if len(fill) == len(self.matchers):
-            fill_bitmasks(self.matchers, self._words)
-        elif fill:
-            words = np.ascontiguousarray(self._words[fill])
-            fill_bitmasks([self.matchers[row] for row in fill], words)
-            self._words[fill] = words
-        for row in fill:
-            key = keys[row] = _digest(self._words[row])
-            if (at := places[row]) is not None:
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[at] = key
+                if first.setdefault(place, row) != row:
+                    continue
+            compute.append(row)
+        self._fill(compute)
+        for row in compute:
+            keys[row] = _digest(self._words[row])
+        self._remember({place: keys[row] for place, row in first.items()})
+        for row, at in enumerate(places):
+            if at in first:
+                keys[row] = keys[first[at]]
         return keys
+
+    def _fill(self, rows: list[int]) -> None:
+        """Compute the masks of these rows."""
+        if len(rows) == len(self.matchers):
+            fill_bitmasks(self.matchers, self._words)
+        elif rows:
+            words = np.ascontiguousarray(self._words[rows])
+            fill_bitmasks([self.matchers[row] for row in rows], words)
+            self._words[rows] = words
+
+    def _remember(self, keys: dict[_Place, Hashable]) -> None:
+        if len(self._known) + len(keys) > _MOST_KNOWN:
+            self._known.clear()
+        self._known.update(keys)
 
     def _room(self) -> int:
         return self._pool.used["states"] - FIRST_SLOT
@@ -113,9 +128,13 @@ class DeviceMatchers(PagedRows, DeviceMasks):
         self._publish()
 
     def _write(self, slots: list[int], fresh: list[Hashable], keys: list[Hashable]) -> None:
-        rows = torch.tensor(slots) + self._pool.used["rows"] - self._pool.used["states"]
+        rows = np.array(slots) + (self._pool.used["rows"] - self._pool.used["states"])
         words = self._words[[keys.index(key) for key in fresh]]
-        self._tables.rows.index_copy_(0, self._sent(rows), self._sent(torch.from_numpy(words)))
+        table = self._tables.rows
+        if self.device.type == "cpu":  # torch would wake its threads, which takes longer than the copy
+            table.numpy()[rows] = words
+        else:
+            table.index_copy_(0, self._sent(torch.from_numpy(rows)), self._sent(torch.from_numpy(words)))
 
 
 def _digest(words: npt.NDArray[np.int32]) -> bytes:

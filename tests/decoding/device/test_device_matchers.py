@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from typing import Any
 
@@ -61,6 +62,28 @@ def test_stacks_stay_on_the_host_and_masks_recur() -> None:
     assert all(matcher.is_accepting() for matcher in paged.matchers)
     assert paged.paging.pages <= 5 < paged.paging.steps
     assert paged.memory().total > 0
+
+
+def test_rows_in_equal_states_share_one_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    filled: list[int] = []
+    module = sys.modules[DeviceMatchers.__module__]
+    fill = module.fill_bitmasks
+
+    def counted(matchers: Any, words: Any) -> None:
+        filled.append(len(matchers))
+        fill(matchers, words)
+
+    monkeypatch.setattr(module, "fill_bitmasks", counted)
+    automaton = compile(regex("[ab]*c"), VOCABULARY)
+    paged = DeviceMatchers([automaton.matcher() for _ in range(5)], VOCABULARY)
+    assert len(set(paged.states().tolist())) == 1
+    paged.follow(torch.tensor(list(b"abcab")))
+    states = paged.states()
+    wanted = torch.zeros((5, 9), dtype=torch.int32)
+    for row, matcher in enumerate(paged.matchers):
+        matcher.fill_next_token_bitmask(wanted, row)
+    assert torch.equal(paged.bitmask(states), wanted)
+    assert filled == [1, 1]  # the second step: one row behind "c"; the others are in the first state
 
 
 def test_canonical_tokenizations_and_many_end_tokens() -> None:
