@@ -15,6 +15,10 @@ fails. If the engine forks or restarts a request, to make room, a new matcher is
 Invariant: after each chosen token the text can be completed within ``max_new_tokens``. The processor runs before all
 others, so top-k and top-p choose among allowed tokens. Requests that are added in other ways are unconstrained.
 
+An error in one request's matcher ends that request alone. An exception inside of a step would stop the engine and fail
+all of its requests, so none is raised there: the request's next token is an end token, and its output has the reason as
+its ``error``.
+
 Not supported: asynchronous batching, where a step is prepared before the last step's tokens are known; an end token
 that the request does not have. Cost of a step: an accepted token and a mask for each request, one copy of the masks to
 the device. Checked with transformers 5.23.
@@ -22,7 +26,11 @@ the device. Checked with transformers 5.23.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tokenfst.arguments import checked, shown
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
@@ -40,6 +48,7 @@ from tokenfst.errors import (
     LogitsError,
     MissingDependencyError,
     ModelError,
+    TokenfstError,
     VocabularyMismatchError,
 )
 from tokenfst.plurals import counted
@@ -54,6 +63,8 @@ except ImportError as error:
     raise MissingDependencyError(
         'ConstrainedBatches needs transformers 5.23 or later: pip install -U "tokenfst[transformers]"'
     ) from error
+
+_log = logging.getLogger(__name__)
 
 _FREE = 0
 """The row of the table for unconstrained requests."""
@@ -133,11 +144,15 @@ class ConstrainedBatches:
 
 
 class _Request:
-    """The data of a request: its constraint, and its matcher as long as no other request shares it."""
+    """The data of a request: its constraint, and its matcher as long as no other request shares it.
+
+    ``failure``: why the request ends early, if its matcher raised an error.
+    """
 
     def __init__(self, automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: int | None) -> None:
         self._automaton, self._max_tokens = automaton, max_tokens
         self._matcher: AnyMatcher | None = None
+        self.failure = ""
 
     def matcher(self) -> AnyMatcher:
         """The state of the constraint in the text."""
@@ -155,6 +170,12 @@ class _Request:
                 "NaN in the model's logits, or a logits processor that forbids what the constraint allows"
             )
         return matcher
+
+    def fail(self, state: Any, error: Exception) -> None:
+        """End the request with this reason. The engine delivers ``state.error`` with the request's output."""
+        self.failure = state.error = str(error) or repr(error)
+        trace = None if isinstance(error, TokenfstError) else error
+        _log.error("a constraint failed, and its request ends: %s", self.failure, exc_info=trace)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Request:
         """The engine copies a request to fork it, or to start it again: the copy keeps the tokens that it has."""
@@ -182,22 +203,39 @@ class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
         """The row of each request, after the masks were filled."""
         rows: list[int] = []
-        matchers: list[AnyMatcher] = []
+        states: list[Any] = []
         for future in requests_with_new_token:
-            request = future.state.logit_processor_kwargs.get("constraint")
-            if request is None:
-                rows.append(_FREE)
-            else:
-                matchers.append(request.follow(_generated(future.state)))
-                rows.append(len(matchers))
-        used = self._host[1 : 1 + len(matchers)]
-        fill_bitmasks(matchers, used)
-        for row, matcher in enumerate(matchers):
-            if matcher.max_tokens_left == 0:
-                used[row] = self._only_end
+            constrained = future.state.logit_processor_kwargs.get("constraint") is not None
+            if constrained:
+                states.append(future.state)
+            rows.append(len(states) if constrained else _FREE)
+        self._fill(states, self._host[1 : 1 + len(states)])
         if not self._rows.is_cpu:
-            self._rows[1 : 1 + len(matchers)].copy_(torch.from_numpy(used))
+            self._rows[1 : 1 + len(states)].copy_(torch.from_numpy(self._host[1 : 1 + len(states)]))
         return torch.tensor(rows, dtype=torch.int32)
+
+    def _fill(self, states: list[Any], used: npt.NDArray[np.int32]) -> None:
+        """Write the mask of each request's next token into its row. A request whose matcher raises may only end."""
+        matchers: list[AnyMatcher] = []
+        alive: list[int] = []
+        for row, state in enumerate(states):
+            matcher = _matcher_after(state)
+            if matcher is not None:
+                matchers.append(matcher)
+                alive.append(row)
+        # The native call takes rows that follow each other.
+        filled = used if len(alive) == len(states) else allocate_token_bitmask(len(alive), self._vocab_size)
+        try:
+            fill_bitmasks(matchers, filled)
+            going = [True] * len(alive)
+        except Exception:
+            going = [_fills(states[row], filled, place) for place, row in enumerate(alive)]
+        if filled is not used:
+            used[:] = self._only_end
+            used[alive] = filled
+        for row, goes, matcher in zip(alive, going, matchers, strict=True):
+            if not goes or matcher.max_tokens_left == 0:
+                used[row] = self._only_end
 
     def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
         """The scores of the tokens to come, those that are forbidden at -inf."""
@@ -211,6 +249,29 @@ class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
     def _masks(self, rows: torch.Tensor) -> Any:
         found = self._rows[rows]
         return found.numpy() if found.is_cpu else found
+
+
+def _matcher_after(state: Any) -> AnyMatcher | None:
+    """The matcher of a request after all of its tokens; None if the request has failed."""
+    request: _Request = state.logit_processor_kwargs["constraint"]
+    if request.failure:
+        return None
+    try:
+        return request.follow(_generated(state))
+    except Exception as error:  # whatever it is, the other requests go on
+        request.fail(state, error)
+        return None
+
+
+def _fills(state: Any, bitmask: npt.NDArray[np.int32], row: int) -> bool:
+    """Fill one row; False if the matcher raises, so that its request has failed."""
+    request: _Request = state.logit_processor_kwargs["constraint"]
+    try:
+        request.matcher().fill_next_token_bitmask(bitmask, row)
+    except Exception as error:
+        request.fail(state, error)
+        return False
+    return True
 
 
 def _generated(state: Any) -> list[int]:

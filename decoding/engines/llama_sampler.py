@@ -4,9 +4,10 @@ llama.cpp calls a sampler with candidates (each with an id and a logit, perhaps 
 chosen token. Forbidden candidates get the logit -inf. The chain to which a sampler is added owns it, frees it, and
 clones it together with itself. A table in this module maps llama.cpp's pointers to samplers until they are freed.
 
-Invariant: no exception enters C code. An error (a token that the constraint does not allow, a budget, candidates of
-which none is allowed) is stored, and ``check()`` raises it. After an error only end tokens are allowed, so that a loop
-ends. Checked with llama-cpp-python 0.3.36.
+Invariant: no exception enters C code. An error of any kind (a token that the constraint does not allow, a budget,
+candidates of which none is allowed, a defect) is stored, and ``check()`` raises it. After an error only end tokens are
+allowed, so that a loop ends; other sequences, whose chains have samplers of their own, go on. Checked with
+llama-cpp-python 0.3.36.
 
 Put it before samplers that cut (top-k): the remaining candidates may contain no allowed token.
 """
@@ -27,7 +28,7 @@ from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, bitmask_from
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.scores.matcher import ScoreSource
-from tokenfst.errors import LogitsError, TokenfstError
+from tokenfst.errors import LogitsError
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
@@ -57,7 +58,7 @@ class LlamaSampler:
         self._size = len(vocabulary)
         self._ends = bitmask_from_ids(vocabulary.eos_token_ids, self._size)
         self._matcher: AnyMatcher = start_matcher(automaton, max_new_tokens)
-        self._error: TokenfstError | None = None
+        self._error: Exception | None = None
         self._row = allocate_token_bitmask(1, self._size)
         self.pointer = self._pointer()
 
@@ -100,7 +101,7 @@ class LlamaSampler:
                 self._error = LogitsError(
                     f"token {token} was chosen, which has no score: look for a sampler behind this one"
                 )
-        except TokenfstError as error:
+        except Exception as error:  # ctypes would print it, and the loop would go on without a constraint
             self._error = error
 
     def apply(self, candidates: Any) -> None:
@@ -136,7 +137,7 @@ class LlamaSampler:
                 if row.any():
                     return row, found.scores
                 self._error = nothing_scored()
-            except TokenfstError as error:
+            except Exception as error:
                 self._error = error
         return self._ends, None
 

@@ -45,6 +45,9 @@ class MLXConstraint:
     Raises TokenBudgetError if no text is short enough. The ids of the first call are the prompt. ``scores``: a compiled
     weighted language, grammar or n-gram model over the same vocabulary, whose scores are added ``scores_weight`` times;
     tokens without a score are forbidden.
+
+    ``in_batch``: for a sequence of a batch generator, whose step an exception would end for all sequences. An error is
+    stored and logged instead, the sequence's next token is an end token, and ``check()`` raises the error.
     """
 
     @checked
@@ -55,7 +58,9 @@ class MLXConstraint:
         *,
         scores: ScoreSource | None = None,
         scores_weight: float = 1.0,
+        in_batch: bool = False,
     ) -> None:
+        self._in_batch = in_batch
         self._texts = TextRows(
             [automaton],
             max_new_tokens,
@@ -76,12 +81,21 @@ class MLXConstraint:
             )
         self._texts.check_width(logits.shape[1])
         mx.async_eval(logits)
-        mask = self._texts.masks_after_prompts(np.array(tokens)[None])
+        ids = np.array(tokens)[None]
+        if self._in_batch:
+            mask = self._texts.masks_or_end(self._texts.masks_after_prompts, ids)
+        else:
+            mask = self._texts.masks_after_prompts(ids)
         more = self._texts.added(0)
         if more is not None:
             wide = mx.pad(mx.array(more), (0, logits.shape[1] - len(more)))
             logits = (logits.astype(mx.float32) + wide).astype(logits.dtype)
         return masked(logits, mx.array(self._words(mask)))
+
+    def check(self) -> None:
+        """Raise the error that ended this sequence, if there was one (``in_batch``)."""
+        if self._texts.error is not None:
+            raise self._texts.error
 
     def _words(self, mask: Ids) -> Ids:
         """One row of a mask's words, without bits beyond the vocabulary."""

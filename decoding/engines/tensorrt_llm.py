@@ -13,6 +13,10 @@ Requests are identified by their ids. The first call of a request has its prompt
 end of a request is not signalled: the texts of the ``KEPT`` requests called last are kept, and a request that returns
 after it was dropped is rejected, because ids after an unknown prompt are ambiguous. Beam search is not supported.
 
+An error in one request's matcher ends that request alone, since all requests share the engine's step: the error is
+logged, and only end tokens are allowed from then on. What no step can serve (beams, logits of another shape, a
+vocabulary that is too large) is raised.
+
 On a device other than the CPU, logits are checked neither for NaN nor for rows without a choice, because that would
 synchronize: a forbidden token is detected when it comes back.
 """
@@ -131,7 +135,7 @@ class _Requests:
                 f"request {request} has logits of shape {tuple(logits.shape)}: one row is expected, without "
                 "beams and drafts"
             )
-        masks = texts.masks(np.array(token_ids[0][prompt:], np.int64)[None])
+        masks = texts.masks_or_end(texts.masks, np.array(token_ids[0][prompt:], np.int64)[None])
         _apply(rows, masks, texts, stream_ptr)
 
     def _found(self, request: int, length: int) -> tuple[int, TextRows]:

@@ -9,6 +9,8 @@ Invariant: a row of masks is that of the text of its row of ids. After the end o
 ``max_new_tokens``, it allows the end tokens only. Ids that do not start with the prompt, or that grew by several
 tokens, belong to another request: MatcherError. A token that the constraint forbids raises LogitsError when it arrives.
 
+In a step that other requests share, an error must not be raised: ``masks_or_end`` stores it, and its request ends.
+
 With ``scores``, tokens without a score are forbidden too, and ``apply`` adds the scores of the others, ``weight``
 times.
 
@@ -18,7 +20,8 @@ masks in one native call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,9 +35,16 @@ from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ArgumentValueError, LogitsError, MatcherError, VocabularyMismatchError
+from tokenfst.errors import (
+    ArgumentValueError,
+    LogitsError,
+    MatcherError,
+    TokenfstError,
+    VocabularyMismatchError,
+)
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
+_log = logging.getLogger(__name__)
 Automaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
 Ids: TypeAlias = npt.NDArray[Any]
 
@@ -77,6 +87,21 @@ class TextRows:
         self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, self.vocab_size)
         self._name, self._remedy, self._goes_back = name, remedy, goes_back
         self._prompts: Ids | None = None
+        self.error: Exception | None = None
+
+    def masks_or_end(self, masks: Callable[[Ids], Ids], ids: Ids) -> Ids:
+        """``masks(ids)``, for ``masks`` one of the two methods below. If it raises, its error is stored in ``error``
+        and logged, and from then on only end tokens are allowed.
+        """
+        if self.error is None:
+            try:
+                return masks(ids)
+            except Exception as error:  # whatever it is, the other requests go on
+                self.error = error
+                trace = None if isinstance(error, TokenfstError) else error
+                _log.error("a constraint failed, and its request ends: %s", error, exc_info=trace)
+        self._rows = [None] * len(self._rows)
+        return np.repeat(self._only_end[None], len(ids), axis=0)
 
     def masks_after_prompts(self, ids: Ids) -> Ids:
         """The masks after rows of ids that start with the prompts; those of the first call are the prompts."""

@@ -13,6 +13,7 @@ from tokenfst import compile, gbnf, regex
 from tokenfst.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    BudgetExceeded,
     ModelError,
     TokenBudgetError,
     VocabularyMismatchError,
@@ -102,6 +103,52 @@ def test_forks_have_matchers_of_their_own(loaded):
     assert name in found and len(found) == 3
     grammar = gbnf('root ::= "(" root ")" | [a-z]{4}')
     assert all(grammar.accepts(loaded.vocabulary.decode(tokens)) for tokens in found.values())
+
+
+class Broken:
+    """A matcher that raises in one of its calls, once it has a token."""
+
+    def __init__(self, matcher, call: str, error: Exception) -> None:
+        self._matcher, self._call, self._error = matcher, call, error
+
+    def __getattr__(self, name: str):
+        if name == self._call and self._matcher.num_tokens == 1:
+            raise self._error
+        return getattr(self._matcher, name)
+
+
+@pytest.mark.parametrize("call", ["accept_tokens", "fill_next_token_bitmask"])
+@pytest.mark.parametrize("error", [BudgetExceeded("seconds", 0.5, "masks"), KeyError("a defect")])
+def test_a_matcher_that_raises_ends_its_request_alone_with_the_reason(loaded, call, error):
+    manager = start(loaded)
+    batches = batching.ConstrainedBatches(manager, loaded.vocabulary)
+    automaton = compile(regex("[a-z]{12}"), loaded.vocabulary)
+    ids = loaded.tokenizer("record: name").input_ids
+    names = [batches.add_request(ids, automaton, max_new_tokens=14) for _ in range(5)]
+    free = manager.add_request(ids)
+    (broken,) = (each for each in manager.input_queue.queue if each.request_id == names[2])
+    request = broken.logit_processor_kwargs["constraint"]
+    request._matcher = Broken(request.matcher(), call, error)
+    manager.start()
+    found = {}
+    try:
+        while len(found) < 6:
+            output = manager.get_result(timeout=60)
+            assert output is not None
+            if output.is_finished():
+                found[output.request_id] = output
+        late = batches.add_request(ids, automaton, max_new_tokens=14)  # the engine goes on
+        assert late is not None
+        assert manager.get_result(late, timeout=60).error is None
+    finally:
+        manager.stop(block=True)
+    assert found[names[2]].error == str(error)
+    assert len(found[names[2]].generated_tokens) <= 3
+    assert found[names[2]].generated_tokens[-1] in loaded.vocabulary.eos_token_ids
+    for name in {*names, free} - {names[2]}:
+        assert found[name].error is None
+        if name != free:
+            assert re.fullmatch("[a-z]{12}", loaded.vocabulary.decode(found[name].generated_tokens).decode())
 
 
 def test_a_request_begun_anew_takes_the_tokens_it_has(loaded):

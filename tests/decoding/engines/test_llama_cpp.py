@@ -227,10 +227,10 @@ def generated(model: Any, pattern: str, room: int, seed: int, *cuts: Any) -> lis
             model.eval([*prompt, first])
             prompt = [*prompt, first]
     sampler.check()
-    before = len(samplers.known)
+    before = len(samplers._known)
     for each in (chain, clone):
         c.llama_sampler_free(each)
-    assert len(samplers.known) == before - 2
+    assert len(samplers._known) == before - 2
     return texts
 
 
@@ -238,7 +238,7 @@ def test_a_sampler_of_llama_cpps_own_chains(model):
     for seed in range(4):
         generated(model, r"[0-9]{3}-[a-f]{2,6}", 12, seed)
         generated(model, r"x{3,9}", 9, seed)
-    assert not samplers.known
+    assert not samplers._known
 
 
 def test_what_goes_wrong_in_a_sampler_is_told(model):
@@ -265,6 +265,35 @@ def test_what_goes_wrong_in_a_sampler_is_told(model):
         sampler.check()
     assert c.llama_sampler_name(sampler.pointer) == b"tokenfst"
     c.llama_sampler_free(sampler.pointer)
+
+
+@pytest.mark.parametrize("call", ["accept_token", "fill_next_token_bitmask"])
+def test_no_error_of_any_kind_enters_c_code(model, call, capfd):
+    """ctypes would print it and go on, and the text would be without a constraint."""
+    c, vocabulary = llama_cpp, engine.llama_vocabulary(model)
+    sampler = samplers.LlamaSampler(compile(regex("ab"), vocabulary))
+
+    class Broken:
+        max_tokens_left = None
+
+        def __getattr__(self, name: str) -> Any:
+            if name == call:
+                raise KeyError("a defect")
+            return lambda *given: name == "accept_token"
+
+    sampler._matcher = Broken()
+    sampler._matcher.is_terminated = lambda: False
+    c.llama_sampler_accept(sampler.pointer, ord("a"))
+    letters = (ord("a"), ord("z"), vocabulary.eos_token_ids[0])
+    array = (c.llama_token_data * 3)(*[c.llama_token_data(token, 1.0, 0.0) for token in letters])
+    candidates = c.llama_token_data_array(data=array, size=3, selected=-1, sorted=False)
+    c.llama_sampler_apply(sampler.pointer, ctypes.byref(candidates))
+    assert [each.logit for each in array] == [-np.inf, -np.inf, 1.0]
+    assert sampler.is_over()
+    with pytest.raises(KeyError, match="a defect"):
+        sampler.check()
+    c.llama_sampler_free(sampler.pointer)
+    assert capfd.readouterr().err == ""
 
 
 def test_scores_are_added(model):

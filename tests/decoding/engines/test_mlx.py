@@ -165,6 +165,48 @@ def test_batches_have_a_processor_for_each_sequence(model, tokenizer, vocabulary
         assert re.fullmatch(pattern, vocabulary.decode(texts[name]).decode()), texts[name]
 
 
+@pytest.mark.parametrize("call", ["accept_token", "fill_next_token_bitmask"])
+def test_a_matcher_that_raises_ends_its_sequence_of_a_batch_alone(
+    model, tokenizer, vocabulary, sampler, call
+):
+    automaton = compile(regex("[0-9]{4}"), vocabulary)
+    processors = [engine.MLXConstraint(automaton, 6, in_batch=True) for _ in range(4)]
+
+    class Broken:
+        def __init__(self, matcher: Any) -> None:
+            self._matcher = matcher
+
+        def __getattr__(self, name: str) -> Any:
+            if name == call and self._matcher.num_tokens == (0 if call == "accept_token" else 1):
+                raise KeyError("a defect")
+            return getattr(self._matcher, name)
+
+        def fork(self) -> Broken:
+            return Broken(self._matcher.fork())
+
+    texts = processors[2]._texts
+    texts._matchers[0] = Broken(texts._matchers[0])
+    generator = loops.BatchGenerator(model, stop_tokens=[[tokenizer.eos_token_id]], sampler=sampler)
+    names = generator.insert(
+        [[5], [6, 7], [8], [9]], [6] * 4, logits_processors=[[each] for each in processors]
+    )
+    found: dict[int, list[int]] = {name: [] for name in names}
+    ends: dict[int, str] = {}
+    while responses := generator.next_generated():
+        for each in responses:
+            found[each.uid] += [each.token] if each.finish_reason != "stop" else []
+            ends[each.uid] = each.finish_reason
+    generator.close()
+    for place, name in enumerate(names):
+        assert ends[name] == "stop"
+        if place != 2:
+            assert re.fullmatch("[0-9]{4}", vocabulary.decode(found[name]).decode())
+            processors[place].check()
+    assert len(found[names[2]]) <= 1
+    with pytest.raises(KeyError, match="a defect"):
+        processors[2].check()
+
+
 def test_one_processor_in_batch_generate_serves_one_sequence(model, tokenizer, vocabulary, sampler):
     automaton = compile(regex("[0-9]{3}"), vocabulary)
     found = loops.batch_generate(

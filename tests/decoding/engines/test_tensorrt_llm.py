@@ -114,7 +114,6 @@ def test_a_processor_pickles_in_the_middle(vocabulary):
 def test_what_does_not_fit_is_refused(vocabulary):
     automaton = compile(regex("a{3}"), vocabulary)
     logits = torch.zeros(1, 1, len(vocabulary))
-    a = vocabulary.tokens.index(b"a")
     with pytest.raises(TokenBudgetError, match="least number"):
         engine.TensorRTConstraint(automaton, 1)
     with pytest.raises(EmptyLanguageError):
@@ -131,13 +130,27 @@ def test_what_does_not_fit_is_refused(vocabulary):
     with pytest.raises(LogitsError, match="-inf"):
         processor(4, torch.full_like(logits, -torch.inf), [PROMPT], None, None)
     processor(5, logits.clone(), [PROMPT], None, None)
-    with pytest.raises(LogitsError, match="does not allow"):
-        processor(5, logits.clone(), [[*PROMPT, a + 1]], None, None)
     with pytest.raises(MatcherError, match="another"):
         processor(5, logits.clone(), [PROMPT[:1]], None, None)
-    processor(6, logits.clone(), [PROMPT], None, None)
-    with pytest.raises(MatcherError, match="one completion"):
-        processor(6, logits.clone(), [[*PROMPT, a, a]], None, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [(b"b", "the constraint does not allow"), (b"aa", "serves one completion")],
+)
+def test_a_request_whose_matcher_raises_ends_alone(vocabulary, caplog, wrong, reason):
+    """The engine's step is shared, so the error is logged and the other request of the same call goes on."""
+    processor = engine.BatchedTensorRTConstraint(compile(regex("a{3}"), vocabulary))
+    a = vocabulary.tokens.index(b"a")
+    tokens = [vocabulary.tokens.index(bytes([byte])) for byte in wrong]
+    processor([1, 2], [torch.zeros(1, 1, len(vocabulary)) for _ in range(2)], [[PROMPT], [PROMPT]], None, [])
+    for text in (tokens, [*tokens, vocabulary.eos_token_ids[0]]):
+        logits = [torch.zeros(1, 1, len(vocabulary)) for _ in range(2)]
+        processor([1, 2], logits, [[[*PROMPT, *text]], [[*PROMPT, a]]], None, [])
+        allowed = [np.flatnonzero(each[0, 0].numpy() == 0).tolist() for each in logits]
+        assert allowed[0] == list(vocabulary.eos_token_ids)
+        assert a in allowed[1]
+    assert [reason in record.message for record in caplog.records] == [True]
 
 
 def test_a_request_that_comes_back_too_late_is_refused(vocabulary, monkeypatch):
