@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.arguments import checked, shown
-from tokenfst.decoding.engines.text_rows import Automaton, TextRows
+from tokenfst.decoding.engines.shared.text_rows import Automaton, TextRows
 from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import MissingDependencyError, ModelError
 from tokenfst.renamed import renamed

@@ -31,7 +31,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
 from tokenfst._native import Matcher
-from tokenfst.decoding.engines.requests import (
+from tokenfst.decoding.engines.shared.requests import (
     CompiledRequests,
     Kind,
     Request,

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
-from tokenfst.decoding.engines.served_scores import SCORES, NamedScores, ScoredText, read_scores
+from tokenfst.decoding.engines.shared.served_scores import SCORES, NamedScores, ScoredText, read_scores
 from tokenfst.errors import ConstraintError, TokenfstError, VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

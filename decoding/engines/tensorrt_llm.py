@@ -32,8 +32,14 @@ from typing import Any
 import numpy as np
 
 from tokenfst.arguments import checked, shown
-from tokenfst.decoding.engines.requests import CompiledRequests, Kind, Request, RequestMatcher, kept_bytes
-from tokenfst.decoding.engines.text_rows import Automaton, Ids, TextRows
+from tokenfst.decoding.engines.shared.requests import (
+    CompiledRequests,
+    Kind,
+    Request,
+    RequestMatcher,
+    kept_bytes,
+)
+from tokenfst.decoding.engines.shared.text_rows import Automaton, Ids, TextRows
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.errors import (
     ConstraintError,

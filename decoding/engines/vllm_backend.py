@@ -25,7 +25,7 @@ from vllm.v1.structured_output.backend_types import (
 from vllm.v1.structured_output.request import get_structured_output_key
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
-from tokenfst.decoding.engines.requests import (
+from tokenfst.decoding.engines.shared.requests import (
     NAMED,
     CompiledRequests,
     Request,

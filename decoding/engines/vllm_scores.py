@@ -17,7 +17,7 @@ from vllm.exceptions import VLLMValidationError
 from vllm.tokenizers import cached_tokenizer_from_config
 from vllm.v1.sample.logits_processor import LogitsProcessor, process_dict_updates
 
-from tokenfst.decoding.engines.served_scores import NamedScores, ScoredText, read_scores
+from tokenfst.decoding.engines.shared.served_scores import NamedScores, ScoredText, read_scores
 from tokenfst.decoding.engines.vllm_backend import vocabulary_of
 from tokenfst.errors import TokenfstError
 

@@ -68,6 +68,7 @@ ROOMS = [
     "decoding/particles",
     "decoding/lattices",
     "tokenizers/adapters",
+    "decoding/engines/shared",
     "decoding/engines",
     "decoding/generation",
 ]

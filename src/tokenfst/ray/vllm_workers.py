@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tokenfst.decoding.engines.requests import named_automata
+from tokenfst.decoding.engines.shared.requests import named_automata
 from tokenfst.decoding.store.store import Automaton
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import MissingDependencyError, VocabularyMismatchError

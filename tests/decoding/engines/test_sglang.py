@@ -30,8 +30,8 @@ from support.engines.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, Ser
 from support.engines.serving import server, tiny_model
 
 from tokenfst import allocate_token_bitmask, compile
-from tokenfst.decoding.engines.requests import Request
 from tokenfst.decoding.engines.sglang_backend import TokenfstGrammar, TokenfstGrammarBackend, make_backend
+from tokenfst.decoding.engines.shared.requests import Request
 from tokenfst.errors import MatcherError, TokenBudgetError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 

@@ -21,7 +21,7 @@ from support.engines.vllm_in_process import ASKED, ENVIRONMENT, has_tags
 
 from tokenfst import allocate_token_bitmask, regex
 from tokenfst.decoding.engines import vllm_backend
-from tokenfst.decoding.engines.requests import Request, fill_step
+from tokenfst.decoding.engines.shared.requests import Request, fill_step
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from support.engines.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TA
 
 from tokenfst import WeightedLanguage, boost, compile
 from tokenfst.decoding.engines import vllm_backend
-from tokenfst.decoding.engines.requests import CompiledRequests, Request, RequestMatcher
+from tokenfst.decoding.engines.shared.requests import CompiledRequests, Request, RequestMatcher
 from tokenfst.decoding.engines.vllm_scores import VLLMScores
 
 ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenfst import Vocabulary, compile, gbnf, regex
-from tokenfst.decoding.engines.text_rows import TextRows
+from tokenfst.decoding.engines.shared.text_rows import TextRows
 from tokenfst.decoding.masks.bitmask import bitmask_from_ids, unpack_bitmask
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.errors import (

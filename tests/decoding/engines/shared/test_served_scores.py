@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 import torch
 
 from tokenfst import Vocabulary, WeightedLanguage, boost, compile, prefer, regex
-from tokenfst.decoding.engines.served_scores import NamedScores, ScoredText, read_scores
+from tokenfst.decoding.engines.shared.served_scores import NamedScores, ScoredText, read_scores
 from tokenfst.errors import ArgumentValueError, ConstraintError
 
 TOKENS = [b"a", b"b", b"ab", b"c", b"", b"stop"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, compile, regex
-from tokenfst.decoding.engines.requests import (
+from tokenfst.decoding.engines.shared.requests import (
     CompiledRequests,
     Request,
     RequestMatcher,

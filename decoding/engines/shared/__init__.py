@@ -1,0 +1,5 @@
+"""What the adapters of engines share: constraints and scores of requests, texts of engines that pass whole sequences.
+
+``requests``: the constraint of a server request, and its matcher in an engine's step; ``served_scores``: scores that
+requests name; ``text_rows``: loops that pass the whole token sequence at each step.
+"""
