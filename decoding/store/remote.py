@@ -101,8 +101,9 @@ class Remote:
 
     def touch(self, name: str) -> None:
         """See ``Place``."""
-        if time.time() - self._told.get(name, 0) > _DAY:
-            self._told[name] = time.time()
+        now = time.monotonic()
+        if now - self._told.get(name, -_DAY) >= _DAY:
+            self._told[name] = now
             with suppress(StoreError):  # read-only
                 self.replace(_USED + name, b"")
 

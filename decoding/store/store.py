@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -208,7 +209,7 @@ class Store:
         name = name_of(key)
         data: bytes | memoryview | None = None
         if self._cache is not None and self._cached(name) is not None:
-            data = self._cache.get(name)
+            data = self._cache.get(self._cache_name(name))
         if data is None:
             if (read := self._read(name)) is None:
                 raise NotInStoreError(_missing(self.url, name))
@@ -256,7 +257,7 @@ class Store:
         self._place.remove(path_of(name_of(key)))
         self._learned.remove(name_of(key))
         if self._cache is not None:
-            self._cache.remove(name_of(key))
+            self._cache.remove(self._cache_name(name_of(key)))
 
     @checked
     def put_vocabulary(self, vocabulary: Vocabulary) -> bool:
@@ -378,7 +379,7 @@ class Store:
                 if remove and key is not None:
                     self._place.remove(name)
                     if self._cache is not None:
-                        self._cache.remove(key)
+                        self._cache.remove(self._cache_name(key))
         for damaged in (self._learned, self._vocabularies):
             found += [Damage(name, damage) for name, damage in damaged.verify(remove)]
         return found
@@ -409,7 +410,10 @@ class Store:
                 return None
             found, data = read
             self._note(path_of(name))
-            if self._cache is not None and (view := self._cache.put(name, data)) is not None:
+            if (
+                self._cache is not None
+                and (view := self._cache.put(self._cache_name(name), data)) is not None
+            ):
                 found = self._parsed(name, view)
         automaton = automaton_of(found, f"{self.url}/{path_of(name)}", vocabulary, budget)
         if self._takes_up and isinstance(automaton, TokenAutomaton) and not automaton.is_expanded:
@@ -421,13 +425,17 @@ class Store:
             self._place.touch(name)
 
     def _cached(self, name: str) -> Artifact | None:
-        if self._cache is None or (view := self._cache.get(name)) is None:
+        if self._cache is None or (view := self._cache.get(self._cache_name(name))) is None:
             return None
         try:
             return self._parsed(name, view)
         except ArtifactError:  # only this machine's copy
-            self._cache.remove(name)
+            self._cache.remove(self._cache_name(name))
             return None
+
+    def _cache_name(self, name: str) -> str:
+        """The name of an entry in the cache. Stores that share a cache do not see each other's entries."""
+        return sha256(f"{self.url}\n{name}".encode()).hexdigest()
 
     def _read(self, name: str) -> tuple[Artifact, bytes] | None:
         """An entry of the store itself, checked, and its bytes."""

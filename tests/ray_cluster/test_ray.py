@@ -22,6 +22,7 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray")
 
+from support.programs.command_line import tokenfst as tokenfst_command  # noqa: E402
 from support.worlds.stores import SMALL  # noqa: E402
 
 import tokenfst.ray  # noqa: E402
@@ -38,7 +39,15 @@ BUDGET = Budget(states=3000, seconds=60)
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200 << 20, logging_level="error")
+    tests = Path(__file__).parents[1]  # actors import this module, and what it imports
+    path = os.pathsep.join([str(tests.parent), str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        object_store_memory=200 << 20,
+        logging_level="error",
+        runtime_env={"env_vars": {"PYTHONPATH": path}},
+    )
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
@@ -173,10 +182,6 @@ def test_a_model_by_its_folder(tmp_path: Path) -> None:
 
 
 def test_the_command_line_compiles_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from support.programs.command_line import (
-        tokenfst as tokenfst_command,
-    )  # actors import this module, and have no such path
-
     monkeypatch.chdir(tmp_path)
     Path("lines.jsonl").write_text('{"id": "a", "regex": "a+"}\n{"id": "b", "regex": "("}\n')
     Path("v.json").write_text(json.dumps({"tokens": ["a", "b", ""], "eos_token_id": 2}))

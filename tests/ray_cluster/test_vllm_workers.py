@@ -50,7 +50,15 @@ DOCUMENTS: list[dict[str, Any]] = [
 def cluster() -> Iterator[None]:
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "HF_HUB_OFFLINE": "1"}
     os.environ |= {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1"}
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200 << 20, logging_level="error")
+    tests = Path(__file__).parents[1]  # actors import this module, and what it imports
+    path = os.pathsep.join([str(tests.parent), str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        object_store_memory=200 << 20,
+        logging_level="error",
+        runtime_env={"env_vars": {"PYTHONPATH": path}},
+    )
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()

@@ -126,7 +126,9 @@ def test_what_it_cannot_do_without_is_told(tmp_path: Path) -> None:
             (["--port", str(taken.getsockname()[1])], "cannot listen"),
             (["--port", "0", "--vocabulary", "tokens:none.json"], "none.json"),
             (["--port", "0", "--keys", "none.json"], "none.json: No such file"),
+            (["--port", "0", "--store", "nothing://x"], "Protocol not known: nothing"),
+            (["--port", "0", "--store", "/dev/null"], "it is not a folder"),
         ):
-            with program(tmp_path, *arguments) as process:
+            with program(tmp_path, *arguments, store="--store" not in arguments) as process:
                 _, told = process.communicate(timeout=120)
                 assert process.returncode == 2 and reason in told.splitlines()[-1], told

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
+from tokenfst.decoding.store.store import Store
 from tokenfst.errors import MissingDependencyError, TokenfstError
 from tokenfst.server import logs
 from tokenfst.server.limits import Limits
@@ -128,9 +129,11 @@ def run(
 ) -> int:
     """Serve until a signal comes; returns 0. ``announce`` is called with the host and the port once it listens.
 
-    Raises the errors of the store and of the keys, and ``TokenfstError`` if no worker or port is available.
+    Raises the errors of the store's URL and of the keys, and ``TokenfstError`` if no worker or port is available. A
+    storage that cannot be read now may come back: /readyz reports it.
     """
     logs.start(log_level)
+    Store(store, **work.store_options)  # a URL that cannot be opened is refused before anything starts
     server = Server(work, store, keys)
     listening = Listening(server, work.limits, host, port, drain, announce)
     try:

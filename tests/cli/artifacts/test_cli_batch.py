@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -82,3 +83,14 @@ def test_keys_do_not_replace_the_batch(tmp_path: Path, spec: str) -> None:
     source.write_text('{"regex": "(ab)+"}\n')
     done = tokenfst("compile", "--batch", source, "-v", spec, "--store", tmp_path / "s", "--keys", source)
     assert done.code == 2 and "its lines would be lost" in done.err and source.read_text()
+
+
+def test_without_ray_it_is_named(tmp_path: Path, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*sys.modules]:
+        if name.startswith(("ray.", "tokenfst.ray.")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "ray", None)  # importing it fails, as where it is not installed
+    (tmp_path / "b").write_text("")
+    words = ["compile", "--batch", tmp_path / "b", "-v", spec, "--store", tmp_path / "s", "--engine", "ray"]
+    done = tokenfst(*words)
+    assert done.code == 2 and 'pip install "tokenfst[ray]"' in done.err

@@ -10,7 +10,7 @@ import pytest
 
 from tokenfst import Store, Vocabulary, regex
 from tokenfst.decoding.store.cache import Cache
-from tokenfst.errors import StoreError, StoreWarning
+from tokenfst.errors import NotInStoreError, StoreError, StoreWarning
 
 SMALL = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
 
@@ -86,7 +86,7 @@ def test_a_store_above_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     key = store.key(regex("ab|c"), SMALL)
     assert names(tmp_path / "cache") == set()  # whoever compiles it needs no copy
     first = store.get(key, SMALL)
-    assert names(tmp_path / "cache") == {str(key)}
+    assert names(tmp_path / "cache") == {store._cache_name(str(key))}
     monkeypatch.setattr(store._place, "read", None)
     again = store.get(key, SMALL)
     assert again.serialize() == first.serialize() == made.serialize()
@@ -101,11 +101,11 @@ def test_a_damaged_copy_is_read_again(tmp_path: Path) -> None:
     store.compile(regex("ab|c"), SMALL)
     key = store.key(regex("ab|c"), SMALL)
     store.get(key, SMALL)
-    data = (tmp_path / str(key)).read_bytes()
+    data = (tmp_path / store._cache_name(str(key))).read_bytes()
     for damaged in (b"", data[:-1], data[:200], data[:300] + b"?" + data[301:]):
-        (tmp_path / str(key)).write_bytes(damaged)
+        (tmp_path / store._cache_name(str(key))).write_bytes(damaged)
         assert store.get(key, SMALL).is_expanded
-        assert (tmp_path / str(key)).read_bytes() == data
+        assert (tmp_path / store._cache_name(str(key))).read_bytes() == data
     assert store.verify() == []
 
 
@@ -162,3 +162,21 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
     cache = Cache(folder, 2000)
     fill(cache, folder, 3)
     assert names(folder) == {"thesis.txt", F[1], F[2]} and cache.size() == 2000
+
+
+def test_stores_that_share_a_cache_do_not_see_each_others_entries(tmp_path: Path) -> None:
+    """Tenants of a server do: what one has compiled must not be served to another."""
+    constraint = regex("a+b")
+    one, other = (Store(tmp_path / name, cache=tmp_path / "cache") for name in ("one", "other"))
+    key = one.key(constraint, SMALL)
+    one.compile(constraint, SMALL)
+    one.get(key, SMALL)  # which is in the cache now
+    for read in (lambda: other.get(key, SMALL), lambda: other.artifact(key)):
+        with pytest.raises(NotInStoreError):
+            read()
+    other.compile(constraint, SMALL)
+    assert key in other and bytes(one.artifact(key)) == bytes(other.artifact(key))
+    one.remove(key)
+    assert key not in one and len(other.artifact(key)) > 0
+    with pytest.raises(NotInStoreError):
+        one.get(key, SMALL)

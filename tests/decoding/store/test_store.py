@@ -198,6 +198,26 @@ def test_what_is_used_is_kept(tmp_path: Path) -> None:
     assert list(quiet._place.list("used")) == []
 
 
+@pytest.mark.parametrize("ahead", [40 * 86_400, -40 * 86_400])
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_process_with_a_wrong_clock_prunes_by_the_storages_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: float, remote: bool
+) -> None:
+    store = Store(f"memory://clock{ahead}" if remote else tmp_path)
+    for text in ("a", "b"):
+        store.compile(regex(text), SMALL)
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + ahead)
+    pruned = store.prune(unused_days=1)
+    assert (pruned.removed, pruned.kept) == (0, 2)
+    if not remote:  # a reader with a wrong clock keeps what it uses, too
+        old = right() - 5 * 86_400
+        for path in tmp_path.rglob("*"):
+            os.utime(path, (old, old))
+        store.get(store.key(regex("a"), SMALL), SMALL)
+        assert store.prune(unused_days=2).removed == 1 and store.key(regex("a"), SMALL) in store
+
+
 def test_leftovers_of_dead_writers_are_cleaned(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.compile(regex("a"), SMALL)

@@ -55,7 +55,7 @@ def test_what_is_damaged_is_refused_and_made_again(where: dict[str, Any], tmp_pa
     ((name, data),) = files_of(store).items()
     for what, damaged in broken(data).items():
         store._place.replace(name, damaged)
-        store._cache.remove(str(key))
+        store._cache.remove(store._cache_name(str(key)))
         with pytest.raises(ArtifactCorruptError):
             store.get(key, SMALL)
         (found,) = store.verify()

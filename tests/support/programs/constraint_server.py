@@ -47,7 +47,7 @@ class Running:
 
 @contextmanager
 def serving(folder: Path, limits: Limits, *, keys: bool = True) -> Iterator[Running]:
-    work = Work((("small", small_vocabulary(folder)),), limits, {})
+    work = Work((("small", small_vocabulary(folder)),), limits, {"cache": f"{folder}/cache"})
     server = Server(work, f"{folder}/store", write_keys(folder) if keys else None)
     listening = Listening(server, limits, "127.0.0.1", 0)
     loops: list[asyncio.AbstractEventLoop] = []

@@ -216,9 +216,9 @@ class _Tally:
 
 def _on_ray() -> Callable[..., Iterator[Outcome]]:
     """``compile_batch`` of a cluster, which shows no bars of its own."""
-    import ray.data
+    from tokenfst.ray.batches import compile_batch  # first: without Ray, it says what to install
 
-    from tokenfst.ray.batches import compile_batch
+    import ray.data  # isort: skip
 
     ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level="error")
     ray.data.DataContext.get_current().enable_progress_bars = False
