@@ -205,7 +205,11 @@ class Expr(Node):
         Node.__init__(self, self.op, args, self.value, self.source)
 
     def named(self, source: str | None) -> Expr:
-        """A copy with another ``source``."""
+        """Another node for the same language, with another ``source``."""
+        if (
+            self.op is Op.VARIABLE
+        ):  # its body refers to this very node: a copy would be a second variable for it
+            return Expr(Op.UNION, (self,), None, source)
         return Expr(self.op, self.args, self.value, source, self.size, self.nullable)
 
     def walk(self) -> list[Expr]:
@@ -264,6 +268,8 @@ def intersect(*parts: Expr) -> Expr:
 
 def complement(part: Expr) -> Expr:
     """Every word that is not in ``part``."""
+    if part is EMPTY:
+        return UNIVERSE
     return part.args[0] if part.op is Op.COMPLEMENT else Expr(Op.COMPLEMENT, (part,))
 
 

@@ -69,6 +69,8 @@ def grammar_reading(
     """The reading of a grammar; None if nothing reachable from ``start`` has a name. ``part`` makes a constraint of an
     expression with calls of rules.
     """
+    if start not in rules:  # it has no words
+        return None
     reader = _Reader(rules, marked, part)
     spine = reader.spine(start)
     if start not in spine:

@@ -30,6 +30,7 @@ from tokenfst.automata.grammars.network import draw_rules
 from tokenfst.automata.grammars.operators import Operators
 from tokenfst.automata.languages.engine import run_program
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import encode_any
 from tokenfst.automata.languages.texts.walk import Walk
 from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.automata.rules.finiteness import is_finite
@@ -241,10 +242,7 @@ class Grammar(Operators):
         """
         return is_finite(self._productive(), self._start, self.budget, self._source)
 
-    def completion(self, prefix: bytes) -> bytes | None:
-        """A shortest completion: the fewest bytes that extend ``prefix`` to a word; ``None`` if no word starts with
-        ``prefix``. Where strings must differ, a short completion.
-        """
+    def _completion(self, prefix: bytes) -> bytes | None:
         if self.automaton.has_marks:
             word = self._ask(lambda automaton: automaton.completed(prefix))
             return None if word is None else word[len(prefix) :]
@@ -256,14 +254,14 @@ class Grammar(Operators):
         return self._walking(question)
 
     @checked
-    def rule_stack(self, prefix: bytes) -> tuple[str, ...]:
+    def rule_stack(self, prefix: str | bytes) -> tuple[str, ...]:
         """The rules that are open at the end of ``prefix``, or where it first leaves the grammar; outermost (the start)
         first.
 
         If the text is ambiguous, the rules of one derivation. A rule that calls itself last (``list: item list``)
         appears once, and left-recursive rules may appear under names derived from theirs.
         """
-        return self._rule_stacks(prefix)[0]
+        return self._rule_stacks(encode_any(prefix, "rule_stack", "prefix"))[0]
 
     def is_deterministic(self) -> bool:
         """Whether one stack suffices for every text: see ``conflict``."""
@@ -365,7 +363,7 @@ class Grammar(Operators):
     def _is_surely_endless(self) -> bool:
         return not self.automaton.has_marks and not self.is_finite()
 
-    def open_rules(self, prefix: bytes) -> tuple[str, ...]:
+    def open_rules(self, prefix: str | bytes) -> tuple[str, ...]:
         """The open rules, without the rules that ``lark_grammar`` adds for ignored text and around a start that is
         called.
         """

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import random
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
 import tokenfst.notebook as notebook
-from tokenfst.arguments import checked, checked_but, refuse, whole
+from tokenfst.arguments import checked, checked_but, real, refuse, whole
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.events.stream import Streamed
 from tokenfst.automata.expressions.program import Program
@@ -28,7 +28,7 @@ from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.display import explanation
 from tokenfst.automata.languages.display.explanation import Explanation, Following
 from tokenfst.automata.languages.engine import run_program
-from tokenfst.automata.languages.operands import encode
+from tokenfst.automata.languages.operands import encode, encode_any
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.languages.texts import sampling
 from tokenfst.automata.languages.texts.uniform import Draw, of_all, of_lengths
@@ -177,7 +177,7 @@ class Constraint(Streamed):
 
         Linear in the word for languages and deterministic grammars; cubic in the worst case.
         """
-        data = encode(word)
+        data = encode(word, "accepts")
         return data is not None and self._ask(lambda automaton: automaton.accepts(data))
 
     def __contains__(self, word: object) -> bool:
@@ -185,14 +185,17 @@ class Constraint(Streamed):
             word if isinstance(word, str) else bytes(word)
         )
 
-    def viable_prefix(self, data: bytes) -> int:
-        """The length in bytes of the longest prefix of ``data`` that some text starts with; -1 if there is no text."""
-        return self._ask(lambda automaton: automaton.viable_prefix(data))
+    def viable_prefix(self, data: str | bytes) -> int:
+        """The length in bytes of the longest prefix of ``data`` (text in UTF-8) that some text starts with; -1 if there
+        is no text.
+        """
+        given = encode_any(data, "viable_prefix", "data")
+        return self._ask(lambda automaton: automaton.viable_prefix(given))
 
     @checked
     def next_bytes(self, prefix: str | bytes) -> tuple[bytes, bool]:
         """The bytes that can follow ``prefix`` (text in UTF-8), ascending, and whether ``prefix`` itself is a text."""
-        data = encode(prefix)
+        data = encode(prefix, "next_bytes", "prefix")
         return (b"", False) if data is None else self._ask(lambda automaton: automaton.next_bytes(data))
 
     @abstractmethod
@@ -217,11 +220,16 @@ class Constraint(Streamed):
         open, their automata are searched.
         """
 
-    @abstractmethod
-    def completion(self, prefix: bytes) -> bytes | None:
-        """A shortest completion: the fewest bytes that extend ``prefix`` to a text; ``None`` if no text starts with
-        ``prefix``.
+    def completion(self, prefix: str | bytes) -> bytes | None:
+        """A shortest completion: the fewest bytes that extend ``prefix`` (text in UTF-8) to a text; ``None`` if no text
+        starts with ``prefix``. Where strings must differ, a short completion.
         """
+        data = encode(prefix, "completion", "prefix")
+        return None if data is None else self._completion(data)
+
+    @abstractmethod
+    def _completion(self, prefix: bytes) -> bytes | None:
+        """``completion``."""
 
     def count(self, max_length: int | None = None) -> Counts:
         """The number of texts, by length in bytes and in total, as exact integers.
@@ -281,17 +289,21 @@ class Constraint(Streamed):
             if max_length is None:
                 raise ConstraintError("weights='texts' goes with max_length: up to which length?")
             return self._drawn(of_all(generator, max_length), f"at most {counted(max_length, 'byte')}")
-        if max_length is not None:
-            raise ConstraintError(
-                "max_length goes with weights='texts', or without weights; a mapping names its lengths"
-            )
         if not isinstance(weights, Mapping):
             refuse("sample", "weights", weights, "a mapping from lengths to weights, or 'texts'")
-        numbers = {whole("sample", "weights", each, 0): float(weight) for each, weight in weights.items()}
+        if max_length is not None:
+            raise ConstraintError(
+                "max_length goes with weights='texts', or without weights and length, which name the lengths themselves"
+            )
+        numbers = {
+            whole("sample", "each length in weights", each, 0): real(
+                "sample", "each weight in weights", weight
+            )
+            for each, weight in weights.items()
+        }
         if not all(0 <= weight < float("inf") for weight in numbers.values()):
             raise ConstraintError("sample: weights must be finite numbers, none of them negative")
-        named = ", ".join(map(str, list(numbers)[:8])) + (", ..." if len(numbers) > 8 else "")
-        return self._drawn(of_lengths(generator, numbers), f"a length among {named or 'none'}")
+        return self._drawn(of_lengths(generator, numbers), _lengths_named(numbers))
 
     @checked
     def equivalent(self, other: Constraint) -> Answer:
@@ -318,10 +330,7 @@ class Constraint(Streamed):
         The explanation has the byte offset at which the text leaves the constraint, what was expected there, and a
         shortest completion. ``print`` shows it with a caret. ``prefix``: test whether some text starts with ``text``.
         """
-        data = encode(text)
-        if data is None:
-            assert isinstance(text, str)
-            data = text.encode("utf-8", "surrogatepass")
+        data = encode_any(text, "explain", "text")
         valid = self.viable_prefix(data)
         if valid == len(data) and (prefix or self.accepts(data)):
             return Explanation(data, True)
@@ -334,21 +343,23 @@ class Constraint(Streamed):
             ending = self.completion(data[:place])
         return Explanation(data, False, place, character, expected, ending, self.open_rules(data[:place]))
 
-    def following(self, prefix: bytes) -> Following:
-        """The characters, or the end of the text, that may follow ``prefix``, which must end between two characters.
+    def following(self, prefix: str | bytes) -> Following:
+        """The characters, or the end of the text, that may follow ``prefix`` (text in UTF-8), which must end between
+        two characters.
 
         Where strings must differ from each other, after a long prefix, characters beyond ASCII are given by their first
         bytes.
         """
+        given = encode_any(prefix, "following", "prefix")
         if not self.automaton.has_marks:
             walk = Walk(self.automaton, self.budget, _WALKING)
-            at = walk.run(prefix)
+            at = walk.run(given)
             return (
                 Following(False, (), b"")
                 if at is None
                 else explanation.following(explanation.walked(walk, at))
             )
-        return explanation.following(lambda way: self.next_bytes(prefix + way), whole=len(prefix) <= _LONG)
+        return explanation.following(lambda way: self.next_bytes(given + way), whole=len(given) <= _LONG)
 
     # --- details --------------------------------------------------------------------------------------
 
@@ -356,7 +367,7 @@ class Constraint(Streamed):
     def _is_surely_endless(self) -> bool:
         """Whether it is known, without a search, that there are infinitely many texts."""
 
-    def open_rules(self, prefix: bytes) -> tuple[str, ...] | None:
+    def open_rules(self, prefix: str | bytes) -> tuple[str, ...] | None:
         """The grammar rules that are open after ``prefix``."""
         return None
 
@@ -438,6 +449,13 @@ class Constraint(Streamed):
 
     def _nothing_to_draw(self) -> EmptyLanguageError:
         return EmptyLanguageError(f"there is no word to draw: {self!r} is empty")
+
+
+def _lengths_named(lengths: Collection[int]) -> str:
+    if len(lengths) == 1:
+        return f"length {next(iter(lengths))}"
+    named = ", ".join(map(str, list(lengths)[:8])) + (", ..." if len(lengths) > 8 else "")
+    return f"a length among {named or 'none'}"
 
 
 class _Walked(NamedTuple):

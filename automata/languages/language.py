@@ -342,10 +342,7 @@ class Language(Constraint):
         """
         return is_finite(self._expr, self.budget, self._source)
 
-    def completion(self, prefix: bytes) -> bytes | None:
-        """A shortest completion: the fewest bytes that extend ``prefix`` to a word; ``None`` if no word starts with
-        ``prefix``.
-        """
+    def _completion(self, prefix: bytes) -> bytes | None:
         if self.automaton.has_marks:
             word = self.automaton.completed(prefix)
         else:

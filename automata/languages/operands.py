@@ -11,22 +11,31 @@ from tokenfst.arguments import refuse
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
+_MOST_REPETITIONS = 2**31 - 1
+"""The core's bound of counts."""
 
-def encode(word: str | bytes) -> bytes | None:
-    """Text as UTF-8; ``None`` if it contains a lone surrogate."""
+
+def encode(word: str | bytes, asked: str = "a question about a language", name: str = "word") -> bytes | None:
+    """Text as UTF-8; ``None`` if it contains a lone surrogate. TypeError for what is neither text nor bytes
+    (``bytes(5)`` would be five NULs), which names the call (``asked``) and the argument.
+    """
     if isinstance(word, str):
         try:
             return word.encode()
         except UnicodeEncodeError:
             return None
-    return word if isinstance(word, bytes) else as_bytes("word", word)
+    if not isinstance(word, bytes | bytearray | memoryview):
+        refuse(asked, name, word, "text or bytes")
+    return bytes(word)
 
 
-def as_bytes(name: str, value: object) -> bytes:
-    """A bytes-like argument as bytes; TypeError for anything else (``bytes(5)`` would be five NULs)."""
-    if not isinstance(value, bytes | bytearray | memoryview):
-        refuse("a question about a language", name, value, "text or bytes" if name == "word" else "bytes")
-    return bytes(value)
+def encode_any(word: str | bytes, asked: str, name: str) -> bytes:
+    """The same, with lone surrogates encoded like other code points: bytes that are not UTF-8."""
+    data = encode(word, asked, name)
+    if data is None:
+        assert isinstance(word, str)
+        data = word.encode("utf-8", "surrogatepass")
+    return data
 
 
 def byte_table(table: object) -> bytes:
@@ -43,7 +52,14 @@ def byte_table(table: object) -> bytes:
 def bounds(low: int, high: int | None) -> None:
     """Raise ConstraintError for invalid bounds of a repetition."""
     if low < 0 or (high is not None and high < low):
-        raise ConstraintError(f"cannot repeat {low} to {high} times")
+        raise ConstraintError(
+            f"cannot repeat {low} to {high} times"
+            if high is not None
+            else f"cannot repeat at least {low} times: low must be at least 0"
+        )
+    for name, value in (("low", low), ("high", high)):
+        if value is not None and value > _MOST_REPETITIONS:
+            raise ConstraintError(f"repeat: {name} must be at most {_MOST_REPETITIONS}, not {value}")
 
 
 def widest(*budgets: Budget | None) -> Budget | None:

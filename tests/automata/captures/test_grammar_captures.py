@@ -9,7 +9,17 @@ import random
 import pytest
 
 from reference.expressions.captures import captures as captures_of
-from tokenfst import Budget, Grammar, bundled_grammar, gbnf, json_schema, lark_grammar, regex, template
+from tokenfst import (
+    Budget,
+    Grammar,
+    Language,
+    bundled_grammar,
+    gbnf,
+    json_schema,
+    lark_grammar,
+    regex,
+    template,
+)
 from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.expressions.expression import Expr, call, concat, literal, repeat, union
 from tokenfst.errors import BudgetExceeded, ConstraintError
@@ -148,6 +158,12 @@ def test_parts_of_other_constraints() -> None:
     assert texts(both.repeat(2).captures("a3!a4"))["root"] == ["3", "4"]
     filled = template("x{a}y{b}", a=regex("(?P<first>.)."), b=gbnf('root ::= "(" root ")" | "z"'))
     assert texts(filled.captures("x12y(z)")) == {"a": ["12"], "first": ["1"], "b": ["(z)"]}
+
+
+def test_captures_of_what_has_no_words() -> None:
+    nothing = Language.empty() + template("{x}", x=gbnf('root ::= "a" root "b" | ""')) & regex("a*")
+    assert nothing.is_empty() and nothing.capture_names == () and nothing.reading is None
+    assert (nothing & regex("(?P<y>a)")).is_empty() and template("{x}", x=nothing).is_empty()
 
 
 def test_json_rules() -> None:

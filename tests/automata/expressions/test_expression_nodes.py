@@ -110,6 +110,19 @@ def test_pickling_keeps_recursion() -> None:
     assert copied.args[0].args[1].args[1] is copied
 
 
+def test_another_node_for_a_recursion() -> None:
+    """The body of a recursion refers to its node, so a copy of that node beside it would be a second one."""
+    made = recursive(lambda again: union(literal(b"c"), concat(literal(b"ab"), again)))
+    named = made.named("again")
+    assert named is not made and named.source == "again"
+    for both in (concat(named, made), concat(made, named)):
+        language = Language(both)
+        assert [word for word in ("cc", "ababcabc", "abc", "cab") if language.accepts(word)] == [
+            "cc",
+            "ababcabc",
+        ]
+
+
 def test_recursion_is_collected() -> None:
     language = Language(recursive(lambda again: union(literal(b"c"), concat(literal(b"ab"), again))))
     seen = weakref.ref(language)

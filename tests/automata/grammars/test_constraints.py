@@ -169,6 +169,8 @@ def test_other_operands_are_no_constraints() -> None:
         regex("a").map_bytes("abc")  # type: ignore[arg-type]
     with pytest.raises(ConstraintError, match="cannot repeat"):
         BRACKETS.repeat(3, 2)
+    with pytest.raises(ConstraintError, match="low must be at most 2147483647, not 2147483648"):
+        BRACKETS.repeat(2**31)
     with pytest.raises(ArgumentTypeError):
         Language.union_of(regex("a*"))  # type: ignore[arg-type]  # one, whose texts never end
 
@@ -222,6 +224,24 @@ def test_explanations_agree_with_what_is_accepted(seed: int) -> None:
             onward = [len(word) for word in WORDS if word.startswith(before) and each.accepts(word)]
             if onward:
                 assert len(before + found.ending) == min(onward)
+
+
+def test_questions_about_a_beginning_take_text_and_bytes() -> None:
+    accents = gbnf('root ::= "é" root "z" | ""')
+    for each, deepest in ((accents, ("root",)), (regex("é*z"), None)):
+        assert each.completion("é") == each.completion("é".encode()) == b"z"
+        assert each.completion("x") is each.completion("\ud800") is None
+        assert each.viable_prefix("éx") == each.viable_prefix("éx".encode()) == 2
+        assert each.viable_prefix("\ud800") == 0
+        assert each.following("é") == each.following("é".encode()) and each.following("é").characters
+        assert each.open_rules("é") == each.open_rules("é".encode()) == deepest
+        for question in (each.completion, each.viable_prefix, each.following, each.next_bytes):
+            with pytest.raises(
+                ArgumentTypeError, match=f"{question.__name__}: .* must be text or bytes, not 3"
+            ):
+                question(3)
+        with pytest.raises(ArgumentTypeError, match="explain: text must be text or bytes, not None"):
+            each.explain(None)  # type: ignore[arg-type]
 
 
 def test_an_explanation_points_at_the_place() -> None:
@@ -324,7 +344,7 @@ def test_samples_by_weights_of_lengths() -> None:
         {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, whitespace="compact"
     )
     assert {differing.sample(generator, length=9) for _ in range(40)} >= {b'["a","b"]', b'["b","a"]'}
-    with pytest.raises(ConstraintError, match="there is no text of a length among 7"):
+    with pytest.raises(ConstraintError, match="there is no text of length 7"):
         language.sample(generator, length=7)
     with pytest.raises(EmptyLanguageError):
         Language.empty().sample(generator, length=7)
@@ -334,7 +354,10 @@ def test_samples_by_weights_of_lengths() -> None:
         language.sample(weights="texts")
     with pytest.raises(ConstraintError, match="none of them negative"):
         language.sample(weights={1: -1})
-    with pytest.raises(ArgumentTypeError, match="mapping from lengths"):
-        language.sample(weights=3)  # type: ignore[arg-type]
+    for unknown in (3, "text"):
+        with pytest.raises(ArgumentTypeError, match="mapping from lengths"):
+            language.sample(max_length=3, weights=unknown)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="each weight in weights must be a number"):
+        language.sample(weights={1: "much"})  # type: ignore[dict-item]
     with pytest.raises(ArgumentTypeError, match="generator"):
         language.sample(3)

@@ -6,7 +6,16 @@ import itertools
 
 import pytest
 
-from tokenfst import Budget, Grammar, Language, lark_grammar, python_object, regex, template
+from tokenfst import (
+    Budget,
+    Grammar,
+    Language,
+    delimited_subsequence_of,
+    lark_grammar,
+    python_object,
+    regex,
+    template,
+)
 from tokenfst.automata.grammars.templates import TemplateGrammar, TemplateLanguage
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternSyntaxError, TemplateError
 
@@ -62,6 +71,16 @@ def test_holes_of_all_kinds() -> None:
     plain = template("f = {value}", value=python_object(list[int]))
     assert isinstance(plain, TemplateLanguage) and plain.parse("f = [1, 2]") == {"value": "[1, 2]"}
     assert plain.parse(b"f = []") == {"value": b"[]"}
+
+
+def test_a_hole_that_also_stands_elsewhere() -> None:
+    """Patterns with look-around are recursions: a hole must not copy the node that their bodies refer to."""
+    guarded = regex("(?:(?!bb)[ab])*")
+    listed = delimited_subsequence_of(["y", template("{x}", x=guarded)], guarded)
+    words = ["".join(word) for n in range(5) for word in itertools.product("aby", repeat=n)]
+    inside = [word for word in words if guarded.accepts(word)]
+    wanted = {"y", *inside, *("y" + first + second for first, second in itertools.product(inside, inside))}
+    assert {word for word in words if listed.accepts(word)} == wanted.intersection(words)
 
 
 def test_the_budget_is_the_widest_of_the_holes() -> None:
