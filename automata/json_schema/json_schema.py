@@ -179,8 +179,7 @@ def json_schema(  # one option after the other
     _check_choice("on_unsupported", on_unsupported, "raise", "relax")
     written = _layout(spelling, whitespace, separators, indent, surrounding)
     relax, typed = on_unsupported == "relax", None
-    if schema is None:
-        raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
+    _refuse_values(schema)
     if not isinstance(schema, (Mapping, bool, str, list)):  # a list is not an annotation
         typed = read_type(schema)
         if typed.refused and not relax:
@@ -250,6 +249,16 @@ def _check_provider(schema: Any, strict: Provider, budget: Budget | None) -> Non
     """Check that a provider accepts a schema."""
     for finding in provider_findings(read(schema, "#", Work(budget)), strict):
         raise ProviderSchemaError(finding.pointer, finding.message)
+
+
+def _refuse_values(schema: Any) -> None:
+    """Refuse values that are neither a schema nor a type, before they are read as an annotation."""
+    if schema is None:
+        raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
+    if isinstance(schema, (bytes, bytearray, int, float)) and not isinstance(schema, bool):
+        raise SchemaError(
+            "#", f"a schema is an object, a boolean, JSON text or a Python type, not {schema!r}"
+        )
 
 
 def _check_choice(name: str, value: object, one: str, other: str) -> None:
@@ -332,7 +341,7 @@ _LEVEL = 64
 
 def _nested(depth: int) -> dict[str, Any]:
     """The schema of any value whose arrays and objects are nested at most ``depth`` deep."""
-    if not isinstance(depth, int) or depth < 0:
+    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
         raise ConstraintError(f"max_depth={depth!r} must be a whole number of at least 0")
     if depth > (most := Budget().positions) // _LEVEL:
         raise BudgetExceeded("positions", most, f"max_depth={depth}")

@@ -100,12 +100,15 @@ def _is_names(value: Any, draft: int) -> bool:
 
 
 def _is_name_table(value: Any, draft: int) -> bool:
-    return isinstance(value, Mapping) and all(_is_names(each, draft) for each in value.values())
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and _is_names(each, draft) for name, each in value.items()
+    )
 
 
 def _is_dependencies(value: Any, draft: int) -> bool:
     return isinstance(value, Mapping) and all(
-        _is_schema(each, draft) or _is_names(each, draft) for each in value.values()
+        isinstance(name, str) and (_is_schema(each, draft) or _is_names(each, draft))
+        for name, each in value.items()
     )
 
 

@@ -68,8 +68,10 @@ def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
     if isinstance(value, list | tuple):
         return ("array", tuple(freeze(each, work, depth + 1) for each in value))
     if isinstance(value, Mapping):
-        members = ((str(name), freeze(each, work, depth + 1)) for name, each in value.items())
-        return ("object", frozenset(members))
+        if not all(isinstance(name, str) for name in value):
+            unnamed = next(name for name in value if not isinstance(name, str))
+            raise NotJsonError(f"the name {unnamed!r} of a member is not a string: write {str(unnamed)!r}")
+        return ("object", frozenset((name, freeze(each, work, depth + 1)) for name, each in value.items()))
     raise NotJsonError(f"{value!r} is not a JSON value")
 
 

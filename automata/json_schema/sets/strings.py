@@ -183,7 +183,7 @@ class Strings:
                 if len(words) <= _FEW:
                     barred = union(*(spelled(word, spelling) for word in words))
                 else:
-                    barred = json_literals(words, spelling=spelling)
+                    barred = _several(words, spelling)
                 text = intersect(text, complement(barred))
                 if self.high == 0 and "" in self.excluded:
                     return EMPTY
@@ -228,10 +228,23 @@ def name_texts(spelling: Spelling) -> NameTexts:
     return NameTexts(
         every,
         spelling != "any",
-        partial(json_literal, spelling=spelling),
-        partial(json_literals, spelling=spelling),
+        partial(_name, spelling=spelling),
+        partial(_several, spelling=spelling),
         _FEW,
     )
+
+
+def _name(text: str, spelling: Spelling) -> Expr:
+    """The texts of one name; of one with a lone surrogate, bytes that are not UTF-8, so that no text contains them."""
+    if has_surrogate(text):
+        return literal(f'"{text}"'.encode("utf-8", "surrogatepass"))
+    return json_literal(text, spelling=spelling)
+
+
+def _several(texts: Iterable[str], spelling: Spelling) -> Expr:
+    """The texts of any of these names, like ``_name``."""
+    kept = [text for text in texts if not has_surrogate(text)]
+    return json_literals(kept, spelling=spelling) if kept else _name("\ud800", spelling)
 
 
 def spelled(text: str, spelling: Spelling) -> Expr:

@@ -118,6 +118,22 @@ def test_every_small_instance_is_judged_as_the_library_does(schema: Any, spellin
 
 
 @pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": {"type": "string", "not": {"pattern": "(?!)"}}},
+        {"items": {"type": "string", "pattern": "a", "not": {"pattern": "b(?!)"}}},
+        {"patternProperties": {"(?!)": False}},
+        {"patternProperties": {"(?!)": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
+        {"propertyNames": {"not": {"pattern": "(?!)"}}},
+        {"propertyNames": {"pattern": "^(?:(?!)|a)"}},
+    ],
+    ids=json.dumps,
+)
+def test_patterns_that_match_nothing(schema: Any) -> None:
+    check(schema)
+
+
+@pytest.mark.parametrize(
     "pair",
     [pair for k, pair in enumerate(itertools.combinations(WORLD[1:], 2)) if k % 9 == 0],
     ids=json.dumps,
@@ -185,6 +201,8 @@ def test_depth_is_counted() -> None:
     assert not json_object(1).accepts("1")
     with pytest.raises(ConstraintError):
         json_object(0)
+    with pytest.raises(ConstraintError, match="max_depth=True must be a whole number"):
+        json_value(True)
 
 
 NESTED = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}, "b": {}}}
