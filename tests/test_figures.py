@@ -106,6 +106,27 @@ def test_a_run_takes_the_place_of_an_older_one_of_its_command(script: Any, tmp_p
             record.load(path)
 
 
+def test_a_benchmark_prints_its_figures_and_keeps_them_if_asked(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks.measuring import record
+
+    written = []
+    monkeypatch.setattr(record, "save", lambda name, run: written.append((name, run)))
+    monkeypatch.setattr(sys, "argv", ["a benchmark"])
+    figures = [script.Figure("a step", "time", 2e-6), script.Figure("a price", "CPU", None, note="$1")]
+    record.report("steps", iter(figures))
+    assert capsys.readouterr().out == "a step, time: 2 µs\na price, CPU: $1\n" and not written
+    monkeypatch.setattr(sys, "argv", ["a benchmark", "--save"])
+    record.report("steps", iter(figures), "a note")
+    ((name, run),) = written
+    assert (name, run.figures, run.note) == (
+        "steps",
+        tuple(figures),
+        "a note",
+    ) and "--save" not in run.command
+
+
 def test_the_best_figure_is_bold_and_ratios_are_to_the_first(script: Any) -> None:
     figures = {who: script.Figure("", who, value, 1e-6) for who, value in (("ours", 2e-6), ("theirs", 5e-6))}
     plan = script.Table("", ratio=True, least=True)

@@ -1,33 +1,24 @@
-"""From temporal formulas to automata: ``python -m benchmarks.languages.temporal``.
+"""Figures of docs/research/temporal-logic.md: from temporal formulas to automata.
 
-Prints the least of many times, of the wall clock and of the processor (they differ where others use the machine), for
-the clothes of the paper, and how long the first call of the process took.
+    python -m benchmarks.languages.temporal [--save]
+
+The least of many processor times, for the clothes of the paper, and what the first call of the process took.
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.measuring.measure import Figure, figure, sample
+from benchmarks.measuring.record import report
 from tokenfst import ltlf
 
 ROUNDS = 50
 
 
-def least(work: Callable[[], object], clock: Callable[[], float], rounds: int = ROUNDS) -> float:
-    """The least time of several, in milliseconds."""
-    times = []
-    for _ in range(rounds):
-        began = clock()
-        work()
-        times.append(clock() - began)
-    return 1000 * min(times)
-
-
-def main(rounds: int = ROUNDS) -> None:
-    """Print the table."""
+def figures(rounds: int = ROUNDS) -> Iterator[Figure]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
     from reference.symbols import clothes
 
@@ -35,17 +26,21 @@ def main(rounds: int = ROUNDS) -> None:
         return ltlf(clothes.FORMULAS, clothes.SYMBOLS)
 
     patterns = [f"response(a{k}, b{k})" for k in range(8)]
-    print(f"{'formula':<44}{'states':>8}{'wall ms':>10}{'cpu ms':>10}")
-    print(
-        f"{'(first call: builds the parser)':<44}{'':>8}{least(specification, time.perf_counter, 1):>10.1f}"
+    yield figure(
+        "the first call, which builds lark's parser", "time", sample(specification, runs=1, warm_up=0)
     )
     for name, work in (
         ("clothes, 13 formulas over 10 symbols", specification),
         ("response(a, b) for 8 pairs", lambda: ltlf(patterns)),
     ):
         states = work().num_states  # type: ignore[attr-defined]
-        wall, cpu = least(work, time.perf_counter, rounds), least(work, time.process_time, rounds)
-        print(f"{name:<44}{states:>8}{wall:>10.1f}{cpu:>10.1f}")
+        yield Figure(name, "states", states, unit="count")
+        least = min(sample(work, runs=rounds))
+        yield Figure(name, "time", least, least, rounds)
+
+
+def main(rounds: int = ROUNDS) -> None:
+    report("temporal", figures(rounds))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from benchmarks.measuring.measure import OURS, shown
@@ -28,27 +29,39 @@ HEAD = """# Leaderboard
 
 <!-- written by benchmarks/leaderboard/run.py: do not edit -->
 
-Written by `python -m benchmarks.leaderboard.run` from [docs/data/leaderboard.json](data/leaderboard.json) on {date}:
-{machine}, Python {python}, Tekken's vocabulary of 131,072 tokens.
+The same schemas, regular expressions and grammars in {libraries}:
+what each is right about, what it refuses, and what it costs. Written by `python -m benchmarks.leaderboard.run` from
+[docs/data/leaderboard.json](data/leaderboard.json) on {date}: {machine}, Python {python}, Tekken's vocabulary of
+131,072 tokens.
 
-## How many cases were run
+{whole}
+Every table below is about the cases that all of its libraries ran: [how many, and why](#how-many-cases-were-run);
+[how to read the tables](#how-to-read-the-tables). The best figure of a column is bold."""
+TAIL = """## How many cases were run
 
 {counts}
 
 A number in bold is all of the suite's cases. Everywhere else **it was not a full run** but a sample: the first cases
-of an order that was drawn at random once. The command goes on where it stopped. For some libraries, all of MaskBench
-takes longer than a night on one core: they may use up to {limit} s of processor time for each case.
+of an order that was drawn at random once. The command goes on where it stopped. A case of MaskBench takes each library
+about so many seconds of one core, first mask and all texts, where one that was stopped counts as {limit}:
 
-How to read it. *Right*: compiled, and right about every text of the case. *Refused*: the library said that it cannot.
-*Accepts invalid*, *rejects valid*: wrong both ways; *by order*: valid objects that are accepted only with their
-members in another order (what a library may mean to do). *Stopped*: over {limit} s of processor time, or a crash.
-*Faults*: errors in the midst of a text, or of compiling where they say nothing about the case. First masks are in
-processor time, since the machine did other work too. Steps are wall-clock: their means and high percentiles are those
-of a busy machine, and where a table says so they are of the cases that its libraries ran one after the other in one
-run. Memory is what a case added at its peak. Each library is called with its defaults, but for white space, which is
-free. So what it means to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite
-means as an annotation, writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others do,
-fixes the order of members (`property_order="any"` is its other setting)."""
+{seconds}
+
+## How to read the tables
+
+- *Right*: compiled, and right about every text of the case. *Refused*: the library said that it cannot.
+- *Accepts invalid*, *rejects valid*: wrong both ways. *By order*: valid objects that are accepted only with their
+  members in another order (what a library may mean to do).
+- *Stopped*: over {limit} s of processor time, or a crash. *Faults*: errors in the midst of a text, or of compiling
+  where they say nothing about the case.
+- First masks are in processor time, since the machine did other work too. Steps are wall-clock: their means and high
+  percentiles are those of a busy machine, and where a table says so they are of the cases that its libraries ran one
+  after the other in one run. Memory is what a case added at its peak.
+- Each library is called with its defaults, but for white space, which is free. xgrammar keeps parts of earlier
+  grammars, in at most 512 MB, as vLLM calls it{older}.
+- What a library means to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite
+  means as an annotation, writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others
+  do, fixes the order of members (`property_order="any"` is its other setting)."""
 DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
 is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
 {undecided:,} times neither was shown. A valid object with its members in another order counts as denied. The judge
@@ -69,6 +82,8 @@ def write(found: dict[str, list[Case]], about: dict[str, str], sizes: dict[str, 
         results["suites"][suite] = {
             "of": sizes[suite],
             "ran": Counter(who for case in cases for who in case["records"]),
+            "seconds": seconds(cases, float(about["limit"])),
+            "older": older(cases),
             "tables": tables,
             "masks": masks(cases),
         }
@@ -80,6 +95,25 @@ def write(found: dict[str, list[Case]], about: dict[str, str], sizes: dict[str, 
         for number, each in enumerate(result["tables"]):
             (IMAGES / f"leaderboard-{suite}-{number}.svg").write_text(picture(each))
     PAGE.write_text(page(results))
+
+
+def seconds(cases: list[Case], limit: float) -> dict[str, float]:
+    """What a case takes each library in the mean: the first mask and all steps, or the limit where it was stopped."""
+    spent: dict[str, list[float]] = {}
+    for case in cases:
+        for who, record in case["records"].items():
+            whole = (record["first_mask_cpu"] or 0.0) + sum(record["steps"])
+            spent.setdefault(who, []).append(limit if record["trouble"] == "timeout" else whole)
+    return {who: fmean(each) for who, each in sorted(spent.items())}
+
+
+def older(cases: list[Case]) -> dict[str, int]:
+    """How many records of a library were made before those settings that others of its records have."""
+    counts: dict[str, Counter[bool]] = {}
+    for case in cases:
+        for who, record in case["records"].items():
+            counts.setdefault(who, Counter())[bool(record.get("settings"))] += 1
+    return {who: each[False] for who, each in counts.items() if len(each) > 1}
 
 
 def levels(cases: list[Case]) -> list[list[str]]:
@@ -191,8 +225,11 @@ def picture(found: dict[str, Any]) -> str:
 
 def page(results: dict[str, Any]) -> str:
     """The page in Markdown."""
-    parts = [HEAD.format(counts=_counts(results["suites"]), **results["about"])]
-    for suite, result in results["suites"].items():
+    suites = results["suites"]
+    libraries = sorted({who for each in suites.values() for who in each["ran"]})
+    real = suites.get("maskbench", {"of": 0, "ran": {}, "seconds": {}, "older": {}})
+    parts = [HEAD.format(libraries=_listed(libraries), whole=_whole(real), **results["about"])]
+    for suite, result in suites.items():
         if not result["tables"]:
             continue
         parts.append(f"## {TITLES[suite]}")
@@ -209,7 +246,24 @@ def page(results: dict[str, Any]) -> str:
             alt = f"{TITLES[suite]}: cases that each library is right about, first masks and steps, as in the table"
             parts.append(f"![{alt}](images/leaderboard-{suite}-{number}.svg)")
         parts += _masks(result["masks"])
-    return "\n\n".join(parts) + "\n"
+    spent = real["seconds"]
+    rows = [[who, f"{spent[who]:.2g}"] for who in sorted(spent, key=spent.__getitem__)]
+    before = real["older"].get("xgrammar", 0)
+    note = f" ({before:,} of its records of MaskBench are older, and made without that)" if before else ""
+    counts = _counts(suites)
+    tail = TAIL.format(counts=counts, seconds=_rows(["s a case"], rows), older=note, **results["about"])
+    return "\n\n".join([*parts, tail]) + "\n"
+
+
+def _whole(result: dict[str, Any]) -> str:
+    """Which libraries ran all of MaskBench, in a sentence."""
+    whole = sorted(who for who, ran in result["ran"].items() if ran == result["of"])
+    some = sorted(set(result["ran"]) - set(whole))
+    if not whole:
+        return f"No library ran all of MaskBench's {result['of']:,} schemas yet."
+    ran = f"Of MaskBench's {result['of']:,} schemas {_listed(whole)} ran all"
+    counts = [f"{who} {result['ran'][who]:,}" for who in some]
+    return f"{ran}, {_listed(counts)}." if some else f"{ran}."
 
 
 def _counts(suites: dict[str, Any]) -> str:

@@ -7,9 +7,12 @@ refuses, is wrong about both ways, how long the first mask and each step take, m
 end, and with ``--page`` alone, the results of all that was ever run go to docs/data/leaderboard.json, and from there to
 docs/leaderboard.md and its pictures (``page``).
 
-Cases are taken in an order that is the same every time, and all libraries get one after the other. The libraries
-come in ``PASSES``: all cases of all suites with the fast ones, and then again with the slower ones beside them. So a
-run that is stopped has compared some libraries on many cases, and all libraries on fewer.
+Cases are taken in an order that was drawn at random once and is the same every time, so that the first N are a random
+sample. All libraries get a case one after the other. They come in ``PASSES``: all cases of all suites with the fast
+ones, and then again with the slower ones beside them. So a run that is stopped has compared some libraries on many
+cases, and all libraries on fewer. With ``--alone`` a case that others have run already is run by those that lack it,
+without them: verdicts, first masks and memory take a part of the time so, but there are no masks to compare, and
+steps are compared within one run of a case only.
 """
 
 from __future__ import annotations
@@ -53,9 +56,11 @@ DOCUMENTS = 4
 SEED = 7
 RUN = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}, process {os.getpid()}"
 """The name of this run. Wall-clock figures are compared among the records of one run of a case only."""
-PASSES = (("tokenfst", "llguidance", "glrmask"), ("xgrammar",), ("outlines-core", "lm-format-enforcer"))
-"""What each pass over the cases adds, by the processor time that one case of MaskBench takes: the first three together
-take less than a second, xgrammar 3, the last two 8 each."""
+PASSES = (("tokenfst", "llguidance", "glrmask"), ("xgrammar",), ("lm-format-enforcer", "outlines-core"))
+"""What each pass over the cases adds, by the processor time that one case of MaskBench takes."""
+SETTINGS: dict[str, dict[str, Any]] = {"xgrammar": {"cache_bytes": 512 << 20}}
+"""Arguments of libraries' classes. xgrammar keeps parts of grammars by default; vLLM gives it as many bytes for that.
+They are part of a record: one that was made with others is made again, beside those of the other libraries."""
 
 
 # --- cases ------------------------------------------------------------------------------------------------
@@ -164,14 +169,22 @@ FRONTS = {"schema": "compile_schema", "regex": "compile", "lark": "compile_gramm
 
 
 def run(
-    suite: str, count: int | None, engines: list[str], source: str = TEKKEN, folder: Path = FOLDER
+    suite: str,
+    count: int | None,
+    engines: list[str],
+    source: str = TEKKEN,
+    folder: Path = FOLDER,
+    *,
+    alone: bool = False,
 ) -> None:
-    """Run what is missing of a suite."""
+    """Run what is missing of a suite; ``alone``: without the libraries that ran a case already, with any settings."""
     encode = encoder(source)
     vocabulary = tokenfst.load_vocabulary(source)
     world = mask_by_mask.world_of(vocabulary.tokens, vocabulary.eos_token_ids[0])
     with ExitStack() as stack:
-        runners = {who: stack.enter_context(Runner(who, source, LIMIT)) for who in engines}
+        runners = {
+            who: stack.enter_context(Runner(who, source, LIMIT, **SETTINGS.get(who, {}))) for who in engines
+        }
         rows = list(SUITES[suite](count))
         for number, row in enumerate(rows):
             path = folder / suite / f"{hashlib.sha256(row['id'].encode()).hexdigest()[:20]}.json"
@@ -180,7 +193,7 @@ def run(
                 if path.is_file()
                 else {"id": row["id"], "records": {}, "masks": {}}
             )
-            ran = one_case(row, done, runners, encode, world)
+            ran = one_case(row, done, runners, encode, world, alone=alone)
             if ran:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 whole = path.with_suffix(".part")
@@ -195,21 +208,25 @@ def one_case(
     runners: dict[str, Runner],
     encode: Any,
     world: mask_by_mask.World,
+    *,
+    alone: bool = False,
 ) -> bool:
     """Run what is missing of one case, into ``done``; whether anything was."""
     front = next(method for key, method in FRONTS.items() if key in row)
     able = [who for who in runners if hasattr(LIBRARIES[who], front)]
-    versions = {who: version(who) or "sources" for who in able}
-    fresh = [who for who in able if done["records"].get(who, {}).get("version") != versions[who]]
+    marks = {who: {"version": version(who) or "sources", "settings": SETTINGS.get(who, {})} for who in able}
+    wanted = ("version",) if alone else ("version", "settings")
+    fresh = [who for who in able if not _made_so(done["records"].get(who, {}), marks[who], wanted)]
     if not fresh:
         return False
+    alone = alone and len(fresh) < len(able)
     there = []
-    for who in able:
+    for who in fresh if alone else able:
         record = runners[who].run(row)
-        done["records"][who] = asdict(record) | {"version": versions[who], "run": RUN}
+        done["records"][who] = asdict(record) | marks[who] | {"run": RUN}
         if record.first_mask is not None and record.trouble not in ("timeout", "crash"):
             there.append(runners[who])
-    if len(there) > 1:
+    if len(there) > 1 and not alone:
         texts = [text_of(test) for test in row["tests"] if test["valid"]][:WALKED]
         documents = [[*encode(text), world.end] for text in texts]
         with suppress(Exception):  # a schema that is none has no judge
@@ -218,6 +235,11 @@ def one_case(
             key = ",".join(sorted(each.who for each in there))
             done["masks"] = {key: {"pairs": pairs, "cases": [asdict(case) for case in cases], "size": size}}
     return True
+
+
+def _made_so(record: dict[str, Any], marks: dict[str, Any], wanted: tuple[str, ...]) -> bool:
+    """Whether a record is of the version, and of the settings, that would be run now."""
+    return bool(record) and all(record.get(key, {}) == marks[key] for key in wanted)
 
 
 def machine() -> dict[str, str]:
@@ -248,6 +270,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--engine", action="append", choices=LIBRARIES, help="without: all that are installed"
     )
     parser.add_argument(
+        "--alone", action="store_true", help="where others ran a case already, only those that did not run it"
+    )
+    parser.add_argument(
         "--page", action="store_true", help="run nothing: write the results and the page alone"
     )
     options = parser.parse_args(arguments)
@@ -261,7 +286,7 @@ def main(arguments: list[str] | None = None) -> int:
             so_far = [who for who in chain(*PASSES[: number + 1]) if who in engines]
             if so_far:
                 for suite in options.suite or SUITES:
-                    run(suite, options.number, so_far)
+                    run(suite, options.number, so_far, alone=options.alone)
     found = {suite: records_of(suite) for suite in SUITES}
     page.write(found, about, {suite: len(list(cases(None))) for suite, cases in SUITES.items()})
     return 0

@@ -1,71 +1,74 @@
-"""Canonical tokenizations over Tekken: time to build, and time of masks that are new and that are known.
+"""Figures of docs/research/canonical.md: canonical tokenizations over Tekken.
 
-    python -m benchmarks.masks.canonical
+    python -m benchmarks.masks.canonical [--save]
 
-Prints a line for each constraint: compile and first mask together; over random walks the median, the 99th percentile
-and the worst of a mask asked for the first time at its place; the median and the least of the same one asked
-for again; before that, of masks under a token budget.
+For each constraint: compile and first mask together; over random walks the median, the 99th percentile and the worst of
+a mask asked for the first time at its place; the median of the same one asked for again; and masks within a limit of
+tokens. Processor time of the process, but for masks that are known, which are too short for that.
 """
 
 from __future__ import annotations
 
 import random
-import statistics
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
-from tokenfst import allocate_token_bitmask, compile, load_vocabulary, regex
+from benchmarks.measuring.measure import Figure
+from benchmarks.measuring.record import report
+from tokenfst import Matcher, allocate_token_bitmask, compile, load_vocabulary, regex
 
 PATTERNS = {
     "one of six texts": "(hello|help|helmet)( world)?",
-    "a JSON object": r'\{"name": "[a-z ]*", "age": [0-9]{1,3}, "tags": \[("[a-z]+"(, "[a-z]+")*)?\]\}',
+    "a JSON object of three properties": (
+        r'\{"name": "[a-z ]*", "age": [0-9]{1,3}, "tags": \[("[a-z]+"(, "[a-z]+")*)?\]\}'
+    ),
     "a string of any characters": r'"[^"\\]*"',
 }
 
 
-def main(steps: int = 400) -> None:
-    """Measure and print."""
+def figures(steps: int = 400) -> Iterator[Figure]:
     vocabulary = load_vocabulary("mistral:tekken_240911")
     compile(regex("a"), vocabulary)
-    begun = time.perf_counter()
+    begun = time.process_time()
     compile(regex("a"), vocabulary, tokenization="canonical")
-    print(f"what is made once for the vocabulary: {time.perf_counter() - begun:.2f} s")
+    yield Figure("made once for the vocabulary", "time", time.process_time() - begun)
     mask, rng = allocate_token_bitmask(1, len(vocabulary)), random.Random(0)
+
+    def chosen() -> int:
+        return int(rng.choice(np.flatnonzero(np.unpackbits(mask.view(np.uint8).ravel(), bitorder="little"))))
+
+    def taken(matcher: Matcher, clock: object = time.process_time) -> float:
+        began = clock()  # type: ignore[operator]
+        matcher.fill_next_token_bitmask(mask)
+        return float(clock() - began)  # type: ignore[operator]
+
     for name, pattern in PATTERNS.items():
-        begun = time.perf_counter()
+        begun = time.process_time()
         matcher = compile(regex(pattern), vocabulary, tokenization="canonical").matcher()
         matcher.fill_next_token_bitmask(mask)
-        first = time.perf_counter() - begun
+        yield Figure(name, "compile and first mask", time.process_time() - begun)
         new, known = [], []
         for _ in range(steps):
-            for times in (new, known):
-                begun = time.perf_counter()
-                matcher.fill_next_token_bitmask(mask)
-                times.append(1e6 * (time.perf_counter() - begun))
-            choices = np.flatnonzero(np.unpackbits(mask.view(np.uint8).ravel(), bitorder="little"))
-            matcher.accept_token(int(rng.choice(choices)))
+            new.append(taken(matcher))
+            known.append(taken(matcher, time.perf_counter))
+            matcher.accept_token(chosen())
             if matcher.is_terminated() or matcher.num_tokens > 40:
                 matcher.reset()
-        budgeted = []
+        yield Figure(name, "new place: median", float(np.median(new)))
+        yield Figure(name, "p99", float(np.quantile(new, 0.99)))
+        yield Figure(name, "worst", max(new))
+        yield Figure(name, "again: median", float(np.median(known)))
+        limited = []
         for _ in range(4):
             matcher = compile(regex(pattern), vocabulary, tokenization="canonical").matcher(max_new_tokens=40)
             while not matcher.is_terminated() and matcher.max_tokens_left:
-                begun = time.perf_counter()
-                matcher.fill_next_token_bitmask(mask)
-                budgeted.append(1000 * (time.perf_counter() - begun))
-                choices = np.flatnonzero(np.unpackbits(mask.view(np.uint8).ravel(), bitorder="little"))
-                matcher.accept_token(int(rng.choice(choices)))
-        print(
-            f"{name}: with 40 tokens left at first, a mask takes {statistics.median(budgeted):.2f} ms median, "
-            f"{max(budgeted):.0f} ms worst"
-        )
-        print(
-            f"{name}: compile and first mask {1000 * first:.0f} ms; at a place {statistics.median(new):.0f} us median, "
-            f"{np.quantile(new, 0.99) / 1000:.1f} ms p99, {max(new) / 1000:.0f} ms worst; again "
-            f"{statistics.median(known):.1f} us median, {min(known):.1f} us least"
-        )
+                limited.append(taken(matcher))
+                matcher.accept_token(chosen())
+        yield Figure(name, "within 40 tokens: median", float(np.median(limited)))
+        yield Figure(name, "within 40 tokens: worst", max(limited))
 
 
 if __name__ == "__main__":
-    main()
+    report("canonical", figures())

@@ -1,13 +1,16 @@
-"""Languages that speak of tokens: the first mask, and a walk of new and of known places, beside the same over bytes.
+"""Figures of docs/research/token-groups.md: languages that speak of tokens, beside the same over bytes.
 
-python -m benchmarks.masks.token_groups
+    python -m benchmarks.masks.token_groups [--save]
+
+The first mask, and a walk of new and of known places.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from benchmarks.measuring.measure import Figure, sample
+from benchmarks.measuring.record import report
 from tokenfst import Language, Matcher, allocate_token_bitmask, compile, load_vocabulary, one_token, regex
 
 ITEMS = ("one thing is here", "another thing is there", "and so on it goes")
@@ -18,23 +21,10 @@ CONSTRAINTS: dict[str, Callable[[], Language]] = {
 }
 
 
-def least(work: Callable[[], object], rounds: int) -> float:
-    """The least time of several, in milliseconds."""
-    times = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return 1000 * min(times)
-
-
-def main(rounds: int = 20) -> None:
-    """Measure and print."""
+def figures(rounds: int = 20) -> Iterator[Figure]:
     vocabulary = load_vocabulary("mistral:tekken_240911")
-    compile(regex("a.*"), vocabulary).matcher().fill_next_token_bitmask(
-        allocate_token_bitmask(1, len(vocabulary))
-    )
     mask = allocate_token_bitmask(1, len(vocabulary))
+    compile(regex("a.*"), vocabulary).matcher().fill_next_token_bitmask(mask)
     tokens: list[int] = []
     for item in ITEMS:
         tokens += vocabulary.encode_greedy(b"\n* " if tokens else b"Summary:\n* ")
@@ -44,7 +34,9 @@ def main(rounds: int = 20) -> None:
         def first(make: Callable[[], Language] = make) -> None:
             compile(make(), vocabulary).matcher().fill_next_token_bitmask(mask)
 
-        cold, warm = least(first, 1), least(first, rounds)
+        (cold,) = sample(first, runs=1, warm_up=0)
+        yield Figure(name, "first mask", cold)
+        yield Figure(name, "first mask again", min(sample(first, runs=rounds)), runs=rounds)
         matcher = compile(make(), vocabulary).matcher()
 
         def walk(matcher: Matcher = matcher) -> None:
@@ -53,13 +45,11 @@ def main(rounds: int = 20) -> None:
                 matcher.fill_next_token_bitmask(mask)
                 assert matcher.accept_token(token)
 
-        new = least(walk, 1) / len(tokens)
-        known = least(walk, rounds) / len(tokens)
-        print(
-            f"{name}: to the first mask {cold:.1f} ms, again {warm:.2f} ms; a token at a new place {new:.2f} ms, "
-            f"at a known one {1000 * known:.2f} us"
-        )
+        (new,) = sample(walk, runs=1, warm_up=0)
+        yield Figure(name, "a token at a new place", new / len(tokens))
+        known = min(sample(walk, runs=rounds)) / len(tokens)
+        yield Figure(name, "a token at a known place", known, runs=rounds)
 
 
 if __name__ == "__main__":
-    main()
+    report("token-groups", figures())

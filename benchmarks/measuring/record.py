@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring.measure import Figure
+import tokenfst
+from benchmarks.measuring.measure import Figure, shown
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "docs" / "data"
@@ -64,6 +65,20 @@ def save(name: str, run: Run, folder: Path = DATA) -> Path:
     runs = [_written(each) for each in (*others, run)]
     path.write_text(json.dumps({"runs": runs}, indent=1, ensure_ascii=False) + "\n")
     return path
+
+
+def report(name: str, figures: Iterable[Figure], note: str = "", *, keep: bool | None = None) -> list[Figure]:
+    """Print figures as they come; also write them to the file ``NAME.json``, if ``keep`` (None: if ``--save`` is among
+    the arguments).
+    """
+    found = []
+    for each in figures:
+        found.append(each)
+        print(f"{each.what}, {each.who}: {each.note or shown(each.median, each.unit)}", flush=True)
+    if "--save" in sys.argv if keep is None else keep:
+        libraries = f"tokenfst {tokenfst.__version__}, Python {platform.python_version()}"
+        save(name, run_now(found, libraries, note))
+    return found
 
 
 def run_now(figures: Iterable[Figure], versions: str = "", note: str = "", command: str = "") -> Run:

@@ -83,10 +83,13 @@ class Record:
 
 
 class Runner:
-    """A library in a process of its own, over the vocabulary ``source``. Close it, or use it with ``with``."""
+    """A library in a process of its own, over the vocabulary ``source``. Close it, or use it with ``with``.
 
-    def __init__(self, who: str, source: str, limit: float = LIMIT) -> None:
-        self.who, self.limit, self._source = who, limit, source
+    ``settings``: arguments of the library's class in ``LIBRARIES``.
+    """
+
+    def __init__(self, who: str, source: str, limit: float = LIMIT, **settings: Any) -> None:
+        self.who, self.limit, self._source, self._settings = who, limit, source, settings
         self.process: Any = None
         self._pipe: Connection | None = None
 
@@ -153,7 +156,8 @@ class Runner:
     def _start(self) -> Connection:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(self.who, self._source, theirs), daemon=True)
+        given = (self.who, self._source, theirs, self._settings)
+        self.process = context.Process(target=_serve, args=given, daemon=True)
         self.process.start()
         theirs.close()
         try:
@@ -177,11 +181,11 @@ def _processor_time(process: int) -> float | None:
 # --- in the process of the library ------------------------------------------------------------------------
 
 
-def _serve(who: str, source: str, pipe: Connection) -> None:
+def _serve(who: str, source: str, pipe: Connection, settings: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     vocabulary = tokenfst.load_vocabulary(source)
     encode, end = encoder(source), vocabulary.eos_token_ids[0]
-    library = LIBRARIES[who](vocabulary, encode)
+    library = LIBRARIES[who](vocabulary, encode, **settings)
     overhead = clock_overhead()
     with suppress(Exception):  # the first schema that counts says what is wrong
         library.walk(library.compile_schema(WARM_UP)).fill()

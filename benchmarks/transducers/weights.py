@@ -1,22 +1,23 @@
-"""Scores of weighted languages over a real vocabulary, and lattices beside plain loops of torch.
+"""Figures of docs/research/weights.md: scores of weighted languages, and lattices beside plain loops of torch.
 
-``python -m benchmarks.transducers.weights [scores] [lattices]``: processor time in milliseconds,
-one thread, the best of five.
+``python -m benchmarks.transducers.weights [--save]``: processor time, one thread, the best of five.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import torch
 
 import tokenfst
+from benchmarks.measuring.measure import Figure
+from benchmarks.measuring.record import report
 from tokenfst import NGramModel, WeightedLanguage, boost, prefer, regex
 from tokenfst.decoding.lattices.lattice import Lattice
 
@@ -24,14 +25,14 @@ TEXT = (Path(__file__).parents[2] / "docs" / "project" / "conventions.md").read_
 
 
 def best(work: Callable[[], object], repeat: int = 1) -> float:
-    """Milliseconds of processor time of one call, the least of five."""
+    """Seconds of processor time of one call, the least of five."""
     found = math.inf
     for _ in range(5):
         begun = time.process_time()
         for _ in range(repeat):
             work()
         found = min(found, (time.process_time() - begun) / repeat)
-    return found * 1e3
+    return found
 
 
 def four_grams() -> NGramModel:
@@ -51,15 +52,15 @@ def four_grams() -> NGramModel:
     return NGramModel.from_arpa("\n".join([*lines, "\\end\\"]), unit="character")
 
 
-def scores() -> None:
+def scores() -> Iterator[Figure]:
     """A row at a new place, and scores_into at a known one."""
     vocabulary = tokenfst.load_vocabulary("mistral:tekken_240911")
     words = sorted({word for word in TEXT.split() if len(word) > 5})[:100]
     languages: dict[str, WeightedLanguage] = {
         "4-gram model of characters": four_grams().to_weighted(),
         "boost of 100 words": boost(words, by=2.0),
-        "prefer a JSON object": prefer(regex(r'\{"a": [0-9]+(, "b": "[a-z]*")?\}'), by=1.5),
-        "prefer texts with a name": prefer(regex("(.|\n)*Anna(.|\n)*"), by=1.0),
+        "prefer a JSON object of two members": prefer(regex(r'\{"a": [0-9]+(, "b": "[a-z]*")?\}'), by=1.5),
+        "prefer texts with a name in them": prefer(regex("(.|\n)*Anna(.|\n)*"), by=1.0),
     }
     for name, language in languages.items():
         automaton = tokenfst.compile(language, vocabulary)
@@ -71,16 +72,17 @@ def scores() -> None:
         )  # type: ignore[misc]
         matcher = automaton.matcher()
         known = best(lambda m=matcher, x=logits: m.scores_into(x), 50)  # type: ignore[misc]
-        print(f"{name}: a row {walk:.2f} ms, scores_into at a known place {known:.3f} ms")
+        yield Figure(name, "a row at a new place", walk, walk, 5)
+        yield Figure(name, "`scores_into` at a known place", known, known, 5)
 
 
-def lattices() -> None:
+def lattices() -> Iterator[Figure]:
     """Total and gradients of lattices as CTC has them: frames in a row, each arc a weight of its own."""
-    compare(100, 41, 8)
-    compare(200, 21, 1)
+    yield from compare(100, 41, 8)
+    yield from compare(200, 21, 1)
 
 
-def compare(frames: int, states: int, batch: int) -> None:
+def compare(frames: int, states: int, batch: int) -> Iterator[Figure]:
     """One lattice, by the core and by two loops of torch."""
     step = [(s, s + d) for s in range(states) for d in (0, 1, 2) if s + d < states and (d < 2 or s % 2)]
     arcs = [(states * t + s, states * (t + 1) + to) for t in range(frames - 1) for s, to in step]
@@ -125,17 +127,14 @@ def compare(frames: int, states: int, batch: int) -> None:
             weights.grad = None
             work().backward()  # type: ignore[no-untyped-call]
 
-        time_ = best(run)
+        taken = best(run)
         assert weights.grad is not None
         found.append(weights.grad.clone())
-        print(f"{frames} frames of {states} states, batch {batch}, {len(arcs):,} arcs: {name} {time_:.2f} ms")
+        what = f"{frames} frames of {states} states, {len(arcs):,} arcs, a batch of {batch}"
+        yield Figure(what, name, taken, taken, 5)
     assert all(torch.allclose(each, found[0], atol=1e-4) for each in found)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    chosen = sys.argv[1:] or ["scores", "lattices"]
-    if "scores" in chosen:
-        scores()
-    if "lattices" in chosen:
-        lattices()
+    report("weights", chain(scores(), lattices()))

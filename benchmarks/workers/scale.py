@@ -1,7 +1,7 @@
 """What a fleet of 400 workers and 10^6 constraints needs: a simulation from costs that are measured here.
 
     python -m benchmarks.workers.scale measure     # a sample of MaskBench, a folder, S3 by moto: to scale.json
-    python -m benchmarks.workers.scale simulate    # the table of docs/serving/scale.md, docs/images/scale-*.svg
+    python -m benchmarks.workers.scale simulate    # docs/data/scale.json, docs/images/scale-*.svg
 
 The measured part is CPU time of front end and compilation, sizes of entries, requests that each call of a store makes,
 and what they take. What is assumed stands in ``Assumed``, and is printed. The simulation draws with a fixed seed, so it
@@ -19,12 +19,16 @@ import random
 import tempfile
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.measuring.measure import Figure
+from benchmarks.measuring.record import report
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -286,66 +290,92 @@ STYLES = {
 WAYS = ("alone", "store", "store and cache", "filled", "filled, by keys", "by keys, no notes")
 
 
-def report(found: dict[str, Any], given: Assumed) -> list[Run]:
-    compile_ms, size = np.array(found["compile_ms"]), np.array(found["bytes"])
-    print("assumed:", ", ".join(f"{name} {value:g}" for name, value in asdict(given).items()))
-    print(f"measured: {found['schemas']} schemas, {found['refused']} refused")
-    for name, values, unit in (
-        ("compile", compile_ms, "ms"),
-        ("read", np.array(found["read_ms"]), "ms"),
-        ("entry", size / 1000, "kB"),
+NAMES = {
+    "alone": "alone: each worker compiles",
+    "store": "a store",
+    "store and cache": "a store, and a cache on each machine",
+    "filled": "the same, filled beforehand",
+    "filled, by keys": "filled, and workers get keys",
+    "by keys, no notes": "the same, and they note no use (`Store(note_use=False)`)",
+}
+CALLS = {
+    "compile and put": "compile and put",
+    "known to ensure": "known already (`ensure`, a batch run again)",
+    "compile_document": "`compile_document`, its first use of a day in a process",
+    "get, first of a day": "`get` by key, first use of a day in a process",
+    "get, later": "`get` by key, later",
+}
+
+
+def text(what: str, who: str, words: str) -> Figure:
+    """A cell of a table that is no single number."""
+    return Figure(what, who, None, note=words)
+
+
+def costs(found: dict[str, Any]) -> Iterator[Figure]:
+    """What was measured, as rows of tables."""
+    for what, key, unit, scale in (
+        ("front end, compile, put", "compile_ms", "s", 1e-3),
+        ("out of the store, by the document", "read_ms", "s", 1e-3),
+        ("size of an artifact", "bytes", "bytes", 1.0),
     ):
-        shown = ", ".join(f"p{part} {np.percentile(values, part):.2f}" for part in (50, 90, 99))
-        print(f"  {name}: mean {values.mean():.2f} {unit}, {shown}, most {values.max():.1f}")
-    for call in found["s3_requests"]:
+        values = np.array(found[key]) * scale
+        yield Figure(what, "mean", float(values.mean()), unit=unit)
+        for part, name in ((50, "median"), (90, "90 %"), (99, "99 %"), (100, "most")):
+            yield Figure(what, name, float(np.percentile(values, part)), unit=unit)
+    for call, name in CALLS.items():
         read, write = requests(found, call)
-        print(f"  {call}: {read:.2f} reads, {write:.2f} writes; {found['moto_ms'][call]} ms from moto")
-    fill(found, given)
-    runs = [simulate(found, given, way) for way in WAYS]
-    heads = ["", *(f"{what}, first minute / last" for what in ("CPUs busy", "reads/s", "writes/s"))]
-    heads += ["most of a limit", "$ a day at the last rate", "wait p50, p99, p99.9"]
-    print("|", " | ".join(heads), "|")
-    print("|---" * len(heads) + "|")
-    for run in runs:
-        used = max((run.reads / given.reads_per_second).max(), (run.writes / given.writes_per_second).max())
-        day = 86_400 * (
-            run.reads[-1] * given.dollars_per_1000_reads / 1000
-            + run.writes[-1] * given.dollars_per_1000_writes / 1000
-            + run.cpu[-1] * given.dollars_per_cpu_hour / 3600
-        )
-        late = run.waits[len(run.waits) // 2 :]
-        shown = ", ".join(f"{np.percentile(late, part):.0f} ms" for part in (50, 99, 99.9))
-        print(
-            f"| {run.name} | {run.cpu[0]:.2f} / {run.cpu[-1]:.2f} | {run.reads[0]:.0f} / {run.reads[-1]:.0f} | "
-            f"{run.writes[0]:.0f} / {run.writes[-1]:.0f} | {100 * used:.0f} % | {day:.2f} | {shown} |"
-        )
-    return runs
+        yield Figure(name, "reads", read, unit="count")
+        yield Figure(name, "writes", write, unit="count")
+        yield Figure(name, "from moto's server", found["moto_ms"][call] / 1e3)
 
 
-def fill(found: dict[str, Any], given: Assumed) -> None:
-    """What it takes to compile all beforehand, by so many CPUs."""
-    seconds = given.constraints * np.mean(found["compile_ms"]) / 1e3
+def needs(run: Run, given: Assumed) -> Iterator[Figure]:
+    """What one way to run the fleet needs, as a row."""
+    used = max((run.reads / given.reads_per_second).max(), (run.writes / given.writes_per_second).max())
+    day = 86_400 * (
+        run.reads[-1] * given.dollars_per_1000_reads / 1000
+        + run.writes[-1] * given.dollars_per_1000_writes / 1000
+        + run.cpu[-1] * given.dollars_per_cpu_hour / 3600
+    )
+    late = run.waits[len(run.waits) // 2 :]
+    what = NAMES[run.name]
+    for who, values, digits in (
+        ("CPUs busy, first minute / last", run.cpu, 2),
+        ("reads/s, first / last", run.reads, 0),
+        ("writes/s, first / last", run.writes, 0),
+    ):
+        yield text(what, who, f"{values[0]:,.{digits}f} / {values[-1]:,.{digits}f}")
+    yield text(what, "most of a limit", f"{100 * used:.0f} %")
+    yield text(what, "$ a day at the last rate", f"{day:,.0f}")
+    waits = ", ".join(f"{np.percentile(late, part):.0f} ms" for part in (50, 99, 99.9))
+    yield text(what, "wait for the first mask: p50, p99, p99.9", waits)
+
+
+def fill(found: dict[str, Any], given: Assumed) -> Iterator[Figure]:
+    """What it takes to compile all beforehand, by so many processes."""
+    seconds = given.constraints * float(np.mean(found["compile_ms"])) / 1e3
     read, write = requests(found, "compile and put")
     for cpus in (2, 16, 64, given.workers):
         busy = seconds / cpus
         trips = given.constraints * (read + write) * given.round_trip_ms / 1e3 / cpus
-        wall = busy + trips
-        rate = given.constraints * write / wall
+        rate = given.constraints * write / (busy + trips)
         bound = given.constraints * write / given.writes_per_second / 3600
-        more = f"; the storage's limit makes it {bound:.2f} h" if rate > given.writes_per_second else ""
-        print(
-            f"fill by {cpus} CPUs: {busy / 3600:.2f} h of work and {trips / 3600:.2f} h of waiting each, {rate:,.0f} "
-            f"writes/s{more}"
-        )
-    dollars = (
-        given.constraints
-        * (read * given.dollars_per_1000_reads + write * given.dollars_per_1000_writes)
-        / 1000
-    )
-    print(
-        f"fill: {seconds / 3600:.2f} CPU hours (${seconds / 3600 * given.dollars_per_cpu_hour:.2f}), requests "
-        f"${dollars:.2f}, {given.constraints * np.mean(found['bytes']) / 1e9:.1f} GB"
-    )
+        more = f"; the limit of a prefix makes it {bound:.2f} h" if rate > given.writes_per_second else ""
+        what = f"{cpus} processes"
+        yield text(what, "work each", f"{busy / 3600:.2f} h")
+        yield text(what, "waiting each", f"{trips / 3600:.2f} h")
+        yield text(what, "writes/s", f"{rate:,.0f}{more}")
+    prices = read * given.dollars_per_1000_reads + write * given.dollars_per_1000_writes
+    for who, words in (
+        (
+            "CPU",
+            f"{seconds / 3600:.1f} hours of one CPU (${seconds / 3600 * given.dollars_per_cpu_hour:.2f})",
+        ),
+        ("requests", f"${given.constraints * prices / 1000:.2f}"),
+        ("size", f"{given.constraints * float(np.mean(found['bytes'])) / 1e9:.1f} GB"),
+    ):
+        yield text("all of them", who, words)
 
 
 # --- pictures -----------------------------------------------------------------------------------------------------
@@ -423,7 +453,13 @@ def main() -> None:
         return
     found = json.loads(MEASURED.read_text())
     assumed = Assumed(hours=given.hours)
-    draw(found, report(found, assumed), assumed)
+    print("assumed:", ", ".join(f"{name} {value:g}" for name, value in asdict(assumed).items()))
+    print(f"measured: {found['schemas']} schemas, {found['refused']} refused")
+    runs = [simulate(found, assumed, way) for way in WAYS]
+    note = f"{found['schemas']:,} schemas, of which {found['refused']} were refused, from benchmarks/workers/scale.json"
+    rows = chain(costs(found), *(needs(run, assumed) for run in runs), fill(found, assumed))
+    report("scale", rows, note, keep=True)
+    draw(found, runs, assumed)
 
 
 if __name__ == "__main__":

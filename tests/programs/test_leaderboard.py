@@ -88,8 +88,9 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
 
         runs = 0
 
-        def __init__(self, who: str, source: str, limit: float) -> None:
+        def __init__(self, who: str, source: str, limit: float, **settings: Any) -> None:
             self.who = who
+            assert settings == board.SETTINGS.get(who, {})
             self.asked = Asked(modules, who, tokenfst.regex("a|b"))
             self.ask = self.asked.ask
 
@@ -117,34 +118,52 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
     board.run("patterns", 3, engines[:2], folder=tmp_path)
     assert InProcess.runs == 8
     board.run("patterns", 1, [*engines, "outlines-core"], folder=tmp_path)
+    assert InProcess.runs == 12
+    before = board.records_of("patterns", tmp_path)
+    board.run("patterns", 3, engines, folder=tmp_path, alone=True)
+    assert InProcess.runs == 13, "others ran again"
+    after = board.records_of("patterns", tmp_path)
+    assert [each["masks"] for each in after] == [each["masks"] for each in before]
+    assert all("xgrammar" in each["records"] for each in after)
+    monkeypatch.setitem(
+        board.SETTINGS, "xgrammar", {"cache_bytes": 1}
+    )  # made with other settings: again, with all
+    board.run("patterns", 1, engines, folder=tmp_path, alone=True)
+    assert InProcess.runs == 13, "alone, only what is missing"
+    board.run("patterns", 1, engines, folder=tmp_path)
+    assert InProcess.runs == 16
     (tmp_path / "leaderboard-patterns-7.svg").write_text("of an earlier page")
     found = {"patterns": board.records_of("patterns", tmp_path)}
     assert len(found["patterns"]) == 3
     page.write(found, {"date": "today", "machine": "one", "python": "3", "limit": "10"}, {"patterns": 3})
     written = json.loads((tmp_path / "data" / "leaderboard.json").read_text())["suites"]["patterns"]
-    first, second, third = written["tables"]
-    assert written["ran"] == {"tokenfst": 3, "llguidance": 3, "xgrammar": 2, "outlines-core": 1}
-    assert [each["cases"] for each in (first, second, third)] == [3, 2, 1]
-    assert [len(each["engines"]) for each in (first, second, third)] == [2, 3, 4]
-    assert first["engines"]["tokenfst"]["passed"] == 3 and second["engines"]["xgrammar"]["refused"] == 2
+    first, second = written["tables"]
+    assert written["ran"] == {"tokenfst": 3, "llguidance": 3, "xgrammar": 3, "outlines-core": 1}
+    assert [(each["cases"], each["side_by_side"]) for each in (first, second)] == [(3, 3), (1, 1)]
+    assert [len(each["engines"]) for each in (first, second)] == [3, 4]
+    assert first["engines"]["tokenfst"]["passed"] == 3 and first["engines"]["xgrammar"]["refused"] == 3
     assert written["masks"]["pairs"]["llguidance|tokenfst"] == [6, 0, 0]
     text = (tmp_path / "leaderboard.md").read_text()
     assert "**3 of 3 cases**" in text and "tokenfst 1.0 | **3**" in text
     assert "| | Regular expressions, 3 |" in text and "| llguidance | **3** |\n| outlines-core | 1 |" in text
-    assert "<svg" in (tmp_path / "leaderboard-patterns-2.svg").read_text()
+    assert "in llguidance, outlines-core, tokenfst and xgrammar" in text.replace("\n", " ")
+    assert written["seconds"] == pytest.approx(dict.fromkeys(written["ran"], 0.1), abs=1e-3)
+    assert "<svg" in (tmp_path / "leaderboard-patterns-1.svg").read_text()
     assert not (tmp_path / "leaderboard-patterns-7.svg").exists(), "a picture of an earlier page is left"
 
 
 def test_fast_libraries_come_first(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     board = modules("leaderboard.run")
     passes = []
-    monkeypatch.setattr(board, "run", lambda suite, count, engines: passes.append((suite, count, engines)))
+    monkeypatch.setattr(
+        board, "run", lambda suite, count, engines, alone: passes.append((suite, count, engines))
+    )
     monkeypatch.setattr(board, "pin_to_one_cpu", lambda: None)
     monkeypatch.setattr(board, "version", lambda name: None if name == "glrmask" else "1.0")
     monkeypatch.setattr(board.page, "write", lambda *given: None)
     assert board.main(["--suite", "grammars", "--suite", "patterns", "--number", "2"]) == 0
     fast = ["tokenfst", "llguidance"]
-    every = [*fast, "xgrammar", "outlines-core", "lm-format-enforcer"]
+    every = [*fast, "xgrammar", "lm-format-enforcer", "outlines-core"]
     assert passes == [
         (suite, 2, engines) for engines in (fast, every[:3], every) for suite in ("grammars", "patterns")
     ]
@@ -232,3 +251,27 @@ def test_steps_are_compared_within_one_run(modules: Any) -> None:
     assert [found["engines"][who]["step"]["mean"] for who in "ab"] == [1.0, 1.0]
     older = page.table([case(None, None)], "ab")
     assert older["side_by_side"] == 1 and older["engines"]["a"]["step"]["mean"] == 99.0
+
+
+def test_the_page_says_which_libraries_ran_all_of_maskbench(modules: Any) -> None:
+    page = modules("leaderboard.page")
+    assert page._whole({"of": 3, "ran": {"a": 3, "b": 1, "c": 3}}) == (
+        "Of MaskBench's 3 schemas a and c ran all, b 1."
+    )
+    assert page._whole({"of": 3, "ran": {"a": 3}}) == "Of MaskBench's 3 schemas a ran all."
+    assert page._whole({"of": 3, "ran": {"a": 2}}) == "No library ran all of MaskBench's 3 schemas yet."
+
+
+def test_what_a_case_takes_counts_the_limit_where_it_was_stopped(modules: Any) -> None:
+    page = modules("leaderboard.page")
+    ran = {"first_mask_cpu": 1.0, "steps": [0.5, 0.5], "trouble": ""}
+    stopped = {"first_mask_cpu": None, "steps": [], "trouble": "timeout"}
+    found = page.seconds([{"records": {"a": ran, "b": ran}}, {"records": {"a": stopped}}], 10.0)
+    assert found == {"a": 6.0, "b": 2.0}
+
+
+def test_records_of_older_settings_are_counted(modules: Any) -> None:
+    page = modules("leaderboard.page")
+    plain, kept = {}, {"settings": {"cache_bytes": 1}}
+    cases = [{"records": {"a": plain, "b": kept}}, {"records": {"a": plain, "b": plain}}]
+    assert page.older(cases) == {"b": 1} and page.older(cases[:1]) == {}

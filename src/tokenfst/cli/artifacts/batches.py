@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.progress import (
@@ -36,8 +36,9 @@ from tokenfst.cli.output.terminal import (
     say_pairs,
     writing,
 )
-from tokenfst.decoding.store.batch import Outcome, compile_batch
-from tokenfst.decoding.store.store import Store
+
+if TYPE_CHECKING:
+    from tokenfst.decoding.store.batch import Outcome
 
 _PANEL = "Batch"
 _SHOWN = 20
@@ -126,6 +127,8 @@ class BatchOptions:
 
     def run(self, tokenizing: VocabularyOptions, budget: Budget, as_json: bool) -> int:
         """Compile the batch; Exit.NO if a line failed."""
+        from tokenfst.decoding.store.store import Store
+
         if self.store is None:
             raise UsageError(
                 "--batch needs --store URL, such as --store artifacts or --store s3://bucket/folder"
@@ -148,7 +151,7 @@ class BatchOptions:
             if not bar.disable:  # older versions of rich end a bar that was never shown with an empty line
                 stack.enter_context(bar)
             task = bar.add_task("lines", total=total, rate="")
-            compile_them = compile_batch if self.engine is Engine.PROCESSES else _on_ray()
+            compile_them = _in_processes() if self.engine is Engine.PROCESSES else _on_ray()
             for outcome in compile_them(lines, store, vocabulary, budget, expand=self.expand, jobs=self.jobs):
                 tally.add(outcome, keys)
                 rate = tally.lines / max(time.perf_counter() - began, 1e-9)
@@ -212,6 +215,13 @@ class _Tally:
         if keys is not None:
             with writing:
                 keys.write(json.dumps({"line": outcome.line, "id": outcome.id, "key": outcome.key}) + "\n")
+
+
+def _in_processes() -> Callable[..., Iterator[Outcome]]:
+    """``compile_batch`` on this machine. Its module is imported here: help and a single constraint need no store."""
+    from tokenfst.decoding.store.batch import compile_batch
+
+    return compile_batch
 
 
 def _on_ray() -> Callable[..., Iterator[Outcome]]:
