@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from tokenfst.arguments import checked_but
+from tokenfst.arguments import checked_but, shown
 from tokenfst.automata.captures import trees
 from tokenfst.automata.expressions.expression import Expr, concat, literal
 from tokenfst.automata.expressions.metering import Deadline
@@ -127,7 +127,7 @@ def hole_constraint(name: str, hole: str | Constraint) -> Constraint:
         return hole
     if not isinstance(hole, str):
         raise ConstraintError(
-            f"the hole {{{name}}} is a {type(hole).__name__}: give a Language, a Grammar or a pattern (str)"
+            f"the hole {{{name}}} must be a Language, a Grammar or a pattern (str), not {shown(hole)}"
         )
     try:
         return regex(hole)

@@ -152,8 +152,8 @@ def json_schema(  # one option after the other
     TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
     of the result returns instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``; by
     default the one that ``$schema`` names, or 2020-12. ``spelling``: ``"plain"``: strings, names and numbers as
-    ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript does, and with trailing zeros in
-    fractions); ``"ascii"``: the same with ``ensure_ascii=True``; ``"any"``: every spelling of JSON
+    ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript and pydantic do, and with trailing
+    zeros in fractions); ``"ascii"``: the same with ``ensure_ascii=True``; ``"any"``: every spelling of JSON
     (docs/constraints/json-spelling.md). ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern; or
     use ``separators`` and ``indent``, as in ``json.dumps``. ``surrounding="flexible"``: allow white space before and
     after the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; memory is used only for

@@ -29,6 +29,7 @@ from tokenfst.errors import ConstraintError, MissingDependencyError, Unsupported
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _HARMLESS = ("binary", "password", "path", *(f"uuid{version}" for version in range(1, 9)))
 """Formats of pydantic that any string has, or that ``python_schema`` writes as patterns."""
+_QUALIFIERS = (typing.Required, typing.NotRequired)
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _TABLES = ("properties", "patternProperties", "$defs")
 _ONE = ("items", "additionalProperties", "propertyNames", "not")
@@ -100,7 +101,7 @@ def _adapter(kind: Any, pointer: str) -> Any:
         adapter: Any = pydantic.TypeAdapter(kind)
         adapter.rebuild(raise_errors=True)
         return adapter
-    except (PydanticUserError, NameError, TypeError, ImportError) as error:
+    except (PydanticUserError, NameError, TypeError, ImportError, AttributeError) as error:
         for name, hint in _hints(kind).items():
             if hint is not kind:
                 _adapter(hint, f"{pointer}/properties/{escape(name)}")
@@ -110,9 +111,13 @@ def _adapter(kind: Any, pointer: str) -> Any:
 
 def _hints(kind: Any) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(kind, include_extras=True) if isinstance(kind, type) else {}
+        hints = typing.get_type_hints(kind, include_extras=True) if isinstance(kind, type) else {}
     except (NameError, TypeError):
         return {}
+    return {
+        name: hint.__args__[0] if typing.get_origin(hint) in _QUALIFIERS else hint
+        for name, hint in hints.items()
+    }
 
 
 def _function(function: Any) -> tuple[Any, Callable[[str | bytes], inspect.BoundArguments]]:

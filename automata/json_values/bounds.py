@@ -57,8 +57,10 @@ SCIENTIFIC_PLACES = 16
 """The number of decimals of a mantissa in ``scientific`` if they are limited: 17 digits, as a 64-bit float needs."""
 _LARGE, _SMALL = 16, -5
 """The powers of ten from which on upwards and downwards ``json.dumps`` writes an exponent. ``JSON.stringify`` does
-so from 21 upwards and from -7 downwards.
+so from 21 upwards and from -7 downwards, pydantic from 16 upwards and from -6 downwards.
 """
+_UNPADDED = -6
+"""The power of ten from which on downwards some writer does not pad the exponent to two digits."""
 
 
 def is_finite(value: float | Decimal | Fraction) -> bool:
@@ -325,8 +327,8 @@ def scientific(low: End, high: End | None, places: int | None, *, plain: bool = 
 
 
 def plain_scientific(low: End, high: End | None, places: int | None) -> Expr:
-    """``scientific``, for the numbers and in the form for which ``json.dumps`` or ``JSON.stringify`` write an
-    exponent.
+    """``scientific``, for the numbers and in the form for which ``json.dumps``, ``JSON.stringify`` or pydantic write
+    an exponent.
     """
     large = End(max(low.value, Fraction(10**_LARGE)), low.closed or low.value < 10**_LARGE)
     small = End(Fraction(1, 10 ** (-_SMALL - 1)), False)
@@ -341,7 +343,8 @@ def plain_scientific(low: End, high: End | None, places: int | None) -> Expr:
 
 
 def plain_texts(value: Fraction) -> tuple[str, ...]:
-    """A number >= 0 as ``json.dumps`` writes it as a float, and as ``JSON.stringify`` does; both if these differ.
+    """A number >= 0 as ``json.dumps`` writes it as a float, as ``JSON.stringify`` does, and as pydantic does; each text
+    once.
 
     All digits are written, also if there are more than a 64-bit float has.
     """
@@ -351,12 +354,12 @@ def plain_texts(value: Fraction) -> tuple[str, ...]:
     mantissa = digits[:1] + ("." + digits[1:] if digits[1:] else "")
     sign = "+" if power > 0 else "-"
     python = f"{mantissa}e{sign}{abs(power):02d}"
-    script = f"{mantissa}e{sign}{abs(power)}"
+    bare = script = f"{mantissa}e{sign}{abs(power)}"
     if _SMALL < power < _LARGE:
         python = f"{whole}.{decimals or 0}"
     if -7 < power < 21:
         script = f"{whole}.{decimals}" if decimals else whole
-    return (python,) if python == script else (python, script)
+    return tuple(dict.fromkeys((python, script, bare if power == _UNPADDED else python)))
 
 
 def _powers(
@@ -437,7 +440,10 @@ def _exponents(low: int | None, high: int | None, plain: bool) -> Expr:
         last = None if low is None else -low
         least = -_SMALL if high is None else max(-_SMALL, -high)
         padded = range(least, 10 if last is None else min(10, last + 1))
-        small = [*(f"0{number}" for number in padded), *(str(number) for number in padded if number >= 7)]
+        small = [
+            *(f"0{number}" for number in padded),
+            *(str(number) for number in padded if number >= -_UNPADDED),
+        ]
         minus = union(*(literal(text.encode()) for text in small), amounts(max(least, 10), last))
         plus = amounts(_LARGE if low is None else max(_LARGE, low), high)
         return concat(literal(b"e"), union(concat(literal(b"-"), minus), concat(literal(b"+"), plus)))

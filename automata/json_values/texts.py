@@ -3,12 +3,12 @@
 There are two spellings. They differ only in texts with an exponent. Both contain all texts without one that RFC
 8259, section 6, allows for a member, with any number of zeros at the end of the fraction.
 
-``plain_numbers``: numbers with an exponent are written as ``json.dumps`` or JavaScript's ``JSON.stringify`` writes
-them, and only if one of the two uses an exponent: from 1e16 on and below 1e-4. They have one digit, not 0, before
-the point, no zeros at the end of the mantissa, ``e`` and a sign. The exponents -5 to -9 are padded as in Python
-(``e-05`` to ``e-09``), and -7 to -9 also unpadded as in JavaScript (``e-7`` to ``e-9``). 0 has a sign only before a
-fraction (Python's ``-0.0``). A single number, which is a constant or the only one within the bounds, has only the
-texts that the two writers give it.
+``plain_numbers``: numbers with an exponent are written as ``json.dumps``, JavaScript's ``JSON.stringify`` or pydantic
+writes them, and only if one of these uses an exponent: from 1e16 on and below 1e-4. They have one digit, not 0,
+before the point, no zeros at the end of the mantissa, ``e`` and a sign. The exponents -5 to -9 are padded as in
+Python (``e-05`` to ``e-09``), and -6 to -9 also unpadded as in pydantic and, from -7 on, in JavaScript (``e-6`` to
+``e-9``). 0 has a sign only before a fraction (Python's ``-0.0``). A single number, which is a constant or the only
+one within the bounds, has only the texts that these writers give it.
 
 ``number_language``: every spelling. Without exponents all of them are included. With exponents the set of all
 spellings is not regular if there is a bound other than 0, or divisibility (``bounds`` shows why). So

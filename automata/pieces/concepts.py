@@ -28,7 +28,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, checked_but
+from tokenfst.arguments import checked, checked_but, refuse
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.distinct import distinct_rows
 from tokenfst.automata.expressions.expression import Dfa
@@ -377,6 +377,8 @@ def _concepts(
     inflected = english_inflections if inflections is True else inflections or (lambda form: ())
     if isinstance(forms, str):
         raise ConstraintError("concepts must be a mapping of names to forms, or several words, not one text")
+    if not isinstance(forms, Iterable):
+        refuse("concepts", "forms", forms, "a mapping of names to forms, or several words")
     given = forms if isinstance(forms, Mapping) else {word: (word,) for word in forms}
     if not given:
         raise ConstraintError("there are no concepts")

@@ -24,14 +24,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from tokenfst._native import Lexicon
-from tokenfst.arguments import checked_but
+from tokenfst.arguments import checked_but, shown
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
+from tokenfst.errors import ArgumentTypeError, BudgetExceeded, ConstraintError, LabelError
 from tokenfst.plurals import counted
 
 Label: TypeAlias = str | bytes
@@ -218,6 +218,8 @@ def _lexicon(labels: Iterable[Label], deadline: Deadline) -> Lexicon:
         raise ConstraintError(
             f"labels must be several texts, not one {type(labels).__name__}: put it in a list"
         )
+    if not isinstance(labels, Iterable):
+        raise ArgumentTypeError(f"labels must be several texts, not {shown(labels)}")
     encoded: list[bytes] = []
     for label in labels:
         deadline.tick()

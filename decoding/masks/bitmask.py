@@ -190,11 +190,11 @@ def fill_bitmasks(
         )
     if threads is None:
         threads = _threads(len(matchers), len(matchers) // _THREAD_ROWS)
-    elif type(threads) is not int:
-        threads = whole("fill_bitmasks", "threads", threads)
+    elif type(threads) is not int or threads < 1:
+        threads = whole("fill_bitmasks", "threads", threads, 1)
     native = [matcher for matcher in matchers if isinstance(matcher, _native.Matcher)]
     if len(native) == len(matchers):
-        _native.fill_bitmasks(native, bitmask, max(threads, 1))
+        _native.fill_bitmasks(native, bitmask, threads)
         return
     for row, matcher in enumerate(matchers):
         if not hasattr(matcher, "fill_next_token_bitmask"):

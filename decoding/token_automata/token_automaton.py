@@ -24,7 +24,7 @@ import numpy.typing as npt
 import tokenfst._native as _native
 import tokenfst.notebook as notebook
 from tokenfst._native import Matcher
-from tokenfst.arguments import checked, checked_but
+from tokenfst.arguments import checked, checked_but, refuse
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.pictures.drawing import Drawing, check_size
@@ -39,6 +39,7 @@ from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
 from tokenfst.decoding.token_automata.sizes import Memory, Stats
 from tokenfst.decoding.token_automata.tracing import Trace, trace
 from tokenfst.errors import (
+    ArgumentValueError,
     ArtifactCorruptError,
     ArtifactError,
     ArtifactVocabularyError,
@@ -164,6 +165,8 @@ class TokenAutomaton:
         tokens (the end token counts as one, but is not needed to complete the text). Raises ``TokenBudgetError`` if no
         accepted text is that short, ``EmptyLanguageError`` if no token sequence spells an accepted text.
         """
+        if max_new_tokens is not None and max_new_tokens < 0:
+            refuse("matcher", "max_new_tokens", max_new_tokens, "at least 0", ArgumentValueError)
         return Matcher(self._native, max_new_tokens)
 
     def expand(self) -> TokenAutomaton:

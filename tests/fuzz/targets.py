@@ -178,12 +178,12 @@ def fuzz_matcher(data: bytes) -> None:
 
 
 VOCABULARY_KINDS = (
-    ("hf", ".json"),
-    ("tiktoken", ".tiktoken"),
-    ("spm", ".model"),
-    ("tokens", ".json"),
-    ("symbols", ".syms"),
-    ("pack", ".pack"),
+    ("hf:", ".json"),
+    ("tiktoken:", ".tiktoken"),
+    ("spm:", ".model"),
+    ("tokens:", ".json"),
+    ("symbols:@", ".syms"),
+    ("pack:", ".pack"),
 )
 
 
@@ -192,7 +192,7 @@ def fuzz_vocabulary(data: bytes) -> None:
     first = data[0] if data else 0
     kind, ending = VOCABULARY_KINDS[first % len(VOCABULARY_KINDS)]
     with promised(), as_file(data[1:], ending) as path:
-        vocabulary = load_vocabulary(f"{kind}:{path}", eos_token_id=1 if first >= 128 else None)
+        vocabulary = load_vocabulary(f"{kind}{path}", eos_token_id=1 if first >= 128 else None)
         compile(regex("[a-z]*"), vocabulary, budget=BUDGET).matcher()
 
 

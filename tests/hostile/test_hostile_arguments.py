@@ -202,3 +202,26 @@ def test_a_number_is_not_taken_for_text() -> None:
         with pytest.raises(TypeError, match=r"must be (text or )?bytes, not 5 \(an int\)"):
             call(5)  # type: ignore[operator]
     assert language.accepts(bytearray(b"a")) and vocabulary.ids(memoryview(b"a")) == (0,)  # type: ignore[arg-type]
+
+
+def test_errors_name_the_argument_and_the_remedy(tmp_path: Path) -> None:
+    vocabulary = Vocabulary([b"a", b"b", b""], 2)
+    automaton = tokenfst.compile(tokenfst.regex("a*b"), vocabulary)
+    mask = tokenfst.allocate_token_bitmask(1, 3)
+    listed = tmp_path / "labels.txt"
+    listed.write_text("a\nb\n")
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: automaton.matcher(-1), "matcher: max_new_tokens must be at least 0, not -1"),
+        (lambda: tokenfst.fill_bitmasks([automaton.matcher()], mask, 0), "threads must be at least 1, not 0"),
+        (lambda: tokenfst.choices(None), "labels must be several texts, not None"),  # type: ignore[arg-type]
+        (lambda: tokenfst.multi_choice(None), "labels must be several texts"),  # type: ignore[arg-type]
+        (lambda: tokenfst.concepts(None), "concepts: forms must be a mapping"),  # type: ignore[arg-type]
+        (lambda: tokenfst.template("{x}", x=3), "the hole {x} must be a Language.*not 3 .an int"),  # type: ignore[arg-type]
+        (lambda: vocabulary.to_json(tmp_path), "cannot write"),
+        (lambda: tokenfst.load_vocabulary(f"symbols:{listed}"), "is a file: symbols:@"),
+    ]
+    for call, message in calls:
+        with pytest.raises(tokenfst.TokenfstError, match=message):
+            call()
+    assert tokenfst.load_vocabulary(f"symbols:@{listed}").symbols == ("a", "b", None)
+    assert tokenfst.load_vocabulary("symbols:labels.txt").symbols == ("labels.txt", None)

@@ -68,6 +68,8 @@ def listed_symbols(text: str) -> list[str]:
     White space around a symbol and empty lines are ignored. Raises ``VocabularyError`` if the file cannot be read.
     """
     if not text.startswith("@"):
+        if "," not in text and set(text) & set("./\\") and Path(text).is_file():
+            raise VocabularyError(f"{text} is a file: symbols:@{text} reads the symbols in it")
         return [part.strip() for part in text.split(",")]
     try:
         lines = Path(text[1:]).read_text(encoding="utf-8").splitlines()

@@ -105,6 +105,8 @@ def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
             json.dumps(document, ensure_ascii=False, separators=(",", ":")), encoding="utf-8"
         )
         temporary.replace(target)
+    except OSError as error:
+        raise VocabularyError(f"cannot write {path}: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -118,7 +118,7 @@ def test_errors_name_the_place(text: str, position: int, message: str) -> None:
 def test_other_errors() -> None:
     with pytest.raises(ConstraintError, match=r"no hole \{y\}; its holes: \{x\}"):
         template("{x}", x="a", y="b")
-    with pytest.raises(ConstraintError, match=r"hole \{x\} is a int"):
+    with pytest.raises(ConstraintError, match=r"hole \{x\} must be a Language.*not 3 .an int"):
         template("{x}", x=3)  # type: ignore[arg-type]
     with pytest.raises(PatternSyntaxError) as caught:
         template("{x}", x="(")

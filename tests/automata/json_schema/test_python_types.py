@@ -370,7 +370,6 @@ class Constants(BaseModel):
         (dict[Level, int], "#", "keys that are listed"),
         (Seconds, "#/properties/span", "written as a number|writes it as a number"),
         (Constants, "#/properties/x", "no JSON"),
-        (3, "#", "cannot be read"),
     ],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
@@ -378,6 +377,20 @@ def test_what_is_refused_is_named(kind: Any, pointer: str, reason: str) -> None:
     with pytest.raises(UnsupportedSchemaError, match=reason) as caught:
         json_schema(kind)
     assert caught.value.pointer == pointer
+
+
+def test_the_member_that_cannot_be_read_is_named() -> None:
+    class Part(TypedDict, total=False):
+        a: typing.Required[int]
+        b: typing.NotRequired[range]
+
+    with pytest.raises(UnsupportedSchemaError, match="range cannot be read") as caught:
+        json_schema(Part)
+    assert caught.value.pointer == "#/properties/b"
+    with pytest.raises(
+        UnsupportedSchemaError, match="cannot be read"
+    ):  # an instance, where its class was meant
+        json_schema(dataclasses.make_dataclass("Point", [("x", int)])(1))
 
 
 def test_what_is_refused_can_be_relaxed() -> None:

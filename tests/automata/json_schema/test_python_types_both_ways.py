@@ -144,6 +144,19 @@ def test_texts_that_were_read_otherwise(kind: Any, accepted: list[str], left_out
         assert not constraint.accepts(text), text
 
 
+@pytest.mark.parametrize("kind", [float, Any, list[float]], ids=str)
+def test_all_floats_that_pydantic_writes(kind: Any) -> None:
+    """Pydantic writes ``2e-6``, which is the text of neither Python (``2e-06``) nor JavaScript (``0.000002``)."""
+    rng = random.Random(6)
+    numbers = [rng.uniform(1, 10) * 10.0**power for power in range(-30, 31)]
+    numbers += [10.0**power for power in range(-12, 25)] + [round(rng.uniform(1, 9), 3) * 1e-6]
+    constraint, adapter = json_schema(kind), TypeAdapter(kind)
+    for number in numbers:
+        written = adapter.dump_json([number] if kind == list[float] else number)
+        assert constraint.accepts(written), written
+    assert constraint.accepts(b"[2e-6]" if kind == list[float] else b"2e-6")
+
+
 def test_names_with_look_around_in_a_repetition() -> None:
     schema = {"propertyNames": {"pattern": "^(?:(?!ab)[a-c])+$"}}
     assert json_schema(schema).accepts('{"acb": 1, "b": 2}') and not json_schema(schema).accepts('{"cab": 1}')

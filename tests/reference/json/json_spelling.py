@@ -1,5 +1,5 @@
-"""How JSON is written, the slow way: as Python's ``json.dumps`` and JavaScript's ``JSON.stringify`` do, and which texts
-are spelled plainly, token by token.
+"""How JSON is written, the slow way: as Python's ``json.dumps``, JavaScript's ``JSON.stringify`` and pydantic do, and
+which texts are spelled plainly, token by token. Pydantic writes floats as Python does, but for ``e-6`` to ``e-9``.
 """
 
 from __future__ import annotations
@@ -55,13 +55,15 @@ def _quoted(character: str) -> str:
 
 
 def constant_texts(value: int | float) -> set[str]:
-    """How the two write a number that a schema gives."""
-    return {str(value)} if isinstance(value, int) else {json.dumps(value), number_to_string(value)}
+    """How the three write a number that a schema gives."""
+    if isinstance(value, int):
+        return {str(value)}
+    return {json.dumps(value), number_to_string(value), json.dumps(value).replace("e-06", "e-6")}
 
 
 def is_plain_number(text: str, *, integer: bool = False) -> bool:
     """Whether a number is spelled plainly: without an exponent in any way of JSON, but for ``-0``; or with the exponent
-    that one of the two writes for a number of these digits. ``integer``: digits only.
+    that one of the three writes for a number of these digits. ``integer``: digits only.
     """
     if not _NUMBER.fullmatch(text) or text == "-0":
         return False
@@ -71,7 +73,7 @@ def is_plain_number(text: str, *, integer: bool = False) -> bool:
 
 
 def _with_exponent(text: str) -> set[str]:
-    """How the two write a number where they write an exponent."""
+    """How the three write a number where they write an exponent."""
     # By hand: Decimal rounds long mantissas, and refuses long exponents.
     number, _, exponent = text.lower().removeprefix("-").partition("e")
     whole, _, decimals = number.partition(".")
@@ -84,7 +86,7 @@ def _with_exponent(text: str) -> set[str]:
     found = set()
     if power >= 16 or power < -4:
         found.add(f"{mantissa}e{power:+03d}")
-    if power >= 21 or power < -6:
+    if power >= 21 or power < -5:
         found.add(f"{mantissa}e{power:+d}")
     return found
 
