@@ -8,17 +8,15 @@ within a round, and the median of the rounds is printed. Time is CPU time of all
 (``/proc/PID/task/*/schedstat``), the scheduler's waiting among it, which polls: on a shared machine wall-clock time
 says more about neighbours than about the code.
 
-Requests are those of ``vllm``: JSON Schemas of MaskBench that all backends take, whose texts are long.
+Requests are those of ``vllm``: JSON Schemas of MaskBench that all backends take, whose texts are long. The figures of
+the backends' own calls are those of ``sglang_objects``. ``--save`` writes the figures to docs/data.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import multiprocessing
 import os
-import random
 import signal
 import sys
 import tempfile
@@ -28,11 +26,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = ROOT.parent / "shared" / "maskbench" / "dev.jsonl.gz"
-FREE = "unconstrained"
+from benchmarks.measuring.measure import Figure
+from benchmarks.serving.engine_runs import FREE, KEPT, ROOM, ROOT, candidates, save
+
 BACKENDS = (FREE, "tokenfst", "xgrammar", "llguidance")
-SEED, ROOM, KEPT = 11, 64, 24
+LIBRARIES = ("sglang", "xgrammar", "llguidance")
 ENVIRONMENT = {"SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 PROMPT = "Say something."
 sys.path.append(str(ROOT / "tests"))
@@ -149,10 +147,7 @@ class Engine:
 
 def usable(engines: dict[str, Engine]) -> list[str]:
     """Schemas that every backend takes, and whose texts are long."""
-    with gzip.open(SCHEMAS, "rt") as lines:
-        rows = [json.dumps(json.loads(line)["schema"]) for line in lines]
-    random.Random(SEED).shuffle(rows)
-    rows = [row for row in rows if len(row) < 4000][: 3 * KEPT]
+    rows = candidates()
     for backend, engine in engines.items():
         if backend != FREE:
             found = [engine.ask("lengths", [row])[0] for row in rows]
@@ -170,6 +165,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backends", nargs="*", default=BACKENDS, choices=BACKENDS)
     parser.add_argument("--concurrency", nargs="*", type=int, default=(1, 16, 64))
+    parser.add_argument("--save", action="store_true", help="write the figures to docs/data, too")
     options = parser.parse_args(arguments)
     from support.engines.serving import tiny_model
 
@@ -178,15 +174,17 @@ def main(arguments: list[str] | None = None) -> int:
     model = tiny_model(Path(tempfile.mkdtemp()))
     engines = {backend: Engine(backend, model) for backend in options.backends}
     try:
-        report(engines, options.rounds, options.concurrency)
+        tables = report(engines, options.rounds, options.concurrency)
     finally:
         for engine in engines.values():
             engine.close()
+    if options.save:
+        save(tables, "sglang", "benchmarks.serving.sglang", LIBRARIES, options.rounds)
     return 0
 
 
-def report(engines: dict[str, Engine], rounds: int, concurrency: Sequence[int]) -> None:
-    """The figures."""
+def report(engines: dict[str, Engine], rounds: int, concurrency: Sequence[int]) -> dict[str, list[Figure]]:
+    """The figures, by table."""
     say: Callable[..., None] = lambda *text: print(*text, flush=True)  # noqa: E731
     schemas = usable(engines)
     say(f"{len(schemas)} schemas; load {os.getloadavg()[0]:.1f}; {rounds} rounds; {ROOM} tokens at most")
@@ -202,6 +200,13 @@ def report(engines: dict[str, Engine], rounds: int, concurrency: Sequence[int]) 
         say(
             f"first token, {known:5} {backend:14} {median(values) * 1e3:8.2f} ms of CPU, {len(values)} schemas"
         )
+    order = sorted(engines, key=lambda backend: backend == FREE)  # unconstrained last
+    tables: dict[str, list[Figure]] = {"sglang": [], "sglang-ratios": []}
+    tables["sglang-first"] = [
+        Figure(f"first token, a {known} schema", backend, median(firsts[backend, known]))
+        for known in ("new", "seen")
+        for backend in order
+    ]
     for together in concurrency:
         asked = [schemas[number % len(schemas)] for number in range(together)]
         costs: dict[str, list[float]] = {backend: [] for backend in engines}
@@ -210,13 +215,18 @@ def report(engines: dict[str, Engine], rounds: int, concurrency: Sequence[int]) 
                 found, seconds = engine.ask("lengths", [None] * together if backend == FREE else asked)
                 if turn:  # the first one compiles
                     costs[backend].append(seconds / sum(found))
-        for backend, values in costs.items():
+        for backend in order:
+            values, at = costs[backend], f"{together} at once"
             ratios = [own / free for own, free in zip(values, costs[FREE], strict=True)]
+            tables["sglang"].append(Figure(at, backend, median(values), min(values), rounds))
+            if backend != FREE:
+                tables["sglang-ratios"].append(Figure(at, backend, median(ratios), min(ratios), rounds, "x"))
             say(
                 f"{together:3} at once {backend:14} {1 / median(values):8.0f} tokens a second of CPU, "
                 f"{median(values) * 1e6:7.0f} us a token ({min(values) * 1e6:.0f}); {median(ratios):.2f} x "
                 f"{FREE} ({min(ratios):.2f}-{max(ratios):.2f})"
             )
+    return tables
 
 
 if __name__ == "__main__":
