@@ -21,6 +21,7 @@ from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
 from tokenfst.decoding.generation.tool_calls import tool_target
 from tokenfst.errors import ArgumentValueError, ModelError, VocabularyMismatchError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _T = TypeVar("_T")
@@ -87,7 +88,8 @@ class Generator:
         listed = targets if isinstance(targets, list | tuple) else [targets] * len(prompts)
         if len(listed) != len(prompts):
             raise ArgumentValueError(
-                f"batch: {len(listed)} targets for {len(prompts)} prompts: give one for all, or one for each"
+                f"batch: {counted(len(listed), 'target')} for {counted(len(prompts), 'prompt')}: give one for all, or "
+                "one for each"
             )
         return self._answers(prompts, listed, max_new_tokens, options)
 

@@ -1,20 +1,24 @@
 """Generation by llama.cpp: the loop of ``llama_cpp.Llama.generate`` with a ``LlamaConstraint``, one prompt at a time.
 
 Tokens are taken from that loop as they arrive, so texts are their exact bytes. The loop ends at an end token or at the
-last allowed token, after which the text is complete.
+last allowed token, after which the text is complete. Options are those of ``Llama.generate``, and ``temperature`` and
+``seed`` as ``Llama.create_completion`` has them. Without ``seed`` each text has another one, drawn from the model's.
 """
 
 from __future__ import annotations
 
+import inspect
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import llama_cpp
 
 from tokenfst.decoding.engines.llama_cpp import LlamaConstraint, llama_vocabulary
-from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat, pieces
+from tokenfst.decoding.generation.hosts import SCORES, LocalHost, Prompt, is_chat, pieces
 from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.errors import DecodingError, ModelError
+from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _OURS = ("tokens", "stopping_criteria", "grammar", "logits_processor", "reset")
@@ -26,6 +30,7 @@ class LlamaHost(LocalHost):
     def __init__(self, model: Any, vocabulary: Vocabulary | None) -> None:
         super().__init__(llama_vocabulary(model) if vocabulary is None else vocabulary)
         self._model = model
+        self._seeds = random.Random(getattr(model, "_seed", None))
 
     def generate(
         self,
@@ -46,6 +51,8 @@ class LlamaHost(LocalHost):
 
     def _pieces(self, job: tuple[list[int], dict[str, Any]], most: int) -> Iterator[bytes]:
         tokens, options = job
+        seed = options.pop("seed", None)
+        self._model.set_seed(self._seeds.getrandbits(32) if seed is None else seed)
         return pieces(self._model.generate(tokens, **options), self._spelled, most)
 
     def _begun(
@@ -57,14 +64,25 @@ class LlamaHost(LocalHost):
                 raise DecodingError(
                     f"{name} cannot be given to a Generator of llama.cpp, which sets it itself"
                 )
+        known = [name for name in inspect.signature(self._model.generate).parameters if name not in _OURS]
+        for name in options:
+            if name not in (*known, "temperature", "seed", *SCORES):
+                raise DecodingError(
+                    f"{name} cannot be given to a Generator of llama.cpp: its options are {', '.join(known)}, "
+                    "temperature and seed"
+                )
+        if "temp" in options and "temperature" in options:
+            raise DecodingError("temp and temperature are one option of llama.cpp: give one of them")
         tokens = self._ids(prompt)
         room = self._model.n_ctx()
         if not tokens or len(tokens) + most > room:
             raise ModelError(
-                f"a prompt of {len(tokens):,} tokens and max_new_tokens={most:,}: the model's context has {room:,} "
-                "tokens, and a prompt needs at least one"
+                f"a prompt of {counted(len(tokens), 'token')} and max_new_tokens={most:,}: the model's context has "
+                f"{room:,} tokens, and a prompt needs at least one"
             )
         others, scored = self.split_scores(options)
+        if "temperature" in others:
+            others["temp"] = others.pop("temperature")
         processors = llama_cpp.LogitsProcessorList([LlamaConstraint(automaton, most, **scored)])
         return tokens, {**others, "logits_processor": processors}
 

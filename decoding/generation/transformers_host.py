@@ -136,7 +136,7 @@ class TransformersHost(LocalHost):
         longest = max(map(len, rows))
         if self._room is not None and longest + max_new_tokens > self._room:
             raise ModelError(
-                f"a prompt of {longest:,} tokens and max_new_tokens={max_new_tokens:,} are more than the "
+                f"a prompt of {counted(longest, 'token')} and max_new_tokens={max_new_tokens:,} are more than the "
                 f"{self._room:,} positions of {type(self._model).__name__}: shorten one of them"
             )
         ends = list(self.vocabulary.eos_token_ids)

@@ -150,9 +150,33 @@ def test_the_generator(model):
     assert isinstance(generator("record: ", Person, max_new_tokens=50), Person)
 
 
+def test_options_of_llama_cpp(model):
+    """``temperature`` and ``seed`` have the names that ``create_completion`` gives them."""
+    generator = Generator(model)
+    asked = {"max_new_tokens": 60, "temperature": 1.5, "top_p": 0.9, "seed": 7}
+    first = generator("record: ", regex("[a-z]{20}"), **asked)
+    assert first == generator("record: ", regex("[a-z]{20}"), **asked)
+    assert first == generator.stream("record: ", regex("[a-z]{20}"), **asked).result()
+    assert generator.batch(["record: "] * 2, regex("[a-z]{20}"), **asked) == [first, first]
+    assert (
+        len({generator("record: ", regex("[a-z]{20}"), **{**asked, "seed": seed}) for seed in range(4)}) > 1
+    )
+    del asked["seed"]
+    assert len({*generator.batch(["record: "] * 4, regex("[a-z]{20}"), **asked)}) > 1
+    assert generator("x", regex("[a-z]{9}"), max_new_tokens=9, temperature=0) == generator(
+        "x", regex("[a-z]{9}"), max_new_tokens=9, temp=0.0
+    )
+    for options, message in (
+        ({"stop": ["a"]}, "stop cannot be given.*top_k.*temperature and seed"),
+        ({"temp": 1.0, "temperature": 1.0}, "one of them"),
+    ):
+        with pytest.raises(DecodingError, match=message):
+            generator("x", regex("a"), **options)
+
+
 def test_what_does_not_fit_is_refused(model):
     generator = Generator(model)
-    with pytest.raises(ModelError, match="room"):
+    with pytest.raises(ModelError, match="context has 256 tokens"):
         generator("x", Person, max_new_tokens=300)
     with pytest.raises(DecodingError, match="grammar"):
         generator("x", Person, max_new_tokens=50, grammar=None)
