@@ -68,7 +68,9 @@ def _sum_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 
 def _least_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
-    return (v[:, None] + m).min(axis=0, initial=np.inf)
+    if v.size * len(m) > 1_000_000 and len(v) > 1:  # row by row, for the room that the sums of all pairs need
+        return np.stack([_least_times(row, m) for row in v])
+    return (v[..., :, None] + m).min(axis=-2, initial=np.inf)
 
 
 def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] = (1, 2)) -> dict[Any, float]:
@@ -85,29 +87,47 @@ def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] =
     for source, ilabel, olabel, weight, target in machine.arcs:
         m = by.setdefault((ilabel, olabel), np.full((n, n), zero))
         m[source, target] = plus(m[source, target], np.exp(-weight) if sums else weight)
-    nothing = np.full((n, n), zero)
-    star = closure(by.get((0, 0), nothing))
+    star = closure(by.get((0, 0), np.full((n, n), zero)))
     ends = np.full(n, zero)
     for state, weight in machine.finals.items():
         ends[state] = np.exp(-weight) if sums else weight
-    words = [w for size in range(longest + 1) for w in itertools.product(labels, repeat=size)]
-    found = {}
     acceptor = all(arc[1] == arc[2] for arc in machine.arcs)
-    reached: dict[Any, np.ndarray] = {}
-    for x, y in zip(words, words, strict=True) if acceptor else itertools.product(words, words):
-        here = np.full(n, zero)
-        if not x and not y:
-            here[machine.start] = 1.0 if sums else 0.0
-        for read, written in ((1, 0), (0, 1), (1, 1)):
-            if read <= len(x) and written <= len(y):
-                key = (x[-1] if read else 0, y[-1] if written else 0)
-                if key in by:
-                    before = reached[x[: len(x) - read], y[: len(y) - written]]
-                    here = plus(here, times(before, by[key]))
-        reached[x, y] = here = times(here, star)
-        value = float(here @ ends) if sums else float((here + ends).min())
-        if value != zero:
-            found[x, y] = float(-np.log(value)) if sums else value
+
+    def step(before: np.ndarray, reads: tuple[int, ...], writes: tuple[int, ...]) -> np.ndarray:
+        """Each pair, then each of some labels read and each of some written."""
+        made = np.full((len(before), len(reads), before.shape[1], len(writes), n), zero)
+        for i, read in enumerate(reads):
+            for o, written in enumerate(writes):
+                if (read, written) in by:
+                    made[:, i, :, o] = times(before, by[read, written])
+        return made.reshape(len(before) * len(reads), before.shape[1] * len(writes), n)
+
+    # reached[i, j][x, y]: the weights of the states behind the x-th word of i labels read and the y-th of j written. An
+    # acceptor writes what it reads: reached[i, 0][x, 0].
+    reached: dict[tuple[int, int], np.ndarray] = {}
+    found: dict[Any, float] = {}
+    for i, j in itertools.product(range(longest + 1), range(1 if acceptor else longest + 1)):
+        here = np.full((len(labels) ** i, len(labels) ** j, n), zero)
+        if not i and not j:
+            here[0, 0, machine.start] = 1.0 if sums else 0.0
+        if acceptor and i:
+            same = [step(reached[i - 1, 0], (label,), (label,)) for label in labels]
+            here = np.stack(same, axis=1).reshape(here.shape)
+        elif not acceptor:
+            if i:
+                here = plus(here, step(reached[i - 1, j], labels, (0,)))
+            if j:
+                here = plus(here, step(reached[i, j - 1], (0,), labels))
+            if i and j:
+                here = plus(here, step(reached[i - 1, j - 1], labels, labels))
+        reached[i, j] = here = times(here, star)
+        values = here @ ends if sums else (here + ends).min(axis=-1)
+        inputs = list(itertools.product(labels, repeat=i))
+        outputs = list(itertools.product(labels, repeat=j))
+        for x, y in zip(*np.nonzero(values != zero), strict=True):
+            value = float(values[x, y])
+            written = inputs[x] if acceptor else outputs[y]
+            found[inputs[x], written] = float(-np.log(value)) if sums else value
     return found
 
 
