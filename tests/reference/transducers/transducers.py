@@ -8,6 +8,7 @@ probabilities, Floyd and Warshall where the sum is a minimum.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Callable
@@ -68,7 +69,9 @@ def _sum_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 
 def _least_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
-    if v.size * len(m) > 1_000_000 and len(v) > 1:  # row by row, for the room that the sums of all pairs need
+    if (
+        v.size * m.shape[1] > 1_000_000 and len(v) > 1
+    ):  # row by row, for the room that the sums of all pairs need
         return np.stack([_least_times(row, m) for row in v])
     return (v[..., :, None] + m).min(axis=-2, initial=np.inf)
 
@@ -83,51 +86,55 @@ def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] =
     zero = 0.0 if sums else np.inf
     plus: Callable[[Any, Any], Any] = np.add if sums else np.minimum
     times, closure = (_sum_times, _sum_closure) if sums else (_least_times, _least_closure)
+    nothing = np.full((n, n), zero)
     by: dict[tuple[int, int], np.ndarray] = {}
     for source, ilabel, olabel, weight, target in machine.arcs:
-        m = by.setdefault((ilabel, olabel), np.full((n, n), zero))
+        m = by.setdefault((ilabel, olabel), nothing.copy())
         m[source, target] = plus(m[source, target], np.exp(-weight) if sums else weight)
-    star = closure(by.get((0, 0), np.full((n, n), zero)))
     ends = np.full(n, zero)
     for state, weight in machine.finals.items():
         ends[state] = np.exp(-weight) if sums else weight
     acceptor = all(arc[1] == arc[2] for arc in machine.arcs)
 
-    def step(before: np.ndarray, reads: tuple[int, ...], writes: tuple[int, ...]) -> np.ndarray:
-        """Each pair, then each of some labels read and each of some written."""
-        made = np.full((len(before), len(reads), before.shape[1], len(writes), n), zero)
-        for i, read in enumerate(reads):
-            for o, written in enumerate(writes):
-                if (read, written) in by:
-                    made[:, i, :, o] = times(before, by[read, written])
-        return made.reshape(len(before) * len(reads), before.shape[1] * len(writes), n)
+    def stepping(reads: tuple[int, ...], writes: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+        """From the states behind some pairs of words to those behind each pair and one of some steps: each of the
+        labels read with each of those written; an acceptor writes what it reads.
+        """
+        pairs = [(i, i) for i in reads] if acceptor else list(itertools.product(reads, writes))
+        shape = len(reads), len(pairs) // len(reads), n
+        moves = np.concatenate([by.get(pair, nothing) for pair in pairs], axis=1)
 
-    # reached[i, j][x, y]: the weights of the states behind the x-th word of i labels read and the y-th of j written. An
-    # acceptor writes what it reads: reached[i, 0][x, 0].
+        def step(before: np.ndarray) -> np.ndarray:
+            first, second = before.shape[:2]
+            made = times(before, moves).reshape(first, second, *shape).swapaxes(1, 2)
+            return made.reshape(first * shape[0], second * shape[1], n)
+
+        return step
+
+    read, write, both = stepping(labels, (0,)), stepping((0,), labels), stepping(labels, labels)
+    star = closure(by[0, 0]) if (0, 0) in by else None
+    # reached[i, j][x, y]: the weights of the states behind the x-th word of i labels read and the y-th of j written; of
+    # an acceptor, where j is 0, behind the x-th word read and written.
     reached: dict[tuple[int, int], np.ndarray] = {}
     found: dict[Any, float] = {}
+    words = [list(itertools.product(labels, repeat=size)) for size in range(longest + 1)]
     for i, j in itertools.product(range(longest + 1), range(1 if acceptor else longest + 1)):
-        here = np.full((len(labels) ** i, len(labels) ** j, n), zero)
-        if not i and not j:
+        ways = [
+            step(reached[i - a, j - b])
+            for a, b, step in ((1, 0, read), (0, 1, write), (1, 1, both))
+            if i >= a and j >= b
+        ]
+        if ways:
+            here = functools.reduce(plus, ways)
+        else:
+            here = np.full((1, 1, n), zero)
             here[0, 0, machine.start] = 1.0 if sums else 0.0
-        if acceptor and i:
-            same = [step(reached[i - 1, 0], (label,), (label,)) for label in labels]
-            here = np.stack(same, axis=1).reshape(here.shape)
-        elif not acceptor:
-            if i:
-                here = plus(here, step(reached[i - 1, j], labels, (0,)))
-            if j:
-                here = plus(here, step(reached[i, j - 1], (0,), labels))
-            if i and j:
-                here = plus(here, step(reached[i - 1, j - 1], labels, labels))
-        reached[i, j] = here = times(here, star)
+        reached[i, j] = here = here if star is None else times(here, star)
         values = here @ ends if sums else (here + ends).min(axis=-1)
-        inputs = list(itertools.product(labels, repeat=i))
-        outputs = list(itertools.product(labels, repeat=j))
         for x, y in zip(*np.nonzero(values != zero), strict=True):
             value = float(values[x, y])
-            written = inputs[x] if acceptor else outputs[y]
-            found[inputs[x], written] = float(-np.log(value)) if sums else value
+            pair = words[i][x], words[i][x] if acceptor else words[j][y]
+            found[pair] = float(-np.log(value)) if sums else value
     return found
 
 
