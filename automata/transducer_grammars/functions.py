@@ -60,8 +60,10 @@ def _question(
 
 arcmap = _constructive(mapping.arcmap)
 convert = _constructive(mapping.convert)
+decode = _constructive(mapping.decode)
 determinize = _constructive(operations.determinize)
 disambiguate = _constructive(operations.disambiguate)
+encode = _constructive(mapping.encode)
 epsnormalize = _constructive(operations.epsnormalize)
 prune = _constructive(operations.prune)
 push = _constructive(operations.push)

@@ -1,29 +1,27 @@
 """pynini's interface: ``Fst`` with the operators ``+``, ``|``, ``@``, ``-``, ``.star`` ..., and its constructors.
 
-A string stands for its acceptor everywhere, with pynini's brackets (``strings``). Each ``Fst`` is a ``VectorFst`` of
-``tokenfst.fst``, and each operation is one of its operations.
+A string stands for its acceptor everywhere, with pynini's brackets (``strings``) and the current token type. Each
+``Fst`` is a ``VectorFst`` of ``tokenfst.fst``, and each operation is one of its operations.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars import cdrewrite as rules
-from tokenfst.automata.transducer_grammars.strings import bracketed, name_of
+from tokenfst.automata.transducer_grammars.paths import Paths
+from tokenfst.automata.transducer_grammars.strings import TokenType, bracketed, type_or_default
 from tokenfst.automata.transducer_operations import building, operations
 from tokenfst.automata.transducers.checks import NO_STATE_ID
-from tokenfst.automata.transducers.mapping import arcmap
-from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight, number
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, FstArgError, FstIOError, FstOpError
+from tokenfst.errors import BudgetExceeded, FstArgError, FstIOError
 
-TokenType = str | SymbolTable
 WeightLike = Weight | str | float
 
 
@@ -109,89 +107,21 @@ class Fst(VectorFst):
         self.core = building.optimize(self, budget=budget).core
         return self
 
-    def string(self, token_type: TokenType = "byte") -> str:
+    def string(self, token_type: TokenType | None = None) -> str:
         """The output string of a machine with one path. Raises ``FstArgError`` otherwise."""
         found = list(self.paths(output_token_type=token_type).ostrings())
         if len(found) != 1:
             raise FstArgError("string: the machine has not exactly one path")
         return found[0]
 
-    def paths(self, input_token_type: TokenType = "byte", output_token_type: TokenType = "byte") -> Paths:
+    def paths(
+        self, input_token_type: TokenType | None = None, output_token_type: TokenType | None = None
+    ) -> Paths:
         """All paths of an acyclic machine. Raises ``FstArgError`` otherwise."""
-        return Paths(self, input_token_type, output_token_type)
+        return Paths(self, type_or_default(input_token_type), type_or_default(output_token_type))
 
 
 FstLike = VectorFst | str | bytes
-
-
-class Paths:
-    """The paths of an acyclic machine, each as (input, output, weight)."""
-
-    def __init__(self, fst: VectorFst, input_token_type: TokenType, output_token_type: TokenType) -> None:
-        if not fst.properties(_ACYCLIC):
-            raise FstArgError("paths: the machine has cycles, so its paths have no end")
-        self._fst, self._types = fst, (input_token_type, output_token_type)
-
-    def _labels(self) -> Iterator[tuple[list[int], list[int], float]]:
-        core, kind = self._fst.core, self._fst.kind.core
-        waiting: list[tuple[int, list[int], list[int], float]] = []
-        if self._fst.start() >= 0:
-            waiting.append((self._fst.start(), [], [], kind.one()))
-        while waiting:
-            state, read, written, weight = waiting.pop()
-            if (final := core.final(state)) != kind.zero():
-                yield read, written, kind.times(weight, final)
-            for ilabel, olabel, more, target in reversed(core.arcs(state)):
-                waiting.append(
-                    (
-                        target,
-                        [*read, ilabel] if ilabel else read,
-                        [*written, olabel] if olabel else written,
-                        kind.times(weight, more),
-                    )
-                )
-
-    def items(self) -> Iterator[tuple[str, str, Weight]]:
-        """Input, output and weight of each."""
-        for read, written, weight in self._labels():
-            yield (
-                text_of(read, self._types[0]),
-                text_of(written, self._types[1]),
-                Weight.of(self._fst.kind, weight),
-            )
-
-    def istrings(self) -> Iterator[str]:
-        """The input of each."""
-        return (text_of(read, self._types[0]) for read, _, _ in self._labels())
-
-    def ostrings(self) -> Iterator[str]:
-        """The output of each."""
-        return (text_of(written, self._types[1]) for _, written, _ in self._labels())
-
-    def weights(self) -> Iterator[Weight]:
-        """The weight of each."""
-        return (Weight.of(self._fst.kind, weight) for _, _, weight in self._labels())
-
-
-_ACYCLIC = 0x800000000
-
-
-def text_of(labels: Iterable[int], token_type: TokenType) -> str:
-    """The string that labels spell, with generated labels as names in brackets. Raises ``FstOpError`` for labels
-    without meaning.
-    """
-    if isinstance(token_type, SymbolTable):
-        return building.spelled(list(labels), token_type)
-    out = bytearray()
-    for label in labels:
-        if (name := name_of(label)) is not None or (token_type == "byte" and label > 255):
-            out += f"[{name or label}]".encode()
-        else:
-            out += bytes([label]) if token_type == "byte" else building.spelled([label], "utf8").encode()
-    try:
-        return out.decode()
-    except UnicodeDecodeError:
-        raise FstOpError(f"the labels {list(labels)!r:.60} are no UTF-8") from None
 
 
 def acceptor_or_machine(given: FstLike, arc_type: str = "standard") -> Fst:
@@ -210,7 +140,7 @@ def accep(
     astring: str | bytes,
     weight: WeightLike | None = None,
     arc_type: str = "standard",
-    token_type: TokenType = "byte",
+    token_type: TokenType | None = None,
 ) -> Fst:
     """The acceptor of one string."""
     labels, made = bracketed(astring, token_type), Fst(arc_type)
@@ -335,22 +265,30 @@ def shortestpath(
 
 
 @checked
-def string_map(lines: Iterable[Any], arc_type: str = "standard", *, budget: Budget | None = None) -> Fst:
+def string_map(
+    lines: Iterable[Any], arc_type: str = "standard", input_token_type: TokenType | None = None,
+    output_token_type: TokenType | None = None, *, budget: Budget | None = None,
+) -> Fst:  # fmt: skip
     """Each string mapped to another, with pynini's brackets: strings, (input, output) or (input, output, weight)."""
-    made = Fst.around(building.tree_of(lines, arc_type, bracketed, budget))
-    return made.optimize(budget=budget)
+    made = building.tree_of(
+        lines, arc_type,
+        lambda text: bracketed(text, input_token_type), lambda text: bracketed(text, output_token_type), budget,
+    )  # fmt: skip
+    return Fst.around(made).optimize(budget=budget)
 
 
 @checked
 def string_file(
-    filename: str | os.PathLike[str], arc_type: str = "standard", *, budget: Budget | None = None
-) -> Fst:
+    filename: str | os.PathLike[str], arc_type: str = "standard", input_token_type: TokenType | None = None,
+    output_token_type: TokenType | None = None, *, budget: Budget | None = None,
+) -> Fst:  # fmt: skip
     """``string_map`` of a file: each line has one string, or two, or two and a weight, separated by tabs."""
     try:
         lines = Path(filename).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise FstIOError(f"{os.fspath(filename)}: it is no UTF-8: {error}") from None
-    return string_map([line.split("\t") for line in lines if line], arc_type, budget=budget)
+    columns = [line.split("\t") for line in lines if line]
+    return string_map(columns, arc_type, input_token_type, output_token_type, budget=budget)
 
 
 @checked
@@ -364,36 +302,3 @@ def cdrewrite(
     kind = next((each.arc_type() for each in (tau, sigma_star) if isinstance(each, VectorFst)), "standard")
     rule, left, right, words = (acceptor_or_machine(each, kind) for each in (tau, l, r, sigma_star))
     return Fst.around(rules.cdrewrite(rule, left, right, words, direction, mode, budget=budget))
-
-
-# --- pynutil ------------------------------------------------------------------------------------------
-
-
-@checked
-def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
-    """The transducer that maps the empty string to ``expr``."""
-    made = acceptor_or_machine(expr)
-    made = Fst.around(arcmap(made, map_type="input_epsilon"))
-    return made if weight is None else add_weight(made, weight)
-
-
-@checked
-def delete(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
-    """The transducer that maps ``expr`` to the empty string."""
-    made = Fst.around(arcmap(acceptor_or_machine(expr), map_type="output_epsilon"))
-    return made if weight is None else add_weight(made, weight)
-
-
-@checked
-def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
-    """The machine with ``weight`` added to each path."""
-    made = acceptor_or_machine(expr)
-    value = number(weight, made.kind, "add_weight: weight")
-    return Fst.around(building.chain([], [], value, made.arc_type()).set_tables(made.tables)).concat(made)
-
-
-@checked
-def join(expr: VectorFst | str | bytes, sep: VectorFst | str | bytes) -> Fst:
-    """One or more ``expr``, separated by ``sep``."""
-    one, between = both(expr, sep)
-    return one + (between + one).star

@@ -9,20 +9,46 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
+from tokenfst.arguments import refuse
 from tokenfst.automata.transducer_operations.building import characters, labels_of
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.errors import FstArgError
 
+TokenType = str | SymbolTable
 BOS, EOS = 0xF8FE, 0xF8FF
 _FIRST = 0x100000
 _PART = re.compile(r"\\(.)|\[((?:[^\[\]\\]|\\.)*)\]|([^\[\]\\]+)|(.)", re.DOTALL)
 _names: dict[str, int] = {"BOS": BOS, "EOS": EOS}
 _next = itertools.count(_FIRST)
+_default: ContextVar[TokenType] = ContextVar("the token type of strings", default="byte")
 
 
-def bracketed(text: str | bytes, token_type: str | SymbolTable = "byte") -> list[int]:
+@contextmanager
+def default_token_type(token_type: TokenType) -> Iterator[None]:
+    """Within the ``with`` block, the token type of strings for which none is given: "byte", "utf8" or a symbol table.
+    It applies to the current thread or asynchronous task.
+    """
+    if not isinstance(token_type, SymbolTable) and token_type not in ("byte", "utf8"):
+        refuse("default_token_type", "token_type", token_type, "'byte', 'utf8' or a SymbolTable")
+    before = _default.set(token_type)
+    try:
+        yield
+    finally:
+        _default.reset(before)
+
+
+def type_or_default(token_type: TokenType | None) -> TokenType:
+    """The given token type, or the current default."""
+    return _default.get() if token_type is None else token_type
+
+
+def bracketed(text: str | bytes, token_type: TokenType | None = None) -> list[int]:
     r"""The labels of a string with brackets. ``\[``, ``\]`` and ``\\`` are plain. ``FstArgError``."""
+    token_type = type_or_default(token_type)
     if isinstance(token_type, SymbolTable):
         return labels_of(text, token_type)
     if isinstance(text, bytes):

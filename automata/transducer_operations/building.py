@@ -121,13 +121,21 @@ def string_map(
 
     A prefix tree of the inputs, with the outputs along the paths; linear in the strings.
     """
-    return tree_of(lines, arc_type, lambda text: labels_of(text, token_type), budget)
+
+    def spell(text: str | bytes) -> list[int]:
+        return labels_of(text, token_type)
+
+    return tree_of(lines, arc_type, spell, spell, budget)
 
 
 def tree_of(
-    lines: Iterable[Any], arc_type: str, spell: Callable[[str | bytes], list[int]], budget: Budget | None
+    lines: Iterable[Any],
+    arc_type: str,
+    spell_input: Callable[[str | bytes], list[int]],
+    spell_output: Callable[[str | bytes], list[int]],
+    budget: Budget | None,
 ) -> VectorFst:
-    """``string_map``, with ``spell`` for the labels of a string."""
+    """``string_map``, with functions that give the labels of inputs and outputs."""
     made = VectorFst(arc_type)
     made.set_start(made.add_state())
     one, zero = made.kind.core.one(), made.kind.core.zero()
@@ -141,8 +149,7 @@ def tree_of(
             raise FstArgError(
                 f"string_map: line {at} is no string, pair, or pair with a weight: {line!r:.60}"
             )
-        inputs = spell(parts[0])
-        outputs = spell(parts[1]) if len(parts) > 1 else inputs
+        inputs, outputs = spell_input(parts[0]), spell_output(parts[1] if len(parts) > 1 else parts[0])
         weight = number(parts[2], made.kind, f"string_map: line {at}") if len(parts) > 2 else one
         state = 0
         for k in range(max(len(inputs), len(outputs))):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pynini
 import pytest
-from pynini.lib import pynutil, rewrite
+from pynini.lib import byte, pynutil, rewrite, utf8
 from support.worlds.transducer_worlds import adopted, same
 
 import tokenfst.grm as grm
@@ -18,6 +18,7 @@ PYNINI = types.SimpleNamespace(
     **{name: getattr(pynini, name) for name in grm.__all__ if hasattr(pynini, name)},
     insert=pynutil.insert, delete=pynutil.delete, add_weight=pynutil.add_weight, join=pynutil.join,
     one_top_rewrite=rewrite.one_top_rewrite, top_rewrites=rewrite.top_rewrites, matches=rewrite.matches,
+    optimal_rewrites=rewrite.optimal_rewrites,
 )  # fmt: skip
 
 EXPRESSIONS: list[Any] = [
@@ -162,3 +163,71 @@ def test_priority_of_lenient_composition() -> None:
     first = grm.string_map([("a", "x"), ("a", "y"), ("b", "z")])
     made = grm.leniently_compose(first, grm.union("x", "w"), grm.union(*"ab").star)
     assert sorted((read, written) for read, written, _ in made.paths().items()) == [("a", "x"), ("b", "z")]
+
+
+def test_paths_one_after_another() -> None:
+    given: list[Any] = []
+    for p in (grm, PYNINI):
+        paths, found = p.string_map([("a", "x", "1"), ("a", "y"), ("b", "", "2")]).paths(), []
+        while not paths.done():
+            labels = [[label for label in side if label] for side in (paths.ilabels(), paths.olabels())]
+            found.append((paths.istring(), paths.ostring(), labels, float(paths.weight())))
+            paths.next()
+        paths.reset()
+        assert not paths.done() and paths.istring() == found[0][0]
+        given.append(sorted(found))
+    assert given[0] == given[1] and len(given[0]) == 3
+    empty = grm.Fst().paths()
+    assert empty.done()
+    with pytest.raises(FstArgError, match="no current path"):
+        empty.istring()
+
+
+def test_the_current_token_type() -> None:
+    for p in (grm, PYNINI):
+        with p.default_token_type("utf8"):
+            assert p.accep("äb").num_states() == 3
+            assert (p.accep("ä") @ p.cross("ä", "öü")).string() == "öü"
+            with p.default_token_type("byte"):
+                assert p.accep("ä").num_states() == 3
+            assert p.string_map([("ä", "é")]).paths().ostring() == "é"
+        assert p.accep("ä").num_states() == 3
+        rule = p.string_map([("ä", "ae")], input_token_type="utf8", output_token_type="byte")
+        assert p.optimal_rewrites("ä", rule, input_token_type="utf8") == ["ae"]
+    table = grm.SymbolTable("words")
+    for word in ("<epsilon>", "one", "two"):
+        table.add_symbol(word)
+    rule = grm.string_map([("1", "one"), ("2", "two")], output_token_type=table)
+    assert grm.top_rewrite("1", rule, output_token_type=table) == "one"
+    with pytest.raises(TypeError, match="token_type"), grm.default_token_type("latin"):
+        pass
+
+
+def test_classes_of_bytes_are_pyninis() -> None:
+    for ours, theirs in ((grm.byte, byte), (grm.utf8, utf8)):
+        for name in ours.__all__:
+            mine = getattr(ours, name)
+            wanted = adopted(getattr(theirs, name))
+            assert grm.equivalent(grm.determinize(mine.copy().rmepsilon()), grm.determinize(wanted)), name
+            mine.closure()
+            assert getattr(ours, name).num_states() < mine.num_states(), "a copy each time"
+        assert {name for name in vars(theirs) if name.isupper() and not name.startswith("_")} == set(
+            ours.__all__
+        )
+        with pytest.raises(AttributeError, match="no attribute 'NOTHING'"):
+            getattr(ours, "NOTHING")  # noqa: B009
+
+
+def test_what_rewriting_refuses() -> None:
+    rule = grm.string_map([("a", "x"), ("a", "y"), ("b", "z")])
+    assert sorted(grm.optimal_rewrites("a", rule)) == ["x", "y"]
+    for call in (grm.rewrite.rewrite_lattice, grm.rewrites, grm.top_rewrite, grm.optimal_rewrites):
+        with pytest.raises(grm.rewrite.Error, match="to nothing"):
+            call("c", rule)
+    with pytest.raises(grm.rewrite.Error, match="to nothing"):
+        grm.matches("c", "x", rule)
+    dfa = grm.rewrite.lattice_to_dfa(grm.rewrite_lattice("a", rule), True)
+    assert sorted(grm.rewrite.lattice_to_strings(dfa)) == ["x", "y"]
+    with pytest.raises(FstOpError, match="as good"):
+        grm.rewrite.lattice_to_one_top_string(dfa)
+    assert grm.rewrite.lattice_to_top_string(dfa) in ("x", "y")

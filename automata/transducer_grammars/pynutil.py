@@ -1,0 +1,42 @@
+"""The functions of ``pynini.lib.pynutil``: insertions, deletions, weights, separators."""
+
+from __future__ import annotations
+
+from tokenfst.arguments import checked
+from tokenfst.automata.transducer_grammars.machines import Fst, WeightLike, acceptor_or_machine, both
+from tokenfst.automata.transducer_operations import building
+from tokenfst.automata.transducers.mapping import arcmap
+from tokenfst.automata.transducers.vector import VectorFst
+from tokenfst.automata.transducers.weights import number
+
+__all__ = ["add_weight", "delete", "insert", "join"]
+
+
+@checked
+def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
+    """The transducer that maps the empty string to ``expr``."""
+    made = acceptor_or_machine(expr)
+    made = Fst.around(arcmap(made, map_type="input_epsilon"))
+    return made if weight is None else add_weight(made, weight)
+
+
+@checked
+def delete(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
+    """The transducer that maps ``expr`` to the empty string."""
+    made = Fst.around(arcmap(acceptor_or_machine(expr), map_type="output_epsilon"))
+    return made if weight is None else add_weight(made, weight)
+
+
+@checked
+def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
+    """The machine with ``weight`` added to each path."""
+    made = acceptor_or_machine(expr)
+    value = number(weight, made.kind, "add_weight: weight")
+    return Fst.around(building.chain([], [], value, made.arc_type()).set_tables(made.tables)).concat(made)
+
+
+@checked
+def join(expr: VectorFst | str | bytes, sep: VectorFst | str | bytes) -> Fst:
+    """One or more ``expr``, separated by ``sep``."""
+    one, between = both(expr, sep)
+    return one + (between + one).star
