@@ -1,6 +1,6 @@
 // Lazy determinization, with the step of the eager one (fst_operations/determinize.hpp). States of the result are
-// subsets, and the states between the labels of an output of several labels. Subsets are kept in tables; their arcs may
-// be evicted.
+// subsets, and the states between the labels of an output after the end of the input. Subsets are kept in tables; their
+// arcs may be evicted.
 //
 // The input should have no states that cannot reach acceptance; otherwise weights and outputs are distributed
 // differently than in the eager result (a dead state has a residual of its own), while the words and their weights are
@@ -54,17 +54,15 @@ class LazySubsets final : public Delayed<S> {
   void make(Id s, LazyState<S>& out, Meter& meter) override {
     auto& subsets = begun(meter);
     const auto [kind, target, string] = place(s);
-    if (kind != kSubset) {  // the rest of an output on the way to `target`, or after the input of a final output with label `kind`
+    if (kind != kSubset) {  // the rest of an output after the end of the input, read as label `kind`
       if (string == Strings::kEmpty) out.final = S::one();
-      else out.arcs.push_back({kind == kBetween ? 0 : kind, strings_.first(string), S::one(), behind(kind, target, strings_.rest(string))});
+      else out.arcs.push_back({kind, strings_.first(string), S::one(), number(kind, kNone, strings_.rest(string))});
       return;
     }
     subsets.expand(target, moves_, finals_);
     for (const auto& move : moves_) {
-      const auto weight = static_cast<W>(move.weight);
-      if (outputs_ == Outputs::Acceptor) out.arcs.push_back({move.label, move.label, weight, number(kSubset, move.target, 0)});
-      else if (move.string == Strings::kEmpty) out.arcs.push_back({move.label, 0, weight, number(kSubset, move.target, 0)});
-      else out.arcs.push_back({move.label, strings_.first(move.string), weight, behind(kBetween, move.target, strings_.rest(move.string))});
+      const Id olabel = outputs_ == Outputs::Acceptor ? move.label : move.olabel;
+      out.arcs.push_back({move.label, olabel, static_cast<W>(move.weight), number(kSubset, move.target, 0)});
     }
     Id label = subsequential_;
     for (const auto& end : finals_) {
@@ -81,7 +79,7 @@ class LazySubsets final : public Delayed<S> {
   uint64_t memory() const override { return places_.size() * 16 + index_.memory() + (subsets_ ? subsets_->memory() : 0); }
 
  private:
-  static constexpr Id kSubset = -1, kBetween = -2;
+  static constexpr Id kSubset = -1;
   using Place = std::tuple<Id, Id, Id>;
 
   // The subsets count under the budget of the first call; in addition each call has its own clock.
@@ -89,9 +87,6 @@ class LazySubsets final : public Delayed<S> {
     source_.meter_by(meter);
     if (!subsets_) subsets_ = std::make_unique<Subsets>(source_, outputs_, delta_, strings_, own_);
     return *subsets_;
-  }
-  Id behind(Id kind, Id target, Id string) {
-    return kind == kBetween && string == Strings::kEmpty ? number(kSubset, target, 0) : number(kind, target, string);
   }
   Place place(Id s) const { return places_[static_cast<size_t>(s)]; }
   Id number(Id kind, Id target, Id string) {

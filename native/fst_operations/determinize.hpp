@@ -1,6 +1,7 @@
 // Determinization (Mohri 1997): at most one arc for each input label. A state of the result is a subset: states, each
 // with its residual, a weight and a string of outputs that are still owed on the path to it. What all of them owe in
-// common is moved onto the arc: the sum of the weights, the longest common prefix of the strings.
+// common is moved onto the arc: the sum of the weights, and the first label of the strings if it is the same in all. An
+// arc writes one label at most, as in OpenFst, so that no arc that reads epsilon appears before the end of the input.
 //
 // Two subsets are equal if their weights lie in the same cells of a grid of `delta` (semirings.hpp); the weights of the
 // first one are kept, unrounded. Epsilon is treated as an ordinary label. The result may be exponential, and for some
@@ -33,7 +34,7 @@ class Determinization {
     Weight weight;
   };
   struct Move {
-    Id label, string, target;  // `target`: the number of a subset
+    Id label, olabel, target;  // `target`: the number of a subset
     Weight weight;
   };
   struct Final {
@@ -85,17 +86,17 @@ class Determinization {
       group_.clear();
       for (; at < steps_.size() && steps_[at].label == label; ++at) enter(steps_[at].to);
       Weight common = group_[0].weight;
-      Id prefix = group_[0].string;
+      const Id written = strings_.first(group_[0].string);
+      bool writes = group_[0].string != Strings::kEmpty;
       for (size_t k = 1; k < group_.size(); ++k) {
         common = Wide::plus(common, group_[k].weight);
-        if (outputs_ != Outputs::Acceptor) prefix = strings_.common(prefix, group_[k].string);
+        writes = writes && group_[k].string != Strings::kEmpty && strings_.first(group_[k].string) == written;
       }
-      const uint32_t given = strings_.length(prefix);
       for (Element& each : group_) {
         each.weight = group_.size() == 1 ? Wide::one() : Wide::divide(each.weight, common);
-        each.string = strings_.drop(each.string, given);
+        if (writes) each.string = strings_.rest(each.string);
       }
-      moves.push_back({label, prefix, subset(), common});
+      moves.push_back({label, writes ? written : 0, subset(), common});
     }
     meter_.bytes(memory());
   }
@@ -217,31 +218,28 @@ Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequent
     }
     return out;
   }
-  // First the subsets, with strings as outputs; then the states between the labels of a string.
-  Machine<S> plain;
+  // The states of the result are the subsets, and behind them those between the labels of final outputs.
   std::vector<std::tuple<Id, Id, W>> ends;
+  out.set_start(out.add_state());
   for (Id t = 0; static_cast<size_t>(t) < subsets.size(); ++t) {
     subsets.expand(t, moves, finals);
-    plain.add_state();
+    while (static_cast<size_t>(out.num_states()) < subsets.size()) out.add_state();
     for (const auto& end : finals) {
-      if (end.string == Strings::kEmpty) plain.set_final(t, static_cast<W>(end.weight));
+      if (end.string == Strings::kEmpty) out.set_final(t, static_cast<W>(end.weight));
       else ends.emplace_back(t, end.string, static_cast<W>(end.weight));
     }
-    for (const auto& move : moves) plain.add_arc(t, {move.label, move.string, static_cast<W>(move.weight), move.target});
-    meter.made(plain, subsets.memory());
+    for (const auto& move : moves) out.add_arc(t, {move.label, move.olabel, static_cast<W>(move.weight), move.target});
+    meter.made(out, subsets.memory());
   }
-  for (Id t = 0; t < plain.num_states(); ++t) out.add_state(plain.final(t));
-  out.set_start(0);
-  size_t end = 0;
-  for (Id t = 0; t < plain.num_states(); ++t) {
-    for (const auto& arc : plain.arcs(t)) add_string_arc(out, t, arc.ilabel, arc.olabel, arc.weight, arc.nextstate, strings);
-    for (Id label = subsequential; end < ends.size() && std::get<0>(ends[end]) == t; ++end) {
+  for (size_t end = 0; end < ends.size();) {
+    const Id from = std::get<0>(ends[end]);
+    for (Id label = subsequential; end < ends.size() && std::get<0>(ends[end]) == from; ++end) {
       const Id last = out.add_state(S::one());
-      add_string_arc(out, t, label, std::get<1>(ends[end]), std::get<2>(ends[end]), last, strings, label);
+      add_string_arc(out, from, label, std::get<1>(ends[end]), std::get<2>(ends[end]), last, strings, label);
       if (increment && label < INT32_MAX) ++label;
     }
     meter.step();
-    meter.made(out, plain.memory() + subsets.memory());
+    meter.made(out, subsets.memory());
   }
   return out;
 }

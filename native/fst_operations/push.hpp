@@ -31,7 +31,8 @@ void weigh_start(Machine<S>& machine, typename S::Weight w, Meter& meter) {
   }
 }
 
-// Reweights by potentials. States whose potential is Zero stay unchanged.
+// Reweights by potentials. Nothing is divided by Zero: arcs from and to a state whose potential is Zero stay unchanged;
+// to the final states such a state gives no final weight, as in OpenFst.
 template <class S>
 void reweight(Machine<S>& machine, const std::vector<WideWeight<S>>& potentials, bool to_final, Meter& meter) {
   using Wide = typename S::Wide;
@@ -43,7 +44,10 @@ void reweight(Machine<S>& machine, const std::vector<WideWeight<S>>& potentials,
   for (Id s = 0; s < machine.num_states(); ++s) {
     const auto own = potentials[s];
     meter.step(1 + machine.arcs(s).size());
-    if (own == Wide::zero()) continue;
+    if (own == Wide::zero()) {
+      if (to_final) machine.set_final(s, S::zero());
+      continue;
+    }
     for (auto& arc : machine.arcs(s)) {
       const auto next = potentials[arc.nextstate];
       if (next == Wide::zero()) continue;

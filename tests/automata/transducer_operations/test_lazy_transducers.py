@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from support.worlds import random_transducers
@@ -190,6 +191,46 @@ def test_the_cache_forgets_the_least_recently_used() -> None:
     assert lazy.counts().made == counts.made  # it is there still
     lazy.final(0)
     assert lazy.counts().made == counts.made + 1  # it was made again
+
+
+def long_word(length: int = 120) -> fst.VectorFst:
+    return fst.accep("ab" * (length // 2))
+
+
+LETTERS = fst.accep("a").union(fst.accep("b")).closure()
+BOUNDED: dict[str, Callable[[int], fst.LazyFst]] = {
+    "compose": lambda size: fst.lazy.compose(long_word(), LETTERS, cache_bytes=size),
+    "intersect": lambda size: fst.lazy.intersect(long_word(), LETTERS, cache_bytes=size),
+    "difference": lambda size: fst.lazy.difference(long_word(), fst.accep("b"), cache_bytes=size),
+    "determinize": lambda size: fst.lazy.determinize(long_word(), cache_bytes=size),
+    "rmepsilon": lambda size: fst.lazy.rmepsilon(long_word(60).concat(long_word(60)), cache_bytes=size),
+    "replace": lambda size: fst.lazy.replace(
+        [(1, fst.accep("c" * 120)), (99, long_word())], cache_bytes=size
+    ),
+    "union": lambda size: fst.lazy.union(long_word(), long_word(), cache_bytes=size),
+    "concat": lambda size: fst.lazy.concat(long_word(), long_word(), cache_bytes=size),
+    "closure": lambda size: fst.lazy.closure(long_word(), cache_bytes=size),
+    "arcmap": lambda size: fst.lazy.arcmap(long_word(), "invert", cache_bytes=size),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_the_bound_of_the_cache_holds_after_each_step(name: str) -> None:
+    size = 2000
+    lazy, free = BOUNDED[name](size), BOUNDED[name](1 << 20)
+    pending, seen, evicted = [lazy.start()], {lazy.start()}, False
+    while pending:
+        state = pending.pop()
+        for arc in lazy.arcs(state):
+            if arc.nextstate not in seen:
+                seen.add(arc.nextstate)
+                pending.append(arc.nextstate)
+        counts = lazy.counts()
+        assert counts.bytes <= size and counts.kept >= 1
+        evicted = evicted or counts.kept < counts.named
+    assert evicted and len(seen) > 100
+    assert fst.equal(BOUNDED[name](size).expand(), free.expand())
+    assert free.counts().bytes > size  # without the bound, all states would be kept
 
 
 def test_a_machine_that_calls_itself_is_as_far_as_it_is_looked_at() -> None:

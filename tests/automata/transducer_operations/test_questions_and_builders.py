@@ -128,6 +128,9 @@ def determinize_types(world: World) -> None:
     given: dict[str, Any] = {"det_type": "nonfunctional", "subsequential_label": 9}
     found = fst.determinize(machine, **given)
     wanted = pywrapfst.determinize(theirs(machine), **given)
+    assert not found.properties(
+        fst.I_EPSILONS
+    )  # each arc writes one label at most, and the rest is behind the end
     assert same(behind(found, 9), behind(wanted, 9), 3, 4e-3 if world.arc_type != "standard" else None)
     assert world.same(found, machine, 3)
     if world.arc_type == "standard":
@@ -283,3 +286,32 @@ def test_questions_refuse_what_they_cannot_compare() -> None:
         fst.equal(one, one, delta=-1.0)
     fast = fst.randgen(one, npath=3, select="fast_log_prob")
     assert fst.equal(fast, fst.randgen(one, npath=3, select="log_prob"))
+
+
+def test_an_output_that_was_put_off_is_written_label_by_label() -> None:
+    """As in OpenFst: input epsilons come from what is left at the end of the input alone."""
+    machine = fst.VectorFst()
+    machine.add_states(6)
+    machine.set_start(0).set_final(3)
+    for s, read, written, t in (
+        (0, 1, 1, 1), (0, 1, 2, 2), (1, 2, 1, 3), (2, 3, 2, 3), (3, 1, 1, 4), (3, 1, 2, 5), (4, 2, 2, 3), (5, 3, 1, 3),
+    ):  # fmt: skip
+        machine.add_arc(s, fst.Arc(read, written, 0, t))
+    for label in (0, 9):
+        wanted = pywrapfst.determinize(theirs(machine), subsequential_label=label)
+        lazy = fst.lazy.determinize(machine, subsequential_label=label).expand()
+        assert pywrapfst.isomorphic(theirs(lazy), wanted)
+        eager = fst.determinize(machine, subsequential_label=label)
+        rest = [arc.ilabel for s in eager.states() for arc in eager.arcs(s) if arc.ilabel not in (1, 2, 3)]
+        assert rest == [label, label] and same(eager, lazy)
+
+
+@pytest.mark.parametrize("side", ["to_initial", "to_final"])
+def test_potentials_of_zero_are_openfsts(side: str) -> None:
+    machine = fst.string_map([("ab", "x", 1.0), ("c", "y", 2.0)])
+    zero = float("inf")
+    for potentials in ([0.5, zero, 1.0], [], [0.0, 1.0, zero, 2.0]):
+        weights = [pywrapfst.Weight("tropical", each) for each in potentials]
+        assert pywrapfst.equal(
+            theirs(machine.copy().reweight(potentials, side)), theirs(machine).reweight(weights, side)
+        )
