@@ -189,6 +189,11 @@ class File:
     importer: File | None = None
     given: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def has_parameters(self) -> bool:
+        """Whether parameters or conditions may occur in the text."""
+        return "::" in self.text or "%if" in self.text
+
     def position(self, token: Token) -> int:
         """The position of a token in the main text; for a token of an imported file, the position of the import."""
         return token.start_pos if self.at is None else self.at

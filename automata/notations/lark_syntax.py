@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tokenfst.arguments import checked_but, refuse
-from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, overlap
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
@@ -211,6 +211,9 @@ class _Builder(TerminalBodies):
                 pattern = terminals.parse_pattern(terminals.joined(body.patterns), self.parsed, self.budget)
                 if pattern.reserved:
                     return None
+                run = leftmost.run_of(pattern) if len(main.ignored) == 1 else None
+                if run and not any(overlap(run, first) for _, first in self.ending.values()):
+                    return None  # where it ends shows: no terminal begins with its characters
                 piece = leftmost.read(pattern, budget)
             except PatternError as error:
                 self.source.fail(error.message, position, type(error))
@@ -279,7 +282,9 @@ class _Builder(TerminalBodies):
                 raise BudgetExceeded("template instances", _MAX_INSTANCES, f"the {what} {definition.name!r}")
             bodies = [
                 fold(
-                    resolved(tree, parameter, file.position, self.source.fail, self.source.deadline),
+                    resolved(tree, parameter, file.position, self.source.fail, self.source.deadline)
+                    if file.has_parameters
+                    else tree,
                     partial(self.part, file=file, bound=bound),
                     self.source.deadline,
                 )[0]

@@ -52,6 +52,8 @@ from tokenfst.errors import BudgetExceeded
 _MAX_PLACES = 50_000
 _CHARACTERS = (LITERAL, NOT_LITERAL, ANY, IN)
 _NEVER, _DOUBT, _SURE = 0, 1, 2
+_SHORT = 16
+"""The most positions of a repetition that is expanded in any case."""
 _END = 0
 """The position after the pattern."""
 
@@ -80,7 +82,8 @@ class Leftmost:
 class Places:
     """The positions of a pattern and their successors, in order of preference.
 
-    ``folded``: repetitions are expanded only once, whatever their counts, so positions are over-approximated.
+    ``folded``: repetitions are expanded only once, whatever their counts, so positions are over-approximated; but not
+    those of a few characters, a fixed number of times.
     ``blind``: conditions on the surrounding text (look-around, anchors) are ignored. ``hollow``: something that may be
     empty is repeated without bound; ``re`` ends such a repetition by its own rules. ``ends_twice``: some text leads to
     the end in two ways. Raises BudgetExceeded("positions").
@@ -161,7 +164,12 @@ class Places:
             return rest
         low, high, body = argument
         greedy = op is MAX_REPEAT
-        once = self.folded and (high is MAXREPEAT or high > 1)
+        short = (
+            low == high
+            and high * len(body.data) <= _SHORT
+            and all(each in _CHARACTERS for each, _ in body.data)
+        )
+        once = self.folded and (high is MAXREPEAT or high > 1) and not short
         if once or high is MAXREPEAT:
             self.hollow |= body.getwidth()[0] == 0
             again, back = self._place(()), self._place(())
@@ -206,6 +214,22 @@ def is_orderly(pattern: Pattern) -> bool:
                 return False
             read = normalize((*read, *more))
     return True
+
+
+def run_of(pattern: Pattern) -> Ranges | None:
+    """The characters of a pattern for one of some characters, or for as many of them as there are; None for others."""
+    items, flags, repeated = pattern.tree.data, pattern.flags, False
+    while len(items) == 1 and not pattern.reserved:
+        op, argument = items[0]
+        if op in _CHARACTERS:
+            return members(op, argument, flags)
+        if op is SUBPATTERN:
+            flags, items = combine_flags(flags, argument[1], argument[2]), argument[3].data
+        elif op is MAX_REPEAT and argument[0] == 1 and argument[1] is MAXREPEAT and not repeated:
+            repeated, items = True, argument[2].data
+        else:
+            break
+    return None
 
 
 def read(pattern: Pattern, budget: Budget) -> Leftmost | None:

@@ -177,7 +177,8 @@ class Pattern:
 
     @cached_property
     def _spans(self) -> dict[int, tuple[int, int]]:
-        bodies = [id(argument[2]) for op, argument in _walk(self.tree) if op in _QUANTIFIERS]
+        bodies: list[int] = []
+        _repeated(self.tree, bodies)
         return _paired(bodies, self._scan.quantified)
 
     def _reject_surrogates(self, tree: Tree) -> None:
@@ -219,10 +220,13 @@ def _mentioned(text: str | bytes, names: Collection[str]) -> set[str]:
 
     Raises UnsupportedPatternError for bytes.
     """
+    shown = _decode(text)
+    if "(?P<" not in shown:
+        return set()
     mention = re.compile(r"\(\?P<(" + "|".join(names) + ")>")
-    found = set(mention.findall(_decode(text)))
+    found = set(mention.findall(shown))
     if found and isinstance(text, bytes):
-        position = mention.search(_decode(text)).start()  # type: ignore[union-attr]  # it was found
+        position = mention.search(shown).start()  # type: ignore[union-attr]  # it was found
         message = f"{min(found)} describes text, and this pattern is about bytes; use a str pattern"
         raise UnsupportedPatternError(message, text, position)
     return found
@@ -304,10 +308,32 @@ def _walk(tree: Tree) -> Iterator[tuple[Any, Any]]:
                     yield from _walk(each)
 
 
+def _repeated(tree: Tree, found: list[int]) -> None:
+    """Append the ids of what is repeated, in the order of ``_walk``, without a generator for each node."""
+    for op, argument in tree.data:
+        if op is LITERAL or op is IN:
+            continue
+        if op in _QUANTIFIERS:
+            _repeated(argument[2], found)
+            found.append(id(argument[2]))
+        elif op is SUBPATTERN:
+            _repeated(argument[3], found)
+        elif op is BRANCH:
+            for each in argument[1]:
+                _repeated(each, found)
+        elif op is ASSERT or op is ASSERT_NOT:
+            _repeated(argument[1], found)
+        elif op is _constants.ATOMIC_GROUP:
+            _repeated(argument, found)
+        elif op is _constants.GROUPREF_EXISTS:
+            for each in argument[1:]:
+                if each is not None:
+                    _repeated(each, found)
+
+
 _MAYBE_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]|\\U0000[dD][89a-fA-F]")
 _BLANK = re.compile(r"[ \t\n\r\v\f]+|#[^\n]*\n?")
-_TOKEN = re.compile(
-    r"""
+_TOKENS = r"""
       (?P<character> \\ (?: 0[0-7]{0,2} | [1-7][0-7]{2} ) )
     | (?P<backreference> \\[1-9][0-9]? | \(\?P=[^)]*\) )
     | (?P<escape> \\ (?: x[0-9a-fA-F]{2} | u[0-9a-fA-F]{4} | U[0-9a-fA-F]{8} | N\{[^}]*\} | . ) )
@@ -322,9 +348,10 @@ _TOKEN = re.compile(
     | (?P<bar> \| )
     | (?P<quantifier> (?: [*+?] | \{ (?: [0-9]+ (?: ,[0-9]* )? | ,[0-9]* ) \} ) [+?]? )
     | (?P<other> . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
+_TOKEN = re.compile(_TOKENS, re.VERBOSE | re.DOTALL)
+_RUN = re.compile(r"(?P<run> [^\\\[\](){}|*+?.^$]{2,} (?! [*+?{(] ) ) | " + _TOKENS, re.VERBOSE | re.DOTALL)
+"""Also takes several plain characters at once, of which none is repeated; for patterns that are not verbose."""
 _OPENING = ("conditional", "atomic", "assertion", "flags", "group")
 
 
@@ -349,7 +376,7 @@ class _Scan:
             if verbose and (blank := _BLANK.match(text, at)):
                 at = blank.end()
                 continue
-            token = _TOKEN.match(text, at)
+            token = (_TOKEN if verbose else _RUN).match(text, at)
             if token is None:
                 break
             kind, spelled, end = str(token.lastgroup), token[0], token.end()

@@ -15,53 +15,10 @@
 
 #include "expressions/derivatives.hpp"
 #include "expressions/arena.hpp"
+#include "expressions/instructions.hpp"
+#include "expressions/sequences.hpp"
 
 namespace tokenfst {
-
-// Mirrors tokenfst.automata.expressions.expression.Op.
-enum class Op : int32_t {
-  Empty,
-  Epsilon,
-  Bytes,
-  Literal,
-  Concat,
-  Union,
-  Intersect,
-  Complement,
-  Repeat,
-  Machine,
-  Variable,
-  Behind,
-  Scope,
-  Call,
-  Words,
-  Selection,
-  Unordered,
-  OneToken,
-  Tokens,
-  Opened,
-  Fresh,
-  FewTokens
-};
-
-// The arrays as an author hands them over, unchecked.
-struct ProgramParts {
-  std::vector<int32_t> code;   // opcode, number of operands, operands; repeated
-  std::vector<uint8_t> sets;   // 32 bytes each
-  std::string blob;
-  std::vector<SharedMachine> machines;
-  std::vector<std::shared_ptr<const Lexicon>> lexicons;
-  std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
-  std::vector<std::pair<uint32_t, bool>> rules;          // instruction of the body, whether the rule has the empty word
-  std::vector<int32_t> assured;                          // instructions whose nodes are known to have a word
-  std::vector<std::pair<uint64_t, int32_t>> classes;     // token classes: their symbols, and the lexicon of their words or -1
-  bool labelled = false;                                 // whether the rest of a rule shows which rule it belongs to
-};
-
-struct Instruction {
-  Op op;
-  std::span<const int32_t> operands;
-};
 
 [[noreturn]] inline void refuse_program(const char* reason) {
   throw Error(Fault::Constraint, std::string("the expression program is invalid: ") + reason);
@@ -266,6 +223,7 @@ class ProgramReader {
     nodes.reserve(instructions.size());
     std::unordered_map<size_t, NodeId> options;  // the union of options of unordered members
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
+    Sequences sequences(instructions, *program.operator->());
     std::vector<bool> assured(instructions.size());
     for (int32_t k : program->assured) {
       assured[k] = true;
@@ -284,18 +242,14 @@ class ProgramReader {
         case Op::Empty: made = kEmpty; break;
         case Op::Epsilon: made = kEpsilon; break;
         case Op::Bytes: made = arena_.bytes(ByteSet::from_bytes(program->sets.data() + ptrdiff_t{32} * operands[0])); break;
-        case Op::Literal: {
-          const std::string_view text = std::string_view(program->blob).substr(operands[0], operands[1]);
+        case Op::Literal:
+        case Op::Concat:
+          if (!sequences.has_node(number)) break;
           made = kEpsilon;
-          for (size_t k = text.size(); k-- > 0;) made = arena_.concat(arena_.letter(static_cast<uint8_t>(text[k])), made);
+          sequences.backwards(
+              number, [&](size_t part) { made = arena_.concat(nodes[part], made); },
+              [&](uint8_t byte) { made = arena_.concat(arena_.letter(byte), made); });
           break;
-        }
-        case Op::Concat: {
-          auto parts = all();
-          made = kEpsilon;
-          for (size_t k = parts.size(); k-- > 0;) made = arena_.concat(parts[k], made);
-          break;
-        }
         case Op::Union: made = arena_.any_of(all()); break;
         case Op::Intersect: {
           // x & ~y is x without y: words of x may contain special tokens, and ~y alone, over bytes, would exclude them.

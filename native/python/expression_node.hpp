@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "expressions/program.hpp"
+#include "expressions/instructions.hpp"
 
 namespace tokenfst {
 

@@ -1,8 +1,9 @@
 """Lexing and parsing code that the parsers of all grammar notations share.
 
-One regular expression divides a text into tokens. Parsing takes linear time and does not recurse. Errors name the
+Regular expressions divide a text into tokens. Parsing takes linear time and does not recurse. Errors name the
 position.
 
-Read in this order: ``reading`` (tokens, parsers, errors, folds), ``bnf`` (rules of the form ``name ::= alternatives``,
-which GBNF and EBNF share), ``bnf_macros`` and ``bnf_options`` (xgrammar's extensions of them).
+Read in this order: ``lalr`` (tokens, and the loop over lark's tables), ``reading`` (parsers, errors, folds), ``bnf``
+(rules of the form ``name ::= alternatives``, which GBNF and EBNF share), ``bnf_macros`` and ``bnf_options`` (xgrammar's
+extensions of them).
 """

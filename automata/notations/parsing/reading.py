@@ -1,8 +1,8 @@
 """Lexing, parsing, errors and folds for grammars and formulas: the common code of the front ends.
 
-Lark parses every notation (LALR: linear time, no recursion). This module turns lark's errors into ours, with the
-position, and folds its trees without recursion, since a text may nest deeper than Python's stack. Rejected: lark's own
-transformers, which recurse.
+Lark makes the tables of every notation (LALR: linear time, no recursion), and ``lalr`` runs on them. This module turns
+lark's errors into ours, with the position, and folds trees without recursion, since a text may nest deeper than
+Python's stack. Rejected: lark's own transformers, which recurse.
 
 A lexer of our own divides the text into tokens: one regular expression is applied to all of it, and a token has a type
 and a position. Lark's own lexer takes as long as the parser: it counts lines and columns, which only an error needs,
@@ -17,6 +17,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, tables_of, token_of
+from tokenfst.automata.notations.parsing.lalr import Token as Token
 from tokenfst.budget import Budget
 from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError, line_and_column
 
@@ -27,17 +29,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _TOKEN, _NODE = 12, 8
 """Microseconds that parsing a token and folding a node take, about."""
-
-
-class Token(str):
-    """A piece of a text with its type and position. Lark's parser also expects lines and columns; they are left empty,
-    and ``line_and_column`` computes them for errors.
-    """
-
-    __slots__ = ("start_pos", "type")
-    type: str
-    start_pos: int
-    end_pos = line = column = end_line = end_column = 0
 
 
 def parse(
@@ -55,7 +46,24 @@ def parse(
     BudgetExceeded("seconds").
     """
     deadline = deadline or Deadline(Budget(), f"the text of a {what}")
-    parser, lex = _parser(notation)
+    parser, lex, tables = _parser(notation)
+    try:
+        return tables.tree(text, deadline.tick, _TOKEN)
+    except Unparsed:
+        pass
+    return _parse_by_lark(parser, lex, text, tokens, unfinished, what, deadline)
+
+
+def _parse_by_lark(
+    parser: Lark,
+    lex: Callable[[str], Iterator[Token]],
+    text: str,
+    tokens: Mapping[str, str],
+    unfinished: Mapping[str, str],
+    what: str,
+    deadline: Deadline,
+) -> Tree[Any]:
+    """``parse`` by lark's own parser, which finds the first error and what was expected there."""
     from lark.exceptions import UnexpectedInput, UnexpectedToken
 
     reading = parser.parse_interactive()
@@ -98,8 +106,8 @@ class _NoToken(Exception):
 
 
 @lru_cache(maxsize=8)
-def _parser(notation: str) -> tuple[Lark, Callable[[str], Iterator[Token]]]:
-    """Lark's parser of a notation, and the lexer of its texts."""
+def _parser(notation: str) -> tuple[Lark, Callable[[str], Iterator[Token]], Tables]:
+    """Lark's parser of a notation, the lexer of its texts, and the tables of both."""
     try:
         from lark import Lark
         from lark.lexer import Lexer
@@ -118,18 +126,17 @@ def _parser(notation: str) -> tuple[Lark, Callable[[str], Iterator[Token]]]:
             return iter(())
 
     parser = Lark(notation, parser="lalr", lexer=NoLexer, start="start", maybe_placeholders=False)
-    return parser, _lexer(parser)
-
-
-def _lexer(parser: Lark) -> Callable[[str], Iterator[Token]]:
-    """The tokens of a text, and one of type ``$END``; ``_NoToken`` where none matches."""
     # The order decides between two terminals that match at the same position, as in lark's own lexer.
     order = sorted(
         parser.terminals,
         key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
     )
-    named = "|".join(f"(?P<{terminal.name}>{terminal.pattern.to_regexp()})" for terminal in order)
-    pattern = re.compile(f"{named}|(?P<_other>[\\s\\S])")
+    tokens = Tokens([(terminal.name, terminal.pattern.to_regexp()) for terminal in order])
+    return parser, _lexer(parser, tokens.pattern), tables_of(parser, tokens)
+
+
+def _lexer(parser: Lark, pattern: re.Pattern[str]) -> Callable[[str], Iterator[Token]]:
+    """The tokens of a text, and one of type ``$END``; ``_NoToken`` where none matches."""
     ignored = frozenset(parser.ignore_tokens)
 
     def lex(text: str) -> Iterator[Token]:
@@ -139,16 +146,10 @@ def _lexer(parser: Lark) -> Callable[[str], Iterator[Token]]:
                 continue
             if kind == "_other":
                 raise _NoToken(match.start())
-            yield _token(match[0], kind, match.start())
-        yield _token("", "$END", len(text))
+            yield token_of(match[0], kind, match.start())
+        yield token_of("", "$END", len(text))
 
     return lex
-
-
-def _token(text: str, kind: str, position: int) -> Token:
-    token = Token(text)
-    token.type, token.start_pos = kind, position
-    return token
 
 
 def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T], deadline: Deadline | None = None) -> _T:

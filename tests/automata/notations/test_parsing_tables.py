@@ -1,0 +1,151 @@
+"""The loop over lark's tables makes the trees of lark's own parser, and short cuts of lark_grammar change nothing."""
+
+import random
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lark")
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tokenfst
+from tokenfst import lark_grammar
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.notations import gbnf, lark_parameters, lark_source
+from tokenfst.automata.notations.lark_syntax import leftmost
+from tokenfst.automata.notations.parsing import reading
+from tokenfst.automata.notations.parsing.lalr import Token, Unparsed
+from tokenfst.automata.symbols import syntax
+from tokenfst.budget import Budget
+from tokenfst.errors import TokenfstError
+
+LARK = r"""
+start: [pair ("," pair)*] | items{NAME, ";"} -> done
+items{x, y}: x (y x)~2..3 | "a".."f" x+ | counted::3 <[5-7]>
+counted::_: "x" counted::decr(_) %if ne(_, 0) | ""
+pair[max_tokens=3]: NAME? ":" _value
+_value.2: /[0-9]+/i | %json {"type": "null"} | @other | (NAME | "b"i)
+NAME: /[a-z]+/ & ~"if"
+%import common.WS
+%ignore WS
+"""
+GBNF_TEXT = r"""root ::= "a" [^b-d]{2,3} (more | .)* # comment
+more ::= "\x41" root? | !<[7]>
+"""
+LTLF = "G (a -> X (b | !c)) & (F d U e) <-> true"
+CALL = "and(eq([0:3], 4), not(bit_set(2)))"
+TEXTS = [
+    (lark_source._NOTATION, LARK),
+    (gbnf.GBNF.notation, GBNF_TEXT),
+    (syntax._NOTATION, LTLF),
+    (lark_parameters._NOTATION, CALL),
+    *(
+        (lark_source._NOTATION, files("lark").joinpath("grammars", f"{name}.lark").read_text("utf-8"))
+        for name in ("common", "python", "unicode", "lark")
+    ),
+]
+
+
+def by_lark(notation: str, text: str) -> Any:
+    """The tree by lark's parser; None if it refuses the text."""
+    parser, lex, _ = reading._parser(notation)
+    from lark.exceptions import UnexpectedInput
+
+    state, tree = parser.parse_interactive(), None
+    try:
+        for token in lex(text):
+            tree = state.feed_token(token)  # type: ignore[arg-type]  # of our class
+    except (UnexpectedInput, reading._NoToken):
+        return None
+    return tree
+
+
+def by_tables(notation: str, text: str) -> Any:
+    """The tree by the tables; None if they refuse the text."""
+    try:
+        return reading._parser(notation)[2].tree(text, Deadline(Budget(), "a test").tick, 1)
+    except Unparsed:
+        return None
+
+
+def plain(tree: Any) -> Any:
+    """A tree as nested tuples."""
+    if isinstance(tree, Token):
+        return str(tree), tree.type, tree.start_pos
+    return None if tree is None else (str(tree.data), *map(plain, tree.children))
+
+
+@pytest.mark.parametrize(("notation", "text"), TEXTS)
+def test_trees_are_those_of_lark(notation: str, text: str) -> None:
+    if notation is lark_source._NOTATION:
+        text = lark_source.Source.take_schemas(None, lark_source.File(text)) + "\n"  # type: ignore[arg-type]
+    tree = plain(by_tables(notation, text))
+    assert tree is not None
+    assert tree == plain(by_lark(notation, text))
+
+
+@settings(deadline=None)
+@given(st.sampled_from(TEXTS[:4]), st.integers(0, 2**32))
+def test_changed_texts_are_read_or_refused_as_by_lark(case: tuple[str, str], seed: int) -> None:
+    notation, text = case
+    rng = random.Random(seed)
+    for _ in range(rng.randint(1, 3)):
+        begin = rng.randrange(len(text))
+        end = min(len(text), begin + rng.choice((0, 0, 1, 2, 9)))
+        other = rng.randrange(len(text))
+        text = text[:begin] + rng.choice(("", text[other : other + rng.randint(1, 9)])) + text[end:]
+    assert plain(by_tables(notation, text)) == plain(by_lark(notation, text))
+
+
+RUNS = ["[ab]+", "[ab]", "a+", "(?:a|b)+", "[^c-z]+", "(a)+", "(?i:a)+", "[ab]*", "[ab]+?", "(?:a+)+"]
+PLAIN = LARK.replace("counted::3 ", "").replace(LARK.split("\n")[3], "")
+
+
+def program_of(text: str) -> Any:
+    try:
+        made = lark_grammar(text)
+    except TokenfstError as error:
+        return str(error)
+    program = made.program()
+    return program.code.tobytes(), program.sets.tobytes(), program.blob, program.rule_names, program.labels
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32))
+def test_runs_of_some_characters_are_ignored_as_before(seed: int) -> None:
+    rng = random.Random(seed)
+    ignored = rng.choice(RUNS)
+    words = [rng.choice(("a", "b", "c", "d", "A", "cb", "da")) for _ in range(3)]
+    text = f'start: "{words[0]}" T? "{words[1]}"\nT: /{words[2]}[a-d]?/\n%ignore /{ignored}/\n'
+    made = program_of(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leftmost, "run_of", lambda pattern: None)
+        assert made == program_of(text)
+
+
+def test_a_run_is_found_where_no_terminal_begins_with_it() -> None:
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leftmost, "run_of", lambda pattern: seen.append(found := run_of(pattern)) or found)
+        grammar = lark_grammar('start: "x" "y"\n%ignore /[ \\t]+/\n')
+    assert seen == [((9, 9), (32, 32))]
+    assert grammar.accepts(b" \tx  y ")
+    assert not grammar.accepts(b" x  yx")
+
+
+run_of = leftmost.run_of
+
+
+@pytest.mark.parametrize("text", [PLAIN, 'start: "a" | ()\n'])
+def test_bodies_without_parameters_are_resolved(text: str) -> None:
+    file = lark_source.File(text)
+    assert not file.has_parameters
+    source = lark_source.Source(text, Deadline(Budget(), "a test"))
+    for definition in source.main.scope.values():
+        for tree, _ in definition.bodies:
+            found = lark_parameters.resolved(tree, None, file.position, source.fail, source.deadline)
+            assert plain(found) == plain(tree)
+    assert lark_source.File("a::_: b").has_parameters
+    assert tokenfst.lark_grammar is lark_grammar
