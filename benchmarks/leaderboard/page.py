@@ -68,6 +68,8 @@ is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid te
 reads patterns as Python's `re` does, whose classes differ from ECMA-262's in a few characters (`\\s` lacks U+FEFF)."""
 VERDICTS = ("right", "refused", "accepts invalid", "rejects valid", "by order", "stopped", "faults")
 COSTS = ("first mask p50 / p90 / p99", "step mean / p50 / p99", "memory p50 / max")
+FEWEST = 100
+"""Cases of named runs from which on steps are those of such cases alone."""
 _LONG = 160
 """Characters of a text that is shown."""
 
@@ -131,7 +133,10 @@ def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
     """
     shared = [case["records"] for case in cases if all(who in case["records"] for who in engines)]
     runs = [{each[who].get("run") for who in engines} for each in shared]
-    beside = [each for each, run in zip(shared, runs, strict=True) if len(run) == 1 and run != {None}]
+    one = [(each, run) for each, run in zip(shared, runs, strict=True) if len(run) == 1]
+    beside = [each for each, run in one if run != {None}]
+    if len(beside) < FEWEST:  # then also records from before runs had names, which libraries made together
+        beside = [each for each, _ in one]
     timed = beside or shared
     return {
         "cases": len(shared),

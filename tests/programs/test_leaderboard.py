@@ -236,10 +236,11 @@ def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None
     assert judge("a") and judge(" a ") and not judge("b") and not judge("")
 
 
-def test_steps_are_compared_within_one_run(modules: Any) -> None:
+def test_steps_are_compared_within_one_run(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = modules("leaderboard.page")
     plain = {"refused": "", "trouble": "", "version": "1", "first_mask_cpu": 1.0, "memory": 1}
     plain |= {key: [] for key in ("accepts_invalid", "rejects_valid", "other_order")}
+    monkeypatch.setattr(page, "FEWEST", 1)
 
     def case(*runs: str | None) -> dict[str, Any]:
         steps = [1.0] if len(set(runs)) == 1 and runs[0] else [99.0]
@@ -249,6 +250,11 @@ def test_steps_are_compared_within_one_run(modules: Any) -> None:
     found = page.table([case("first", "first"), case("first", "second"), case(None, None)], "ab")
     assert (found["cases"], found["side_by_side"]) == (3, 1)
     assert [found["engines"][who]["step"]["mean"] for who in "ab"] == [1.0, 1.0]
+    monkeypatch.setattr(page, "FEWEST", 2)
+    assert (
+        page.table([case("first", "first"), case("first", "second"), case(None, None)], "ab")["side_by_side"]
+        == 2
+    )
     older = page.table([case(None, None)], "ab")
     assert older["side_by_side"] == 1 and older["engines"]["a"]["step"]["mean"] == 99.0
 
