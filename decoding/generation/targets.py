@@ -84,8 +84,8 @@ def read_target(target: Any) -> Target:
     if target is None or isinstance(target, bool | int | float | list | tuple | set):
         several = isinstance(target, list | tuple | set)
         raise ArgumentTypeError(
-            "a target must be a type, a function, re.compile(...), the dict of a JSON Schema, or a constraint, not "
-            f"{shown(target)}"
+            "a target must be a type, a function, a pattern (a str or re.compile(...)), the dict of a JSON Schema, or "
+            f"a constraint, not {shown(target)}"
             + (
                 ". Write list[...] for a list of values, Literal[...] for one of several texts"
                 if several
@@ -112,8 +112,8 @@ def _refuse_other_notations(text: str) -> None:
         meant = "lark_grammar(text), gbnf(text) or ebnf(text)"
     if meant:
         raise ArgumentTypeError(
-            f"a target that is a str is a regular expression, and {shown(text)} seems to be none: write {meant} for "
-            "what it says, or regex(text) if it is one"
+            f"a str as target is read as a regular expression, and {shown(text)} does not look like one: write {meant} "
+            "if it is in that notation, or regex(text) if it is a regular expression"
         )
 
 
