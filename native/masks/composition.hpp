@@ -9,16 +9,16 @@
 //      byte that all paths through the expression meet;
 //   6. a complete walk, which returns to ways 1 to 5 at nodes with very many tokens below them.
 //
-// If one token of a class may come, the class is a row, computed once for each vocabulary (a fragment without
-// residuals). Sets of words are walked together with the vocabulary. Any number of threads may compute masks at once:
-// they share the byte automaton and the fragments, which have their own locks. All ways give the same tokens. Walks run
-// through a `Walk`: rows alone, or a Walker if there are stacks.
+// If one token of a class may come, the class is a row, computed once for each vocabulary (a fragment without residuals). Sets of
+// words are walked together with the vocabulary. Any number of threads may compute masks at once: they share the byte automaton and
+// the fragments, which have their own locks. All ways give the same tokens. Walks run through a `Walk`: rows alone, or a Walker.
 #pragma once
 
 #include "masks/chains.hpp"
 #include "masks/known_fragments.hpp"
 #include "masks/known_splits.hpp"
 #include "masks/mask_parts.hpp"
+#include "masks/token_targets.hpp"
 
 namespace tokenfst {
 
@@ -44,6 +44,7 @@ class Composition {
 
   size_t memory() const { return fragments_.memory(); }
   size_t num_fragments() const { return fragments_.size(); }
+  ByteGroups loops(State state) { return fragments_.loops().of(state); }  // those that lead back to the state (self_loops.hpp)
 
   // The state after a token whose initial form is empty.
   State after_empty() const { return vocabulary_.start_absorbs() ? bytes_.start() : bytes_.inner_start(); }
@@ -153,16 +154,16 @@ class Composition {
   }
 
   template <class Walk>
-  TokenTargets onward(Walk& walk, Config config) {
+  TokenTargets onward(Walk& walk, Config config, bool walks = true) {
     TokenTargets out;
     if (!structural(config)) {
       for (auto& [token, end] : ends(walk, config)) out.next.push_back(end);
-      unique(out.next);
+      out.sort();
       return out;
     }
-    onward_by_bytes(walk, config, out);
+    onward_by_bytes(walk, config, out, walks);
     each_special(walk, config, [&](uint32_t, Config end) { out.next.push_back(end); });
-    if (!specials_.empty()) unique(out.next);
+    if (!specials_.empty()) out.sort();
     return out;
   }
 
@@ -208,15 +209,15 @@ class Composition {
   }
 
   template <class Walk>
-  void onward_by_bytes(Walk& walk, Config config, TokenTargets& out) {
-    // Always in this order, whatever is cached: bounds depend on the order, and artifacts contain them (convention 10).
+  void onward_by_bytes(Walk& walk, Config config, TokenTargets& out, bool walks) {
+    // Always in this order, whatever is cached: bounds depend on it, and artifacts contain them (convention 10).
     NodeId node = bytes_.expressions().node(config.state);
     splits_.clear();
     if (auto [text, rest] = splits_.begun(node); text != kEmpty) {
       out.next.push_back(walk.boundary(walk.arrive(config, bytes_.expressions().intern(rest))));
       return;
     }
-    if (narrow_onward(walk, config, out, narrow_)) return;
+    if (out.gather_few(vocabulary_.trie(), walk, config, scratch().path, narrow_)) return;
     if (auto members = splits_.members_of(node); !members.empty()) {
       for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.expressions().intern(member)));
       return;
@@ -236,23 +237,23 @@ class Composition {
       }
       for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
       if (exits_at_once) out.same.push_back(walk.arrive(config, bytes_.expressions().intern(at.rest)));
-      unique(out.next);
+      out.sort();
       return;
     }
-    narrow_onward(walk, config, out, UINT32_MAX);
-    out.whole = true;
+    if (walks) out.gather_all(vocabulary_.trie(), walk, config, scratch().path, staying());
+    else out.whole = true;
   }
 
+  // Tells whether all tokens below a node of the vocabulary are read in a state, without leaving it or touching stacks.
+  auto staying() {
+    return [this](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~loops(config.state)) == 0; };
+  }
   // Adds a place to an ascending list; returns whether it is new.
   static bool insert(std::vector<Place>& places, const Place& place) {
     const auto at = std::ranges::lower_bound(places, place);
     if (at != places.end() && *at == place) return false;
     places.insert(at, place);
     return true;
-  }
-  static void unique(std::vector<Config>& configs) {
-    std::ranges::sort(configs);
-    configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
   }
 
   // Collects the tokens along a set of words, from a state of its lexicon on: words and vocabulary are walked together, so that no
@@ -315,13 +316,12 @@ class Composition {
       if (bytes_end || !is_dead(walk.boundary(end))) trie.each_string(index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
     if (limit == UINT32_MAX) {
-      auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~fragments_.loops().of(config.state)) == 0; };
       auto below = [&](uint32_t index, Config config) {
         if (is_dead(walk.boundary(config))) return;
         const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
         out.neighbours.emplace_back(trie.strings() + first, last - first);
       };
-      trie.walk(leading, place.first, scratch().path, take, [](uint32_t) {}, place.second, stays, below);
+      trie.walk(leading, place.first, scratch().path, take, [](uint32_t) {}, place.second, staying(), below);
       return true;
     }
     const bool whole = trie.walk_few(leading, place.first, scratch().path, take, limit, place.second);
@@ -342,19 +342,6 @@ class Composition {
       else gather_walk(walk, {next, child}, UINT32_MAX, out);
     }
   }
-  template <class Walk>
-  bool narrow_onward(Walk& walk, Config config, TokenTargets& out, uint32_t limit) {
-    const Trie& trie = vocabulary_.trie();
-    auto take = [&](const TrieChild& at, Config end) {
-      if (at.strings == 0 || is_dead(end = walk.boundary(end))) return;
-      if (out.next.empty() || out.next.back() != end) out.next.push_back(end);
-    };
-    const bool whole = trie.walk_few(walk, config, scratch().path, take, limit);
-    if (whole) unique(out.next);
-    else out.next.clear();
-    return whole;
-  }
-
   // Collects the tokens of a fragment and of the expression after it, except those of an exit before the first byte.
   // Returns false, having collected nothing, if its part differs from the whole for too many tokens.
   template <class Walk>

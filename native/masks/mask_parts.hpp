@@ -1,4 +1,4 @@
-// What the computation of a mask collects, and where tokens lead.
+// What the computation of a mask collects.
 #pragma once
 
 #include <span>
@@ -20,12 +20,6 @@ struct MaskParts {
   std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as adjacent entries of the vocabulary's trie
 
   void clear() { rows.clear(), tokens.clear(), neighbours.clear(); }
-};
-
-// Where tokens lead: configurations one token away, and parts whose language is a subset of this one's.
-struct TokenTargets {
-  std::vector<Config> next, same;
-  bool whole = false;  // computed by a walk of the whole vocabulary
 };
 
 }  // namespace tokenfst

@@ -204,7 +204,12 @@ class BudgetedTokens {
       }
       if (at.config != path.back().config || at.reading != path.back().reading) at.group = nullptr;
       const bool alone = at.reading.sibling && (at.reading.match || at.reading.letters.phase != Unescaper::kPlain);
-      for (uint32_t k = node.first; k < trie.node(i + 1).first; ++k) {
+      // Letters that no known string continues with change nothing, so nor do the tokens below that consist of such letters.
+      const bool plain = at.reading.match == 0 && at.reading.letters.phase == Unescaper::kPlain && !at.reading.letters.high;
+      const bool whole =
+          plain && (automaton_.vocabulary().groups()[i] & kSpecialInStrings) == 0 && automaton_.stays_below(i, at.config.state);
+      const uint32_t behind = whole ? node.end : i + 1;
+      for (uint32_t k = node.first; k < trie.node(behind).first; ++k) {
         const uint32_t token = trie.string_at(k);
         uint32_t& word = rest[token >> 5];
         if (!(word >> (token & 31) & 1)) continue;
@@ -214,8 +219,8 @@ class BudgetedTokens {
               &groups_[{walker_.boundary(at.config), at.reading, alone ? automaton_.vocabulary().tokens()[token] : std::string_view()}];
         at.group->push_back(token);
       }
-      path.push_back(at);
-      ++i;
+      if (!whole) path.push_back(at);
+      i = behind;
     }
   }
   void walk_token(uint32_t token) {
@@ -301,6 +306,7 @@ class BudgetedTokens {
   }
 
   static constexpr size_t kMostOffers = 3, kMostMore = 8;
+  static constexpr ByteGroups kSpecialInStrings = group_of('"') | group_of('\\');
 
   TokenAutomaton& automaton_;
   ByteAutomaton& bytes_;

@@ -37,7 +37,7 @@ struct Successors {
     std::vector<uint32_t> parts;
   };
   std::vector<Sum> sums;
-  uint32_t effort = 1;  // the cost of computing these successors
+  bool some = false;  // whether other tokens lead on, too: the distance after any one token has no bound
 };
 
 class Distances {
@@ -48,11 +48,9 @@ class Distances {
 
   explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
 
-  // After `limit` states, or that much effort, newly found states get `bound(q)` as their distance, and are not
-  // explored further.
-  void give_up_after(size_t limit, size_t effort, std::function<uint32_t(uint32_t)> bound) {
-    limit_ = limit;
-    most_effort_ = effort;
+  // A newly found state for which `explores(q)` is false gets `bound(q)` as its distance, and is not explored further.
+  void give_up_unless(std::function<bool(uint32_t)> explores, std::function<uint32_t(uint32_t)> bound) {
+    explores_ = std::move(explores);
     bound_ = std::move(bound);
   }
   bool gave_up() const { return !frontier_.empty(); }
@@ -75,10 +73,9 @@ class Distances {
  private:
   template <class Known, class Next>
   void explore(uint32_t start, Known&& known, Next&& successors) {
-    size_t effort = 0;
     auto visit = [&](uint32_t state) {
       if (known(state) || number_.contains(state)) return;
-      if (found_.size() >= limit_ || effort >= most_effort_) {
+      if (explores_ && !explores_(state)) {
         frontier_.emplace(state, Entry{state, bound_(state), kUnreachable});
         return;
       }
@@ -90,7 +87,6 @@ class Distances {
     for (size_t i = 0; i < found_.size(); ++i) {
       if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "distances");
       edges_.push_back(successors(found_[i].state));
-      effort += edges_.back().effort;
       bytes += (edges_.back().next.capacity() + edges_.back().same.capacity()) * sizeof(uint32_t);
       for (auto& sum : edges_.back().sums) bytes += sum.parts.capacity() * sizeof(uint32_t) + sizeof sum;
       if (bytes > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "distances");
@@ -170,6 +166,7 @@ class Distances {
         if (cost == 0) length = kUnreachable;
         if (length != kUnreachable || cost == 0) found_[i].worst = std::max(found_[i].worst, length);
       }
+      if (edges_[i].some) found_[i].worst = kUnreachable;
     }
     for (bool changed = true; changed;) {
       changed = false;
@@ -188,7 +185,7 @@ class Distances {
   std::vector<Entry> found_;
   std::unordered_map<uint32_t, size_t> number_;  // the index in found_ of each state
   std::vector<Successors> edges_;
-  size_t limit_ = SIZE_MAX, most_effort_ = SIZE_MAX;
+  std::function<bool(uint32_t)> explores_;
   std::function<uint32_t(uint32_t)> bound_;
   std::unordered_map<uint32_t, Entry> frontier_;  // states that were not explored, with their bounds
 };

@@ -76,9 +76,10 @@ uint32_t TokenAutomaton::find_most_behind(Config config, Stacks& stacks) {
 
 uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
   distance(config, stacks);
-  if (bytes_->stacks().count(config.state) == 0) return info(config.state).worst;
+  const bool alone = bytes_->stacks().count(config.state) == 0;
+  if (alone && (info(config.state).worst != kUnreachable || !bytes_->is_lazy())) return info(config.state).worst;
   const auto lock = locked(mutex_);
-  return worst_with_stacks(config, stacks);
+  return alone ? worst_behind(config, stacks) : worst_with_stacks(config, stacks);
 }
 
 bool TokenAutomaton::make_mask_above(Config config, StackId opaque, Stacks& stacks) {

@@ -115,6 +115,9 @@ class TokenAutomaton : protected TokenDistances {
   // tokens. A walk of the vocabulary, once for each state.
   bool safely_fits(Config from, uint32_t left, Stacks& stacks);
 
+  // Whether all tokens below a node of the vocabulary's trie are read in a state, without leaving it or touching stacks.
+  bool stays_below(uint32_t node, State state) { return (vocabulary_->groups()[node] & ~composition_.loops(state)) == 0; }
+
   // An upper bound of the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks);
 

@@ -6,8 +6,8 @@
 // of its members'. With stacks it is an upper bound: the sum of the distances of the top and of each frame below, each
 // by itself. The bound is sound, since a text may always be completed frame by frame with tokens that end where frames
 // end. Ambiguous grammars, large selections of words and high counts have very many states; a search for distances
-// visits some of them and uses lengths in bytes for the states behind these. The results are still bounds, and a token
-// still leads from each one to a smaller one.
+// visits some of them and the tokens of shortest texts (shortest_texts.hpp), and uses lengths in bytes for the states behind these.
+// The results are still bounds, and a token still leads from each one to a smaller one.
 #pragma once
 
 #include "walks/decision_tree.hpp"
@@ -15,6 +15,7 @@
 #include "byte_automata/lengths.hpp"
 #include "threads/in_progress.hpp"
 #include "token_automata/reserves.hpp"
+#include "token_automata/shortest_texts.hpp"
 
 namespace tokenfst {
 
@@ -24,7 +25,8 @@ class TokenDistances {
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow),
         complete_(composition_.tokens_lead_on()), lengths_(*bytes_), reserves_(*bytes_, *vocabulary_, lengths_) {}
 
-  static constexpr size_t kMaxExplored = 64;  // how many states of a push-down automaton one search for distances visits
+  // How many states of a push-down automaton one search for distances visits, and how many on the paths of shortest texts.
+  static constexpr size_t kMaxExplored = 64, kMostOnPaths = 4'096;
   // The greatest number of states of an automaton without stacks; fewer if each of them takes a walk of the vocabulary.
   // An automaton with more has bounds from then on.
   static constexpr size_t kManyStates = 100'000, kEffortOfWalk = 50;
@@ -121,12 +123,32 @@ class TokenDistances {
     };
     if (const Distances::Entry* dead = known(state)) return dead->distance;
     Distances distances(bytes_->budget());
-    if (bytes_->is_lazy() && (bounds_distances() || complete_)) {
-      const auto bound = [&](State q) { return lengths_.of(bytes_->expressions().node(q)); };
-      if (bounds_distances()) distances.give_up_after(kMaxExplored, SIZE_MAX, bound);
-      else distances.give_up_after(kManyStates, kManyStates, bound);
+    const bool bounds = bytes_->is_lazy() && bounds_distances();
+    size_t explored = 0, effort = 0;
+    TextPaths paths;
+    if (bytes_->is_lazy() && (bounds || complete_)) {
+      distances.give_up_unless(
+          [&](State q) {
+            if (effort >= (bounds ? kMaxExplored * kEffortOfWalk : kManyStates)) return false;
+            return paths.targets.contains(q) ? paths.targets.size() < kMostOnPaths : explored++ < (bounds ? kMaxExplored : kManyStates);
+          },
+          [&](State q) { return lengths_.of(bytes_->expressions().node(q)); });
     }
-    auto found = distances.solve(state, known, [&](State q) { return successors(q); }, [&](State q) { return bytes_->accepting(q); });
+    const auto next = [&](State q) {
+      if (!bounds) return successors(q, true, effort);
+      const bool on_path = paths.targets.contains(q);
+      Successors out;
+      if (!on_path) out = successors(q, false, effort);
+      if (!on_path && !out.some && q != state) return out;
+      if (!paths.successors.contains(q)) follow_text(q, paths);
+      const auto along = paths.successors.find(q);
+      if (along == paths.successors.end()) return on_path || out.some ? successors(q, true, effort) : out;
+      if (on_path) return along->second;
+      out.next.insert(out.next.end(), along->second.next.begin(), along->second.next.end());
+      out.sums.insert(out.sums.end(), along->second.sums.begin(), along->second.sums.end());
+      return out;
+    };
+    const auto found = distances.solve(state, known, next, [&](State q) { return bytes_->accepting(q); });
     if (distances.gave_up()) too_many_ = true;
     for (const auto& [q, distance, worst] : found) {
       info(q).worst = worst;
@@ -135,18 +157,47 @@ class TokenDistances {
     return found[0].distance;
   }
 
-  Successors successors(State state) {
+  // Where tokens lead from a state; only some of it if that takes a walk of the whole vocabulary and is not to be done (`whole`).
+  Successors successors(State state, bool whole, size_t& effort) {
     Stacks stacks;
-    TokenTargets onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}); });
+    const TokenTargets onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}, whole); });
+    effort += onward.whole && whole ? kEffortOfWalk : 1;
     Successors out;
-    if (onward.whole) out.effort = kEffortOfWalk;
-    auto add = [&](Config config, std::vector<State>& alone, uint32_t cost) {
-      if (bytes_->stacks().count(config.state) == 0) alone.push_back(config.state);
-      else each_way(config, stacks, [&](std::vector<State> parts) { out.sums.push_back({cost, std::move(parts)}); });
-    };
-    for (Config config : onward.next) add(config, out.next, 1);
-    for (Config config : onward.same) add(config, out.same, 0);
+    out.some = onward.whole && !whole;
+    for (Config config : onward.next) add(config, 1, stacks, out.next, out.sums);
+    for (Config config : onward.same) add(config, 0, stacks, out.same, out.sums);
     return out;
+  }
+  // Adds what is to be completed from a configuration on, after `cost` tokens.
+  void add(Config config, uint32_t cost, Stacks& stacks, std::vector<State>& alone, std::vector<Successors::Sum>& sums) {
+    if (bytes_->stacks().count(config.state) == 0) alone.push_back(config.state);
+    else each_way(config, stacks, [&](std::vector<State> parts) { sums.push_back({cost, std::move(parts)}); });
+  }
+
+  // The tokens of shortest texts (shortest_texts.hpp), by which a search for bounds reaches acceptance in few steps.
+  struct TextPaths {
+    std::unordered_map<State, Successors> successors;  // for states on a path without a stack, where their next token leads
+    std::unordered_set<State> targets;                 // all states that these lead to
+  };
+  // Adds the path of a state's shortest text.
+  void follow_text(State state, TextPaths& paths) {
+    if (!counts_bytes(state) || composition_.is_first({state}) || bytes_->boundary() != kNone) return;
+    Stacks stacks;
+    const std::vector<Config> path =
+        with_walk(stacks, nullptr, [&](auto& walk) { return ShortestTexts(*bytes_, *vocabulary_, lengths_).path(walk, state, stacks); });
+    TimeLimit time_limit(bytes_->budget().seconds, "the search for a completion");
+    Config from{state};
+    for (const Config to : path) {
+      time_limit.step(256);
+      if (paths.targets.size() >= kMostOnPaths) return;
+      Successors out;
+      out.some = true;
+      add(to, 1, stacks, out.next, out.sums);
+      paths.targets.insert(out.next.begin(), out.next.end());
+      for (const Successors::Sum& sum : out.sums) paths.targets.insert(sum.parts.begin(), sum.parts.end());
+      if (bytes_->stacks().count(from.state) == 0 && !composition_.is_first(from)) paths.successors.emplace(from.state, std::move(out));
+      from = to;
+    }
   }
 
   // The bound of a configuration: the least of its members'.
@@ -311,6 +362,18 @@ class TokenDistances {
     }
     return worsts_[leaf - 1];
   }
+  // The bound after one token from a state without stacks. A walk of the vocabulary, once for each state.
+  uint32_t worst_behind(Config config, Stacks& stacks) {
+    const auto known = worst_tokens_.find(config.state);
+    if (known != worst_tokens_.end()) return known->second;
+    uint32_t worst = 0;
+    const StacksTrial trial(stacks);
+    for (const Config end : ends_of_tokens(config, nullptr, stacks)) {
+      if (const uint32_t length = bound(end, stacks); length != kUnreachable) worst = std::max(worst, length);
+    }
+    worst_tokens_.emplace(config.state, worst);
+    return worst;
+  }
   uint32_t worst_with_stacks(Config config, Stacks& stacks) {
     uint32_t worst = 0;
     const std::vector<BoundAbove>& found = bounds_above(config, stacks);
@@ -355,7 +418,7 @@ class TokenDistances {
   DecisionTree worst_tree_;
   std::vector<std::vector<BoundAbove>> worsts_;
   std::unordered_map<State, std::vector<uint32_t>> tops_;  // for each shape
-  std::unordered_map<State, uint32_t> worst_bytes_;
+  std::unordered_map<State, uint32_t> worst_bytes_, worst_tokens_;
   std::vector<uint32_t> frame_distances_, byte_lengths_;
   Mutex grow_mutex_;
 };
