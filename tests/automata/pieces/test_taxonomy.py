@@ -269,8 +269,14 @@ def test_a_budget_of_tokens_never_cuts_a_label() -> None:
 
 def test_a_budget_of_tokens_with_very_many_states() -> None:
     labels = [f"{k:04}" for k in range(0, 9000, 3)]
-    automaton = compile(multi_choice(labels, ", ", min=3, max=9), toy(b"00", b", "))
-    assert 11 <= automaton.matcher().distance() <= 16  # a bound, and never less than the truth
+    vocabulary = toy(b"00", b", ")
+    automaton = compile(multi_choice(labels, ", ", min=3, max=9), vocabulary)
+    # The least: "0000" takes two tokens, every other label three or four, and a separator one.
+    shortest = [b"00", b"00", b", ", b"00", b"0", b"3", b", ", b"00", b"0", b"6"]
+    matcher = automaton.matcher(max_new_tokens=len(shortest))
+    assert matcher.accept_tokens([list(vocabulary.tokens).index(token) for token in shortest])
+    assert matcher.is_accepting()
+    assert automaton.matcher().distance() == len(shortest)  # a bound, and never less than the truth
     rng = random.Random(3)
     for limit in (17, 18, 25):
         chosen = walk(automaton, rng, limit).split(", ")
