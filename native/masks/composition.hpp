@@ -208,6 +208,11 @@ class Composition {
     }
   }
 
+  // Tells whether all tokens below a node of the vocabulary are read in a state, without leaving it or touching stacks.
+  auto staying() {
+    return [this](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~loops(config.state)) == 0; };
+  }
+
   template <class Walk>
   void onward_by_bytes(Walk& walk, Config config, TokenTargets& out, bool walks) {
     // Always in this order, whatever is cached: bounds depend on it, and artifacts contain them (convention 10).
@@ -244,10 +249,6 @@ class Composition {
     else out.whole = true;
   }
 
-  // Tells whether all tokens below a node of the vocabulary are read in a state, without leaving it or touching stacks.
-  auto staying() {
-    return [this](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~loops(config.state)) == 0; };
-  }
   // Adds a place to an ascending list; returns whether it is new.
   static bool insert(std::vector<Place>& places, const Place& place) {
     const auto at = std::ranges::lower_bound(places, place);
