@@ -72,7 +72,7 @@ class Language(Constraint):
     ``BudgetExceeded`` when they exceed the budget (see ``with_budget``); they never guess.
     """
 
-    __slots__ = ("_dfa", "_expr")
+    __slots__ = ("_dfa", "_expr", "_pattern")
     _made_again = (*Constraint._made_again, "_dfa")  # noqa: SLF001  # its own base class
 
     @checked
@@ -82,12 +82,14 @@ class Language(Constraint):
         source: str = "",
         budget: Budget | None = None,
         reading: Reading | None = None,
+        *,
+        pattern: str | None = None,
     ) -> None:
         """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all
-        questions; ``reading``: how named groups read its words, if it has any.
+        questions; ``reading``: how named groups read its words, if it has any; ``pattern``: see the property.
         """
         super().__init__(_shorten(source, _SOURCE_LENGTH), budget, reading)
-        self._expr = expr
+        self._expr, self._pattern = expr, pattern
         self._dfa: Dfa | None = None
 
     # --- constructors ---------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ class Language(Constraint):
     @checked
     def with_budget(self, budget: Budget) -> Language:
         """The same language, with ``budget`` as the bound of its queries. Combined languages take the widest bounds."""
-        return Language(self._expr, self._source, budget, self.reading)
+        return Language(self._expr, self._source, budget, self.reading, pattern=self._pattern)
 
     # --- what it is -----------------------------------------------------------------------------------
 
@@ -184,6 +186,13 @@ class Language(Constraint):
     def expr(self) -> Expr:
         """The expression of the language."""
         return self._expr
+
+    @property
+    def pattern(self) -> str | None:
+        """The text of the pattern that ``regex`` made the language from, with its flags in front, as ``(?i)a``; None
+        for other languages and for patterns over bytes.
+        """
+        return self._pattern
 
     def program(self) -> Program:
         """The serialized expression that the native core reads."""

@@ -43,6 +43,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
 
 _IGNORECASE = int(re.IGNORECASE)
+_LETTERS = ((re.ASCII, "a"), (re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"))
 _DEFAULT = Budget()
 _LABELLED = 8
 """A repetition with a bound above this carries its source, so that an error can name it."""
@@ -66,7 +67,16 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
     """
     expr = expression(pattern, flags, budget, named_groups=True)
     shown = f", {re.RegexFlag(flags)!r}" if flags else ""
-    return Language(expr, f"regex({pattern!r}{shown})", budget, reading(pattern, flags, budget))
+    made_of = with_flags(pattern, flags) if isinstance(pattern, str) else None
+    return Language(
+        expr, f"regex({pattern!r}{shown})", budget, reading(pattern, flags, budget), pattern=made_of
+    )
+
+
+def with_flags(pattern: str, flags: int) -> str:
+    """The pattern with those of the flags in front that change its meaning: ``with_flags("a", re.I)`` is ``(?i)a``."""
+    letters = "".join(letter for flag, letter in _LETTERS if flags & flag)
+    return f"(?{letters}){pattern}" if letters else pattern
 
 
 def reading(pattern: str | bytes | Pattern, flags: int = 0, budget: Budget | None = None) -> Reading | None:

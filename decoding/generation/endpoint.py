@@ -77,7 +77,7 @@ class Endpoint:
         if for_server is None:
             raise ModelError(
                 f"{target!r} cannot be sent to a server, which compiles constraints itself: give a type, the dict of a "
-                "JSON Schema, re.compile(...), Literal[...], or a grammar made from a text"
+                "JSON Schema, regex(...), a grammar made from a text, or a language of at most 1,000 texts"
             )
         if for_server.notation not in makers:
             known = ", ".join(makers)

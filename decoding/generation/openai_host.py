@@ -18,6 +18,7 @@ import openai
 from tokenfst.arguments import shown
 from tokenfst.decoding.generation.endpoint import DIALECTS, Endpoint
 from tokenfst.decoding.generation.hosts import Prompt, is_chat
+from tokenfst.decoding.generation.server_targets import constraint_for_server
 from tokenfst.decoding.generation.targets import Target
 from tokenfst.errors import BudgetExceeded, DecodingError, ModelError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -44,9 +45,10 @@ class ServerRequest:
     """A request for a server: the fields that carry its target, and the check of the text that the server returns."""
 
     def __init__(self, endpoint: Endpoint, target: Target) -> None:
-        self.fields = endpoint.fields(target.for_server, target.constraint)
+        sent = target.for_server or constraint_for_server(target.constraint)
+        self.fields = endpoint.fields(sent, target.constraint)
         self._constraint: Any = target.constraint
-        self._wider = target.for_server.wider if target.for_server else None
+        self._wider = sent.wider if sent else None
 
     def holds(self, text: bytes) -> bool:
         """Whether a text satisfies the target."""

@@ -4,24 +4,28 @@ A server compiles constraints itself, so a constraint that is only an automaton 
 
     given                                           sent
     a type, a function, a dict, json_schema(...)    the JSON Schema
-    re.compile(...)                                 the pattern, with its flags in front
+    re.compile(...), regex(...), a str              the pattern, with its flags in front
     Literal or Enum of texts                        the list
+    a language of at most 1,000 texts               the list
     ebnf(text), gbnf(text), lark_grammar(text)      the text
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.json_schema import SchemaGrammar, SchemaLanguage, json_schema
+from tokenfst.automata.languages.engine import QUICK
+from tokenfst.automata.languages.language import Language
+from tokenfst.errors import BudgetExceeded
 
 Notation: TypeAlias = Literal["json", "regex", "choice", "ebnf", "gbnf", "lark"]
 _STARTS = {"ebnf": ("ebnf", "root"), "gbnf": ("gbnf", "root"), "lark_grammar": ("lark", "start")}
-_FLAGS = ((re.ASCII, "a"), (re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"))
+_MOST_CHOICES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +47,33 @@ def any_spelling(schema: Any) -> SchemaLanguage | SchemaGrammar:
     return json_schema(schema, spelling="any", property_order="any", surrounding="flexible")
 
 
-def pattern_for_server(pattern: re.Pattern[Any]) -> ServerConstraint | None:
-    """The server's form of a compiled pattern; None for a pattern over bytes."""
-    if not isinstance(pattern.pattern, str):
-        return None
-    flags = "".join(letter for flag, letter in _FLAGS if pattern.flags & flag)
-    return ServerConstraint("regex", f"(?{flags}){pattern.pattern}" if flags else pattern.pattern)
-
-
 def constraint_for_server(constraint: Any) -> ServerConstraint | None:
-    """The server's form of a constraint that was made from a schema or a grammar's text; None for other constraints."""
+    """The server's form of a constraint that was made from a schema, a pattern or a grammar's text, or that has few
+    texts; None for other constraints.
+    """
     if isinstance(constraint, SchemaLanguage | SchemaGrammar):
         document = constraint.document
         whole = not document.place and not document.made_of and document.resolver is None
         return ServerConstraint("json", document.schema) if whole else None
+    if isinstance(constraint, Language):
+        pattern = constraint.pattern
+        return _list_of(constraint) if pattern is None else ServerConstraint("regex", pattern)
     if not isinstance(constraint, Grammar) or not constraint.text:
         return None
     notation, start = _STARTS.get(constraint.source.partition("(")[0], (None, None))
     if notation is None or constraint.start != start:
         return None
     return ServerConstraint(notation, constraint.text)  # type: ignore[arg-type]
+
+
+def _list_of(language: Language) -> ServerConstraint | None:
+    """The texts of a language, shortest first; None if they are too many or too hard to find, or not all UTF-8."""
+    try:
+        with_few = language.with_budget(QUICK)
+        if with_few.automaton.has_marks or not with_few.is_finite():
+            return None
+        words = list(islice(with_few, _MOST_CHOICES + 1))
+        texts = [word.decode() for word in words]
+    except (BudgetExceeded, UnicodeDecodeError):
+        return None
+    return ServerConstraint("choice", texts) if 0 < len(texts) <= _MOST_CHOICES and all(texts) else None

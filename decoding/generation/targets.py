@@ -39,12 +39,7 @@ from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
-from tokenfst.decoding.generation.server_targets import (
-    ServerConstraint,
-    any_spelling,
-    constraint_for_server,
-    pattern_for_server,
-)
+from tokenfst.decoding.generation.server_targets import ServerConstraint, any_spelling
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentTypeError
 
@@ -54,7 +49,7 @@ Compiled: TypeAlias = TokenAutomaton | CanonicalAutomaton
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The constraint of the text, its parser, and its form in a server request (None if it has none)."""
+    """The constraint of the text, its parser, and its form in a server request, if it differs from the constraint's."""
 
     constraint: Constraint | Compiled
     parse: Callable[[bytes], Any]
@@ -70,13 +65,12 @@ def read_target(target: Any) -> Target:
     if isinstance(target, Target):
         return target
     if isinstance(target, Language | Grammar | SymbolAutomaton | TokenAutomaton | CanonicalAutomaton):
-        return Target(target, getattr(target, "parse", as_text), constraint_for_server(target))
+        return Target(target, getattr(target, "parse", as_text))
     if isinstance(target, re.Pattern):
-        made = regex(target.pattern, target.flags & ~re.DEBUG)
-        return Target(made, as_text, pattern_for_server(target))
+        return Target(regex(target.pattern, target.flags & ~re.DEBUG), as_text)
     if isinstance(target, str):
         _refuse_other_notations(target)
-        return Target(regex(target), as_text, ServerConstraint("regex", target))
+        return Target(regex(target), as_text)
     if isinstance(target, bytes):
         raise ArgumentTypeError(
             f"a target that is a pattern must be a str, or re.compile(...), not {shown(target)}"

@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("openai", reason="the client of servers is the package openai")
 import openai
 
-from tokenfst import Endpoint, Generator, ebnf, gbnf, json_schema, lark_grammar, regex
+from tokenfst import Budget, Endpoint, Generator, choices, ebnf, gbnf, json_schema, lark_grammar, regex
 from tokenfst.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -158,6 +158,16 @@ SCHEMA = Point.model_json_schema()
         ("vllm", re.compile("a+"), "aa", {"structured_outputs": {"regex": "a+"}}),
         ("vllm", "a+", "aa", {"structured_outputs": {"regex": "a+"}}),
         ("vllm", re.compile("a.", re.I | re.S), "A\n", {"structured_outputs": {"regex": "(?is)a."}}),
+        ("vllm", regex("a."), "ab", {"structured_outputs": {"regex": "a."}}),
+        ("vllm", regex("a.", re.I).with_budget(Budget()), "AB", {"structured_outputs": {"regex": "(?i)a."}}),
+        ("vllm", regex("(?s)b.", re.I), "B\n", {"structured_outputs": {"regex": "(?i)(?s)b."}}),
+        (
+            "vllm",
+            choices(["no", "yes"]) | choices(["é"]),
+            "é",
+            {"structured_outputs": {"choice": ["no", "é", "yes"]}},
+        ),
+        ("vllm", re.compile(b"[ab]"), "b", {"structured_outputs": {"choice": ["a", "b"]}}),
         ("vllm", ebnf(GRAMMAR), "(x)", {"structured_outputs": {"grammar": GRAMMAR}}),
         ("vllm", lark_grammar('start: "a"+'), "a", {"structured_outputs": {"grammar": 'start: "a"+'}}),
         ("sglang", Literal["a.", "b"], "a.", {"regex": "a\\.|b"}),
@@ -193,8 +203,10 @@ def test_a_schema_as_a_response_format(server, kind):
 @pytest.mark.parametrize(
     ("kind", "target", "message"),
     [
-        ("vllm", regex("a"), "cannot be sent to a server"),
-        ("vllm", re.compile(b"a"), "cannot be sent to a server"),
+        ("vllm", regex("a*") | regex("b"), "cannot be sent to a server"),
+        ("vllm", re.compile(b"a*"), "cannot be sent to a server"),
+        ("vllm", regex("[a-z]{3}").with_budget(Budget()) & regex("[^q]*"), "at most 1,000 texts"),
+        ("vllm", choices([b"\xff", b"a"]), "cannot be sent to a server"),
         ("vllm", gbnf(GRAMMAR), "no constraint of the kind 'gbnf'"),
         ("vllm", ebnf('a ::= "x"', start="a"), "cannot be sent to a server"),
         ("sglang", lark_grammar('start: "a"'), "no constraint of the kind 'lark'"),

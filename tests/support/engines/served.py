@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import random
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
+import pydantic
 import pytest
 
-from tokenfst import Endpoint, Generator, ebnf, json_schema
+from tokenfst import Endpoint, Generator, choices, ebnf, json_schema, regex
 from tokenfst.errors import ModelError
 
 PERSON = {
@@ -61,13 +64,40 @@ def stay(hotel: Literal["Sea View", "Inn"], nights: Literal[1, 2] = 1) -> str:
     return f"{hotel}: {nights}"
 
 
+class Hotel(enum.Enum):
+    SEA_VIEW = "Sea View"
+    INN = "Inn"
+
+
+class Stay(pydantic.BaseModel):
+    hotel: Hotel
+    nights: Literal[1, 2]
+
+
+@dataclass
+class Trip:
+    hotel: Hotel
+    nights: Literal[1, 2]
+
+
+class Booked(TypedDict):
+    hotel: Literal["Sea View", "Inn"]
+
+
 def with_types(endpoint: Any) -> None:
     """``Generator`` over a server: types, patterns, lists, grammars, tools, a batch, a stream, a refusal."""
     generator = Generator(endpoint)
     chat = [{"role": "user", "content": "Say something."}]
     assert set(generator(chat, PERSON, max_new_tokens=40)) == {"name", "age"}
+    for made in (Stay, Trip):
+        answer = generator("Say:", made, max_new_tokens=40)
+        assert type(answer) is made and answer.hotel in Hotel and answer.nights in (1, 2)
+    assert generator("Say:", Booked, max_new_tokens=40)["hotel"] in ("Sea View", "Inn")
+    assert generator("Say:", Hotel, max_new_tokens=20) in Hotel
     assert generator("Say:", Literal["yes", "it depends"], max_new_tokens=20) in ("yes", "it depends")
-    assert re.fullmatch(PATTERN, generator("Say:", re.compile(PATTERN), max_new_tokens=30))
+    assert generator("Say:", choices(["yes"]) | choices(["no"]), max_new_tokens=20) in ("yes", "no")
+    for pattern in (PATTERN, re.compile(PATTERN), regex(PATTERN)):
+        assert re.fullmatch(PATTERN, generator("Say:", pattern, max_new_tokens=30))
     assert ebnf(EBNF).accepts(generator("Say:", ebnf(EBNF), max_new_tokens=20))
     assert generator.tools(chat, [stay], max_new_tokens=60).call() in {
         f"{hotel}: {nights}" for hotel in ("Sea View", "Inn") for nights in (1, 2)
