@@ -4,5 +4,5 @@ A weight may be any Python value. The native semirings of ``tokenfst.fst`` are f
 
 Read in this order: ``protocol`` (the semiring protocol), ``numbers`` (the semirings of ``tokenfst.fst`` under this
 protocol), ``structured`` (strings, pairs, powers, expectations), ``machines`` (states and arcs), ``distances`` (sums
-over paths), ``operations`` (constructions of new machines).
+over paths), ``operations`` (constructions of new machines), ``files`` (OpenFst's files of such weights).
 """

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tokenfst.arguments import checked
 from tokenfst.automata.semirings.protocol import Semiring
+from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import arc_type_named
 from tokenfst.errors import FstArgError, FstIndexError, FstOpError
@@ -33,6 +34,13 @@ class SemiringFst:
         self._arcs: list[list[SemiringArc]] = []
         self._finals: list[Any] = []
         self._start = -1
+        self.tables: tuple[SymbolTable | None, SymbolTable | None] = (None, None)
+        """The symbol tables of inputs and outputs. Files have them; results of operations do not."""
+
+    def set_tables(self, tables: tuple[SymbolTable | None, SymbolTable | None]) -> SemiringFst:
+        """Set both symbol tables."""
+        self.tables = tables
+        return self
 
     def add_state(self) -> int:
         """Add a state and return its number."""
@@ -89,8 +97,8 @@ class SemiringFst:
         return bool(self.final(state) != self.semiring.zero)
 
     def copy(self) -> SemiringFst:
-        """An independent copy."""
-        return self.mapped(lambda weight: weight)
+        """An independent copy, with the same tables."""
+        return self.mapped(lambda weight: weight).set_tables(self.tables)
 
     def mapped(
         self, function: Callable[[Any], Any], semiring: Semiring | None = None,
@@ -165,9 +173,9 @@ def lowered(fst: SemiringFst, arc_type: str, weight: Any) -> VectorFst:
 
 
 def require_one_semiring(call: str, *fsts: SemiringFst) -> Semiring:
-    """The common semiring; raises ``FstOpError`` if they differ."""
+    """The common semiring; raises ``FstOpError`` if they differ, by class or by name."""
     first = fsts[0].semiring
     for each in fsts[1:]:
-        if each.semiring is not first and each.semiring.name != first.name:
+        if type(each.semiring) is not type(first) or each.semiring.name != first.name:
             raise FstOpError(f"{call}: the machines are over {first.name!r} and {each.semiring.name!r}")
     return first

@@ -1,5 +1,5 @@
 """Structured semirings: counterparts of OpenFst's ``StringWeight``, ``GallicWeight``, ``LexicographicWeight``,
-``ExpectationWeight`` and ``PowerWeight``.
+``ExpectationWeight``, ``ProductWeight`` and ``PowerWeight``.
 
 Values are plain Python objects: a string is a tuple of labels, with ``None`` for Zero (the infinite string); all others
 are tuples.
@@ -163,6 +163,17 @@ class Power(_Parts):
         return Power(self.parts[0].reversed_semiring(), len(self.parts))
 
 
+class Product(_Parts):
+    """Pairs over two semirings, with component-wise operations."""
+
+    def __init__(self, first: Semiring, second: Semiring) -> None:
+        super().__init__(f"{first.name}_X_{second.name}", first, second)
+
+    def reversed_semiring(self) -> Semiring:
+        """The pair of the reverses."""
+        return Product(*(each.reversed_semiring() for each in self.parts))
+
+
 class Lexicographic(_Parts):
     """Pairs over two semirings with the path property, ordered by the first component, then by the second."""
 
@@ -202,7 +213,7 @@ class Gallic(_Parts):
     """
 
     def __init__(self, base: Semiring, kind: str = "left") -> None:
-        super().__init__(f"{kind}_gallic", String("restrict" if kind == "min" else kind), base)
+        super().__init__(f"{kind}_gallic_{base.name}", String("restrict" if kind == "min" else kind), base)
         self.kind = kind
         if kind == "min":
             if not base.path:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tokenfst.arguments import checked
 from tokenfst.automata.openfst.fst import require_pynini
-from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS, VERSION, Cursor
+from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS, VERSION, Cursor, Header
 from tokenfst.automata.transducers.checks import chosen, limits
 from tokenfst.automata.transducers.symbols import SymbolTable, read_symbols
 from tokenfst.automata.transducers.vector import VectorFst
@@ -22,7 +22,8 @@ from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIOError
 
 _EXPANDED, _MUTABLE = 1, 2
-_KINDS = ("vector", "const")
+KINDS = ("vector", "const")
+"""The types of OpenFst's files that are read and written."""
 _ALIGNED_VERSION, _ALIGNMENT = 1, 16
 _STRUCTURED = (
     "gallic",
@@ -54,24 +55,34 @@ def read(source: str | os.PathLike[str], *, budget: Budget | None = None) -> Vec
 def from_bytes(data: bytes, *, budget: Budget | None = None) -> VectorFst:
     """The machine in the bytes of an OpenFst file."""
     cursor = Cursor(data)
-    head = cursor.header()
-    kind, name = (each.decode("ascii", "backslashreplace") for each in (head.kind, head.arc_type))
-    arc_type = numeric(name)
-    aligned = kind == "const" and (head.version == _ALIGNED_VERSION or bool(head.flags & ALIGNED))
-    if kind not in _KINDS or not (head.version == VERSION or aligned):
-        raise FstIOError(
-            f"it is an OpenFst file of type {kind!r}, version {head.version}; read are vector and const, version "
-            f"{VERSION}: convert it with fstconvert --fst_type=vector"
-        )
-    tables = [read_symbols(cursor) if head.flags & flag else None for flag in (ISYMBOLS, OSYMBOLS)]
+    found = head(cursor)
+    arc_type = numeric(found.arc_type.decode("ascii", "backslashreplace"))
+    tables = [read_symbols(cursor) if found.flags & flag else None for flag in (ISYMBOLS, OSYMBOLS)]
     at = cursor.at
-    if aligned:
+    if aligned(found):
         weight = np.dtype(arc_type.dtype).itemsize
-        data, at = _packed(data, at, head.num_states * (weight + 16)), 0
+        data, at = packed(data, at, found.num_states * (weight + 16)), 0
     core = arc_type.core.from_body(
-        data, at, kind == "vector", head.start, head.num_states, head.num_arcs, limits(budget)
+        data, at, found.kind == b"vector", found.start, found.num_states, found.num_arcs, limits(budget)
     )
     return VectorFst.of_core(arc_type, core, (tables[0], tables[1]))
+
+
+def head(cursor: Cursor) -> Header:
+    """The header of a file of type vector or const. Raises ``FstIOError`` for other types and versions."""
+    found = cursor.header()
+    kind = found.kind.decode("ascii", "backslashreplace")
+    if kind not in KINDS or not (found.version == VERSION or aligned(found)):
+        raise FstIOError(
+            f"it is an OpenFst file of type {kind!r}, version {found.version}; read are vector and const, version "
+            f"{VERSION}: convert it with fstconvert --fst_type=vector"
+        )
+    return found
+
+
+def aligned(header: Header) -> bool:
+    """Whether it is a const file whose states and arcs begin at multiples of 16 bytes."""
+    return header.kind == b"const" and (header.version == _ALIGNED_VERSION or bool(header.flags & ALIGNED))
 
 
 def numeric(name: str) -> ArcType:
@@ -81,13 +92,13 @@ def numeric(name: str) -> ArcType:
     known = ", ".join(ARC_TYPES)
     if any(each in name for each in _STRUCTURED):
         raise FstIOError(
-            f"its arcs are of type {name!r}, whose weights are not single numbers; read are {known}: take the weights "
-            "apart with fstmap (--map_type=from_gallic), or build the machine with tokenfst.semirings"
+            f"its arcs are of type {name!r}, whose weights are not single numbers; read are {known}: read this "
+            "file with tokenfst.semirings.read"
         )
     raise FstIOError(f"its arcs are of type {name!r}; read are {known}")
 
 
-def _packed(data: bytes, at: int, states: int) -> bytes:
+def packed(data: bytes, at: int, states: int) -> bytes:
     """The states and arcs of an aligned const file: consecutive, both beginning at multiples of 16 bytes."""
     if states < 0:
         raise FstIOError("it announces fewer than no states: the file is damaged")
@@ -101,18 +112,29 @@ def to_bytes(
     fst: VectorFst, fst_type: Literal["vector", "const"] = "vector", *, budget: Budget | None = None
 ) -> bytes:
     """The bytes of an OpenFst file. Linear."""
-    is_vector = chosen("write: fst_type", fst_type, _KINDS) == "vector"
-    flags = sum(
-        flag for table, flag in zip(fst.tables, (ISYMBOLS, OSYMBOLS), strict=True) if table is not None
-    )
-    properties = _EXPANDED | (_MUTABLE if is_vector else 0)
+    is_vector = chosen("write: fst_type", fst_type, KINDS) == "vector"
+    sizes = fst.start(), fst.num_states(), fst.num_arcs()
+    body: bytes = fst.core.body(is_vector, limits(budget))
+    return written_head(fst_type, fst.arc_type(), sizes, fst.tables) + body
+
+
+def written_head(
+    fst_type: str,
+    arc_type: str,
+    sizes: tuple[int, int, int],
+    tables: tuple[SymbolTable | None, SymbolTable | None],
+) -> bytes:
+    """The bytes in front of the states: header and symbol tables. ``sizes``: the start, and how many states and
+    arcs there are.
+    """
+    flags = sum(flag for table, flag in zip(tables, (ISYMBOLS, OSYMBOLS), strict=True) if table is not None)
+    properties = _EXPANDED | (_MUTABLE if fst_type == "vector" else 0)
     parts = [
         MAGIC,
         _text(fst_type),
-        _text(fst.arc_type()),
-        struct.pack("<iiQqqq", VERSION, flags, properties, fst.start(), fst.num_states(), fst.num_arcs()),
-        *(table.write_to_string() for table in fst.tables if table is not None),
-        fst.core.body(is_vector, limits(budget)),
+        _text(arc_type),
+        struct.pack("<iiQqqq", VERSION, flags, properties, *sizes),
+        *(table.write_to_string() for table in tables if table is not None),
     ]
     return b"".join(parts)
 

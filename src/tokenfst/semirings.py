@@ -6,8 +6,9 @@ For research, and slow: what ``tokenfst.fst`` has natively is quicker by orders 
 from __future__ import annotations
 
 from tokenfst.automata.semirings.distances import shortestdistance
+from tokenfst.automata.semirings.files import from_bytes, read, to_bytes, write
 from tokenfst.automata.semirings.machines import SemiringArc, SemiringFst, lifted, lowered
-from tokenfst.automata.semirings.numbers import Number, Reals
+from tokenfst.automata.semirings.numbers import Number, Reals, SignedLog
 from tokenfst.automata.semirings.operations import (
     closure,
     compose,
@@ -22,7 +23,7 @@ from tokenfst.automata.semirings.operations import (
     union,
 )
 from tokenfst.automata.semirings.protocol import Semiring
-from tokenfst.automata.semirings.structured import Expectation, Gallic, Lexicographic, Power, String
+from tokenfst.automata.semirings.structured import Expectation, Gallic, Lexicographic, Power, Product, String
 
 __all__ = [
     "Expectation",
@@ -30,23 +31,29 @@ __all__ = [
     "Lexicographic",
     "Number",
     "Power",
+    "Product",
     "Reals",
     "Semiring",
     "SemiringArc",
     "SemiringFst",
+    "SignedLog",
     "String",
     "closure",
     "compose",
     "concat",
     "connect",
     "determinize",
+    "from_bytes",
     "invert",
     "lifted",
     "lowered",
     "project",
     "push",
+    "read",
     "reverse",
     "rmepsilon",
     "shortestdistance",
+    "to_bytes",
     "union",
+    "write",
 ]

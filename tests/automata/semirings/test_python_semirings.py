@@ -32,6 +32,8 @@ VALUES: list[tuple[sr.Semiring, list[Any]]] = [
         [(math.inf, math.inf), (0.0, 0.0), (1.0, 2.0), (1.0, 1.0), (2.0, 0.0)],
     ),
     (sr.Power(TROPICAL, 2), [(math.inf, math.inf), (0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]),
+    (sr.Product(TROPICAL, LOG), [(math.inf, math.inf), (0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]),
+    (sr.SignedLog(), [(1.0, math.inf), (1.0, 0.0), (-1.0, 0.0), (1.0, 1.0), (-1.0, 2.5), (-1.0, -0.5)]),
     (sr.Expectation(REAL, sr.Reals()), [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0), (0.25, -2.0)]),
     (sr.Gallic(TROPICAL, "left"), [(None, math.inf), ((), 0.0), ((1,), 1.0), ((1, 2), 2.0)]),
     (sr.Gallic(TROPICAL, "right"), [(None, math.inf), ((), 0.0), ((1,), 1.0), ((2, 1), 2.0)]),
@@ -243,3 +245,73 @@ def test_what_a_semiring_does_not_say() -> None:
             call(1, 1)
     with pytest.raises(FstOpError, match="star"):
         Nothing().star(1)
+
+
+def test_logarithms_with_a_sign_are_the_reals() -> None:
+    """Sums, products, quotients, stars and distances, beside those of floats."""
+    signed, rng = sr.SignedLog(), random.Random(4)
+
+    def of(number: float) -> tuple[float, float]:
+        return (math.copysign(1.0, number), -math.log(abs(number))) if number else signed.zero
+
+    def value(weight: tuple[float, float]) -> float:
+        return weight[0] * math.exp(-weight[1])
+
+    numbers = [
+        0.0,
+        *(rng.choice((-1, 1)) * rng.choice((0.25, 0.5, 1.0, 3.0, rng.random())) for _ in range(20)),
+    ]
+    for a, b in itertools.product(numbers, repeat=2):
+        assert value(signed.plus(of(a), of(b))) == pytest.approx(a + b, abs=1e-12)
+        assert value(signed.times(of(a), of(b))) == pytest.approx(a * b)
+        assert signed.member(signed.plus(of(a), of(b))) and signed.member(signed.times(of(a), of(b)))
+        if b:
+            assert value(signed.divide_left(of(a), of(b))) == pytest.approx(a / b)
+    for a in numbers:
+        if abs(a) < 1:
+            assert value(signed.star(of(a))) == pytest.approx(1 / (1 - a))
+        else:
+            with pytest.raises(FstOpError, match="has no sum"):
+                signed.star(of(a))
+    machine, plain = sr.SemiringFst(signed), sr.SemiringFst(sr.Reals())
+    for _ in range(4):
+        machine.add_state(), plain.add_state()
+    machine.set_start(0).set_final(3)
+    plain.set_start(0).set_final(3)
+    for _ in range(12):
+        s, t, number = rng.randrange(4), rng.randrange(4), rng.uniform(-0.3, 0.3)
+        machine.add_arc(s, 1, 1, of(number), t)
+        plain.add_arc(s, 1, 1, number, t)
+    found = [value(each) for each in sr.shortestdistance(machine)]
+    assert found == pytest.approx(sr.shortestdistance(plain), abs=1e-9)
+    with pytest.raises(FstOpError, match="divided by Zero"):
+        signed.divide_left(signed.one, signed.zero)
+    for wrong in ((0.5, 1.0), (-1.0, math.inf), (1.0, math.nan), (1.0,), 3.0, [1.0, 1.0]):
+        with pytest.raises(FstBadWeightError):
+            signed.checked(wrong)
+    with pytest.raises(FstArgError, match="'log' or 'log64'"):
+        sr.SignedLog("real")
+
+
+def test_semirings_that_differ_in_a_part_do_not_match() -> None:
+    def of(semiring: sr.Semiring) -> sr.SemiringFst:
+        machine = sr.SemiringFst(semiring)
+        machine.set_start(machine.add_state())
+        return machine
+
+    class One(sr.Semiring):
+        zero, one = 0, 1
+
+    class Other(sr.Semiring):
+        zero, one = 0, 1
+
+    for one, other in (
+        (sr.Gallic(TROPICAL), sr.Gallic(LOG)),
+        (sr.Gallic(TROPICAL), sr.Gallic(TROPICAL, "min")),
+        (sr.Product(TROPICAL, LOG), sr.Product(LOG, TROPICAL)),
+        (sr.SignedLog("log"), sr.SignedLog("log64")),
+        (One(), Other()),
+    ):
+        for call in (sr.union, sr.concat):
+            with pytest.raises(FstOpError, match="the machines are over"):
+                call(of(one), of(other))
