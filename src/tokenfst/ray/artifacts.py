@@ -51,7 +51,11 @@ class Shelf:
 
 
 def shelf(store: Store) -> Any:
-    """The actor of a store, one for each cluster."""
+    """The actor of a store, one for each cluster.
+
+    Ray ends it when no process has a handle, or when the process that made it ends. So the driver makes it, not a
+    worker, which Ray may stop at any time.
+    """
     name = f"tokenfst-{hashlib.sha256(store.url.encode()).hexdigest()[:16]}"
     kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Shelf)
     return kind.options(name=name, get_if_exists=True).remote(store)
@@ -60,9 +64,11 @@ def shelf(store: Store) -> Any:
 class Shared:
     """The automata of documents, in one process of a cluster."""
 
-    def __init__(self, store: Store, vocabulary: Vocabulary, budget: Budget | None, expand: bool) -> None:
-        self._store, self._vocabulary, self._budget, self._expand = store, vocabulary, budget, expand
-        self._shelf = shelf(store)
+    def __init__(
+        self, store: Store, shelf: Any, vocabulary: Vocabulary, budget: Budget | None, expand: bool
+    ) -> None:
+        self._store, self._shelf = store, shelf
+        self._vocabulary, self._budget, self._expand = vocabulary, budget, expand
         self._made: Recent[str, Automaton] = Recent(_KEPT)
 
     def automaton(self, document: dict[str, Any], text: str) -> Automaton:

@@ -24,7 +24,7 @@ try:
     import ray
     import ray.data
 
-    from tokenfst.ray.artifacts import Shared
+    from tokenfst.ray.artifacts import Shared, shelf
 except ImportError as error:
     raise MissingDependencyError('decoding on Ray needs it: pip install "tokenfst[ray]"') from error
 
@@ -84,6 +84,7 @@ def generate(
     given = {
         "model": model,
         "store": store,
+        "shelf": shelf(store),  # the dataset has a handle, so the actor lives as long as the dataset
         "vocabulary": ray.put(vocabulary),
         "columns": (constraint_column, prompt_column),
         "max_new_tokens": max_new_tokens,
@@ -121,6 +122,7 @@ class Rows:
     def __init__(
         self,
         store: Store,
+        shelf: Any,
         vocabulary: Any,
         columns: tuple[str, str],
         max_new_tokens: int,
@@ -129,7 +131,7 @@ class Rows:
         options: dict[str, Any],
     ) -> None:
         self._vocabulary: Vocabulary = ray.get(vocabulary)
-        self._shared = Shared(store, self._vocabulary, budget, expand)
+        self._shared = Shared(store, shelf, self._vocabulary, budget, expand)
         self._columns, self._most, self._options = columns, max_new_tokens, options
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
