@@ -208,7 +208,7 @@ def shortestpath(
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
     """The ``nshortest`` best paths as a tree; with ``unique``, for an acceptor, the best path of each of the best
-    words.
+    words. One best path is that of a word already: then the machine may be a transducer, as in OpenFst.
 
     ``weight``: excludes paths worse than the best one times it. ``nstate``: the search stops after about this number of
     states. Needs a semiring with the path property (``FstOpError``).
@@ -217,7 +217,7 @@ def shortestpath(
     chosen("shortestpath: queue_type", queue_type, QUEUE_TYPES)
     if nshortest < 1:
         raise FstArgError(f"shortestpath: nshortest must be at least 1, not {nshortest}")
-    if unique:
+    if unique := unique and nshortest > 1:
         _require_acceptor("shortestpath(unique=True)", "given", ifst)
     delta = positive("shortestpath: delta", delta)
     return ifst.like(ifst.core.shortestpath(nshortest, unique, *threshold, delta, limits(budget)))

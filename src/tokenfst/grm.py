@@ -8,7 +8,7 @@ Strings in square brackets, operators, ``cdrewrite``, ``string_map`` ... mean wh
 
 from __future__ import annotations
 
-from tokenfst.automata.transducer_grammars import byte, pynutil, utf8
+from tokenfst.automata.transducer_grammars import byte, export, pynutil, utf8
 from tokenfst.automata.transducer_grammars import rewriting as rewrite
 from tokenfst.automata.transducer_grammars.functions import (
     arcmap,
@@ -132,6 +132,7 @@ __all__ = [
     "equal",
     "equivalent",
     "escape",
+    "export",
     "insert",
     "intersect",
     "invert",

@@ -250,6 +250,9 @@ def shortestpath(world: World) -> None:
         found = fst.shortestpath(machine, nshortest=count)
         wanted = pywrapfst.shortestpath(theirs(machine), nshortest=count)
         assert np.allclose(sorted(path_weights(found)), sorted(path_weights(wanted)))
+    found = fst.shortestpath(machine, unique=True)  # one path is unique: OpenFst takes transducers too
+    wanted = pywrapfst.shortestpath(theirs(machine), unique=True)
+    assert np.allclose(path_weights(found), path_weights(wanted))
     acceptor = world.machine(acceptor=True, acyclic=True)
     found = fst.shortestpath(acceptor, nshortest=4, unique=True)
     wanted = sorted(meaning(acceptor, 5).values())[:4]
