@@ -6,7 +6,7 @@ import os
 from typing import Literal
 
 from tokenfst.arguments import checked
-from tokenfst.automata.transducers.far import Far
+from tokenfst.automata.transducers.far import FarWriter
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.errors import FstOpError
 
@@ -38,7 +38,7 @@ class Exporter:
     def close(self) -> None:
         """Write the archive. Raises ``OSError``, ``FstOpError`` for a machine of another arc type or a second call."""
         self._require_open()
-        with Far(self._filename, "w", self._arc_type, self._far_type) as archive:
+        with FarWriter.create(self._filename, self._arc_type, self._far_type) as archive:
             for name in sorted(self._machines, key=str.encode):
                 archive[name] = self._machines[name]
         self._open = False

@@ -125,7 +125,10 @@ class SymbolTable:
     @checked
     def read(cls, path: str | os.PathLike[str]) -> SymbolTable:
         """The table in a file. ``FstIOError``, ``OSError``."""
-        return cls.read_from_string(Path(path).read_bytes())
+        try:
+            return cls.read_from_string(Path(path).read_bytes())
+        except FstIOError as error:
+            raise FstIOError(f"{os.fspath(path)}: {error}") from error
 
     @checked
     def write_text(self, path: str | os.PathLike[str]) -> None:

@@ -71,7 +71,9 @@ def _read_line(
     backoffs: dict[Words, float],
 ) -> None:  # fmt: skip
     parts = line.split()
-    if order == 0 or not order + 1 <= len(parts) <= order + 1 + (order < max(counts)):
+    if order == 0:
+        raise ArpaError(f"line {number}: {line[:60]!r} is no count of n-grams, which is written ngram 2=1000")
+    if not order + 1 <= len(parts) <= order + 1 + (order < max(counts)):
         raise ArpaError(
             f"line {number}: {line[:60]!r} is no {order}-gram: a logarithm, {order} symbols and perhaps a back-off"
         )

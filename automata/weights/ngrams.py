@@ -57,6 +57,10 @@ class NGramModel:
                 raise ArpaError(f"the context {' '.join(words)!r} is no n-gram of the model itself")
         if (END,) not in self._log_probs:
             raise ArpaError(f"the model has no unigram {END}: no text could end")
+        for words in self._log_probs:
+            # Else a text would have the symbol as what it is, or as an unknown one.
+            if words[-1:] not in self._log_probs:
+                raise ArpaError(f"the n-gram {' '.join(words)!r} predicts {words[-1]!r}, which is no unigram")
 
     @classmethod
     @checked

@@ -23,7 +23,8 @@ constexpr size_t kEliminated = 128;
 
 [[noreturn]] inline void refuse_divergent(Id state) {
   refuse("the weights of the paths through state " + std::to_string(state) +
-         " have no sum: a cycle through it weighs one or more than one, so each round adds as much as the last, or a better one");
+         " have no sum: a cycle through it weighs One or more, so each round adds as much as the last, or a better one. "
+         "Give the cycle a cost above 0 (a probability below 1), or remove it");
 }
 
 // Solves x = x A + b for a square matrix, row by row, and writes x over b. For sums that may diverge.

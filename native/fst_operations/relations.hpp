@@ -31,6 +31,7 @@ template <class S>
 bool isomorphic(Machine<S> one, Machine<S> other, double delta, Meter& meter) {
   if (one.num_states() != other.num_states() || one.num_arcs() != other.num_arcs()) return false;
   if (one.start() == kNone || other.start() == kNone) return one.start() == other.start();
+  meter.bytes(one.memory() + other.memory() + 3 * one.num_states() * sizeof(Id));  // both are sorted as copies
   const auto key = [delta](const auto& arc) { return std::tuple(arc.ilabel, arc.olabel, S::key(arc.weight, delta)); };
   for (Machine<S>* each : {&one, &other}) {
     for (Id s = 0; s < each->num_states(); ++s) {

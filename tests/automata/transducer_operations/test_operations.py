@@ -324,6 +324,11 @@ def encode(world: World) -> None:
         if weights:
             assert encoded.properties(0x200000000)
         assert world.same(encoded.decode(mapper), machine)
+    if world.arc_type == "tropical64":
+        return
+    plain = world.machine(epsilons=False)  # epsilon arcs of weight One have a label of their own in OpenFst
+    wanted = theirs(plain).encode(pywrapfst.EncodeMapper(world.arc_type, encode_labels=True))
+    assert pywrapfst.equal(theirs(fst.encode(plain, fst.EncodeMapper(world.arc_type, True))), wanted)
 
 
 def replace(world: World) -> None:
@@ -354,6 +359,8 @@ def epsnormalize(world: World) -> None:
     for side in ("input", "output"):
         found = fst.epsnormalize(machine, side)
         assert world.same(found, machine, 3)
+        if world.arc_type != "tropical64":
+            assert world.same(found, pywrapfst.epsnormalize(theirs(machine), side), 3)
         for state in found.states():
             for arc in found.arcs(state):
                 assert arc.ilabel or arc.olabel

@@ -23,7 +23,6 @@ NONE = {
 """Answers and files: linear in what there is already. What reads a file is tried as ``from_bytes`` and ``read``."""
 IN_PLACE = {
     "machine.arcsort", "machine.invert", "machine.project", "machine.reweight", "machine.topsort",
-    "fst.isomorphic",
 }  # fmt: skip
 """The result has the states and arcs that there were, or is an answer: only the seconds of a budget are looked at."""
 NOT_MORE = {

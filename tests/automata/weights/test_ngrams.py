@@ -88,6 +88,11 @@ def test_the_mass_of_a_model_that_is_a_distribution_is_one() -> None:
         (("-99 <s>", "nan <s>"), "no logarithm"),
         (("-99 <s>", "0.5 <s>"), "no logarithm"),
         ((" a b\n", " <s> a\n"), "occurs twice"),
+        ((" a b\n", " a z\n"), "the n-gram 'a z' predicts 'z', which is no unigram"),
+        (
+            ("ngram 2=3", "ngram 2=-3"),
+            "line 3: 'ngram 2=-3' is no count of n-grams, which is written ngram 2=1000",
+        ),
     ],
 )
 def test_files_that_are_at_fault(change: tuple[str, str], message: str) -> None:

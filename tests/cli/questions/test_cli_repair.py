@@ -58,3 +58,16 @@ def test_grammars_and_recursive_schemas(tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps({"type": "array", "items": {"$ref": "#"}}))
     assert tokenfst("repair", "--json-schema", str(schema), "[[], []").out == "[[], []]\n"
+
+
+def test_a_name_without_a_file_is_a_text_and_said_to_be_one(tmp_path: Path) -> None:
+    schema = tmp_path / "s.json"
+    schema.write_text('{"type": "array", "items": {"type": "integer"}}')
+    done = tokenfst("repair", str(tmp_path / "brokn.json"), "--json-schema", str(schema))
+    assert (
+        done.code == 0
+        and "there is no file" in done.err
+        and "brokn.json: the text itself is repaired" in done.err
+    )
+    for text in ("[1, 2", "[1.5", "a b.json"):
+        assert tokenfst("repair", text, "--json-schema", str(schema)).err == ""

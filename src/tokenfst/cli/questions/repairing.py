@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,9 @@ from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions
 from tokenfst.cli.output.terminal import Exit, UsageError, note, plain, say, say_json
 from tokenfst.cli.questions.checking import texts_given
+
+_FILE_NAME = re.compile(r"[\w./~-]*[\w~-]\.[A-Za-z][A-Za-z0-9]{0,4}")
+"""What looks like the name of a file."""
 
 
 def register(app: typer.Typer) -> None:
@@ -86,6 +90,8 @@ def _content(name: str) -> bytes | None:
     try:
         path = Path(name)
         if not path.is_file():
+            if _FILE_NAME.fullmatch(name):
+                note(f"there is no file {name}: the text itself is repaired")
             return None
     except (OSError, ValueError):  # too long for a name, or a NUL in it
         return None
