@@ -3,6 +3,26 @@
 
 namespace tokenfst {
 
+ByteAutomaton::~ByteAutomaton() { delete workspaces_.load(std::memory_order_relaxed); }
+
+ByteAutomaton::ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
+                             uint32_t num_states, State start, State inner_start, uint32_t symbols, uint32_t boundary)
+    : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), columns_(classes, num_classes, symbols, boundary), start_(start),
+      inner_start_(inner_start) {
+  for (uint32_t q = 0; q < num_states; ++q) {
+    StateInfo& info = states_[states_.grow()];
+    info.accepting = accepting[q];
+    info.life.store(q == 0 ? Life::Dead : Life::Alive, std::memory_order_relaxed);
+    info.row.store(const_cast<State*>(rows + size_t{q} * num_classes), std::memory_order_release);  // no entry of it is pending
+    info.whole.store(true, std::memory_order_release);
+  }
+}
+
+const TextStep* ByteAutomaton::make_text_step(State from, uint32_t number, std::string_view text) {
+  auto lock = enter();
+  return text_steps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
+}
+
 ByteAutomaton::ByteAutomaton(const Program& program, Budget budget, bool own_start)
     : budget_(budget), derivatives_(arena_), byte_derivatives_(arena_, derivatives_) {
   auto lock = enter();

@@ -36,21 +36,11 @@ class ByteAutomaton {
  public:
   // The automaton of a program. With `own_start`, no transition enters the start state.
   ByteAutomaton(const Program& program, Budget budget, bool own_start = false);
-  ~ByteAutomaton() { delete workspaces_.load(std::memory_order_relaxed); }
+  ~ByteAutomaton();
 
   // An automaton of finished tables; `rows` (states x classes) stays owned by the caller and must outlive it.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
-                uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone)
-      : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), columns_(classes, num_classes, symbols, boundary), start_(start),
-        inner_start_(inner_start) {
-    for (uint32_t q = 0; q < num_states; ++q) {
-      StateInfo& info = states_[states_.grow()];
-      info.accepting = accepting[q];
-      info.life.store(q == 0 ? Life::Dead : Life::Alive, std::memory_order_relaxed);
-      info.row.store(const_cast<State*>(rows + size_t{q} * num_classes), std::memory_order_release);  // no entry of it is pending
-      info.whole.store(true, std::memory_order_release);
-    }
-  }
+                uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone);
 
   const uint8_t* classes() const { return columns_.classes(); }
   // Columns of a row: the classes of bytes, then symbols, then the boundary of tokens.
@@ -102,8 +92,7 @@ class ByteAutomaton {
   const TextStep* text_step(State from, uint32_t number, std::string_view text) {
     if (!is_lazy() || states_[from].row.load(std::memory_order_acquire)) return nullptr;
     if (const TextStep* known = text_steps_.find(from, number)) return known;
-    auto lock = enter();
-    return text_steps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
+    return make_text_step(from, number, text);
   }
 
   // Faces (faces.hpp): what only some walks need.
@@ -171,6 +160,7 @@ class ByteAutomaton {
   [[gnu::noinline]] State make_entry(State state, uint32_t column);
   [[gnu::noinline]] bool find_sureness(State state);
   State fill_entry(State state, State* row, uint32_t column);
+  [[gnu::noinline]] const TextStep* make_text_step(State from, uint32_t number, std::string_view text);
   // The same two in a workspace.
   const State* make_row_in(Workspace& space, State state);
   State make_entry_in(Workspace& space, State state, uint32_t column);

@@ -40,31 +40,12 @@ class Completion {
       : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), known_(known), walker_(bytes_, stacks) {}
 
   // Whether `left` tokens are surely enough at the reading `at`.
-  bool plenty(Config config, const Reading& at, uint32_t left) {
-    const DistinctFacts& facts = bytes_.marks().facts;
-    if (facts.values ? exclusion_.restricts() : facts.few_endings && Exclusion::matches(at)) return false;
-    if (automaton_.is_first(config)) return left > 0 && all_fit(config, at, left - 1) && automaton_.spellable(config, stacks_);
-    return enough(automaton_.most_bytes_behind(config, stacks_), at.finished, left) ||  // also from the current position itself
-           enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
-  }
+  bool plenty(Config config, const Reading& at, uint32_t left);
   // The same after any token that may come next, ignoring strings that a token leaves open and that may become known
   // ones.
-  bool all_fit(Config from, const Reading& at, uint32_t left) {
-    const Vocabulary& vocabulary = automaton_.vocabulary();
-    if (automaton_.is_first(from) && vocabulary.start_absorbs()) return false;  // tokens may lead back to the start
-    const uint32_t finished = at.finished + static_cast<uint32_t>(vocabulary.most_quotes() / 2 + 1);
-    return enough(automaton_.most_bytes_behind(from, stacks_), finished, left) ||
-           enough(automaton_.worst_bytes(from, stacks_), finished, left);
-  }
+  bool all_fit(Config from, const Reading& at, uint32_t left);
   // The same for a completion of `bytes` bytes that ignores exclusion.
-  bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const {
-    const DistinctFacts& facts = bytes_.marks().facts;
-    const uint64_t strings = uint64_t{bytes} / 3 + 2, known = finished + strings;
-    const uint64_t longer = known < DistinctFacts::kFewValues    ? facts.few_bytes
-                            : known < DistinctFacts::kManyValues ? facts.many_bytes
-                                                                 : kUnbounded;
-    return known < facts.fewest && bytes + strings * longer <= left;
-  }
+  bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const;
   // Whether a text that no known string restricts completes a configuration in at most `left` tokens from the
   // exclusion's position (safe_texts.hpp).
   bool surely(Config config, uint32_t left) { return !Exclusion::matches(exclusion_.reading()) && automaton_.safe_tokens(config) <= left; }
@@ -74,26 +55,13 @@ class Completion {
   }
 
   // A completion of at most `left` tokens from the exclusion's position; none if none is found.
-  std::optional<std::string> within(Config config, uint32_t left) {
-    if (automaton_.accepting(config)) return "";
-    return surely(config, left) ? automaton_.safe_text(config) : searched(config, left);
-  }
+  std::optional<std::string> within(Config config, uint32_t left);
   // The number of tokens of a completion; kUnreachable if none is found.
-  uint32_t length(Config config) {
-    if (automaton_.accepting(config)) return 0;
-    const std::optional<std::string> text = searched(config, kUnreachable - 1);
-    const uint32_t found = text ? static_cast<uint32_t>(cut(*text, automaton_.is_first(config)).size()) : kUnreachable;
-    return surely(config, found) ? automaton_.safe_tokens(config) : found;
-  }
+  uint32_t length(Config config);
 
   // Whether a text can be spelled in at most `left` tokens, at the start of all text (`first`) or later; away from the
   // start, one token for each byte is always enough.
-  bool spelled_within(std::string_view text, uint32_t left, bool first) const {
-    if (text.empty() || (!first && text.size() <= left)) return true;
-    if (!first && text.size() > left * uint64_t{automaton_.vocabulary().trie().max_depth()}) return false;
-    const size_t tokens = cut(text, first).size();
-    return tokens > 0 && tokens <= left;
-  }
+  bool spelled_within(std::string_view text, uint32_t left, bool first) const;
   // The fewest tokens that spell a text; none at the start of a text if no token's form there begins it.
   std::vector<uint32_t> cut(std::string_view text, bool first) const { return spelled_by_fewest(automaton_.vocabulary(), text, first); }
 
@@ -101,58 +69,11 @@ class Completion {
   static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4, kMostFirst = 64;
 
   // A known completion that still holds, or one that is searched for; of at most `left` tokens.
-  std::optional<std::string> searched(Config config, uint32_t left) {
-    const bool first = automaton_.is_first(config);
-    std::vector<std::string>& known = known_[config];
-    size_t longer = 0;
-    for (const std::string& text : known) {
-      if (!runs(config, text)) continue;
-      if (spelled_within(text, left, first)) return text;
-      if (++longer == kMostLonger) return std::nullopt;
-    }
-    std::optional<std::string> text = find(config);
-    if (text && first && cut(*text, first).empty()) text = behind_first(config, left);
-    if (!text) return std::nullopt;
-    if (known.size() >= kMostKnown) known.clear();
-    known.push_back(*text);
-    return spelled_within(*text, left, first) ? text : std::nullopt;
-  }
+  std::optional<std::string> searched(Config config, uint32_t left);
 
   // A completion from the start of a text, found after each token that may come first; of at most `left` tokens, if one
   // is found. O(bytes of the vocabulary), plus a few searches.
-  std::optional<std::string> behind_first(Config start, uint32_t left) {
-    const StacksTrial trial(stacks_);
-    const ExclusionTrial reading(exclusion_);
-    const Exclusion::Checkpoint before = exclusion_.checkpoint();
-    std::vector<std::pair<uint32_t, uint32_t>> first;  // the number of tokens to the end, and the first token
-    {
-      const Exclusion::PinnedNumbers hold(exclusion_);
-      std::set<std::pair<Config, Reading>> seen;
-      TimeLimit time_limit(bytes_.budget().seconds, "the tokens that may come first");
-      for (uint32_t token = 0; token < automaton_.vocabulary().size(); ++token) {
-        time_limit.step(16);
-        if (automaton_.text_of(start, token).empty()) continue;
-        const Config end = automaton_.advance(start, token, stacks_, &exclusion_);
-        if (!is_dead(end) && exclusion_.can_differ(bytes_, walker_, stacks_, end, exclusion_.reading()) &&
-            seen.insert({end, exclusion_.place()}).second)
-          first.emplace_back(automaton_.distance(end, stacks_), token);
-        exclusion_.restore(before);
-      }
-    }
-    std::ranges::sort(first);
-    std::optional<std::string> found;
-    for (size_t k = 0; k < std::min(first.size(), kMostFirst); ++k) {
-      const uint32_t token = first[k].second;
-      const Config end = automaton_.advance(start, token, stacks_, &exclusion_);
-      if (std::optional<std::string> rest = find(end)) {
-        std::string text = std::string(automaton_.text_of(start, token)) + *rest;
-        if (spelled_within(text, left, true)) return text;
-        if (!found) found = std::move(text);
-      }
-      exclusion_.restore(before);
-    }
-    return found;
-  }
+  std::optional<std::string> behind_first(Config start, uint32_t left);
 
   // A place in the tree of searched texts: what one more byte after another place leads to.
   struct Place {
@@ -199,72 +120,14 @@ class Completion {
     std::vector<uint32_t> ahead_;
   };
 
-  bool runs(Config config, const std::string& text) {
-    const StacksTrial trial(stacks_);
-    const ExclusionTrial reading(exclusion_);
-    const Config end = exclusion_.run(bytes_, walker_, config, text);
-    return !is_dead(end) && automaton_.accepting(end);
-  }
+  bool runs(Config config, const std::string& text);
 
   // Bytes that may lead to different places: one of each class, and those that known strings go on with. Letters last,
   // and so first among equals. `plain` is filled with those where no known string has a say, which are the same everywhere.
-  const std::vector<char>& ways(std::vector<char>& plain, std::vector<char>& own) const {
-    const Reading& at = exclusion_.reading();
-    if (!at.watch && !Exclusion::matches(at)) return plain.empty() ? plain = ways_of(false) : plain;
-    return own = ways_of(at.watch || at.letters.phase != Unescaper::kPlain);
-  }
-  std::vector<char> ways_of(bool all) const {
-    std::vector<bool> met(bytes_.num_classes());
-    std::vector<char> found;
-    for (int k = 255; k >= 0; --k) {
-      const uint8_t byte = static_cast<uint8_t>((k + '{') % 256);
-      if (all || exclusion_.goes_on(byte)) found.push_back(static_cast<char>(byte));
-      else if (const uint32_t c = bytes_.classes()[byte]; !met[c]) met[c] = true, found.push_back(static_cast<char>(byte));
-    }
-    std::ranges::reverse(found);
-    return found;
-  }
-  std::optional<std::string> find(Config start) {
-    const StacksTrial trial(stacks_);
-    const ExclusionTrial reading(exclusion_);
-    const Exclusion::PinnedNumbers hold(exclusion_);
-    std::vector<Place> places{{0, 0, start, 0}};
-    ExclusionPath way(places, exclusion_);
-    auto read = [&](Config from, char byte) {
-      const char text[] = {byte};
-      return exclusion_.run(bytes_, walker_, from, {text, 1});
-    };
-    std::priority_queue<Next> queue;
-    std::set<std::pair<Config, Reading>> seen;
-    std::vector<char> plain, own;
-    TimeLimit time_limit(bytes_.budget().seconds, "the search for a completion");
-    queue.push({0, 0});
-    for (size_t tried = 0; !queue.empty() && tried < kMostTried; ++tried) {
-      time_limit.step(256);
-      const uint32_t place = queue.top().place;
-      queue.pop();
-      way.go_to(place, read);
-      const auto [before, length, from, last] = places[place];
-      for (const char next : ways(plain, own)) {
-        const Config to = read(from, next);
-        if (!is_dead(to) && exclusion_.can_differ(bytes_, walker_, stacks_, to, exclusion_.reading())) {
-          if (automaton_.accepting(to)) return text_to(places, place) + next;
-          if (seen.insert({to, exclusion_.place()}).second) {
-            places.push_back({place, length + 1, to, next});
-            queue.push({length + size_t{automaton_.bytes_left(to, stacks_)}, static_cast<uint32_t>(places.size() - 1)});
-          }
-        }
-        exclusion_.restore(way.here());
-      }
-    }
-    return std::nullopt;
-  }
-  static std::string text_to(const std::vector<Place>& places, uint32_t place) {
-    std::string text;
-    for (; places[place].length > 0; place = places[place].before) text += places[place].byte;
-    std::ranges::reverse(text);
-    return text;
-  }
+  const std::vector<char>& ways(std::vector<char>& plain, std::vector<char>& own) const;
+  std::vector<char> ways_of(bool all) const;
+  std::optional<std::string> find(Config start);
+  static std::string text_to(const std::vector<Place>& places, uint32_t place);
 
   TokenAutomaton& automaton_;
   ByteAutomaton& bytes_;

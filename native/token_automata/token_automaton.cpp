@@ -29,6 +29,8 @@ TokenAutomaton::TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared
   if (!vocabulary_->complete()) bytes_->marks().refuse_gaps();
 }
 
+TokenAutomaton::~TokenAutomaton() = default;
+
 bool TokenAutomaton::spellable(Config config, Stacks& stacks) {
   if (is_dead(config) || accepting(config)) return !is_dead(config);
   if (!complete_) {

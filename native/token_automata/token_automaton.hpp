@@ -35,6 +35,7 @@ class TokenAutomaton : protected TokenDistances {
   // `specials`: the special tokens that are symbols of the byte automaton, with their columns, ascending.
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
                  std::vector<std::pair<uint32_t, uint32_t>> specials = {}, uint32_t narrow = kNarrowWalk);
+  ~TokenAutomaton();
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }

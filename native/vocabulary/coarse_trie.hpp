@@ -58,43 +58,7 @@ inline constexpr ByteGrouping kCoarse = byte_grouping(false), kHexadecimal = byt
 class CoarseTrie {
  public:
   // `groups`: the groups of each node of `finer` (find_groups).
-  CoarseTrie(const Trie& finer, const std::vector<ByteGroups>& groups, const ByteGrouping& grouping) : grouping_(grouping) {
-    struct Pending {
-      uint16_t depth;
-      uint8_t byte;
-      size_t first;  // index of the first of its members in `waiting`; they are the last there
-    };
-    std::vector<Pending> pending{{0, 0, 0}};
-    std::vector<uint32_t> waiting{0}, strings;
-    std::vector<TrieNode> nodes;
-    std::array<std::vector<uint32_t>, ByteGrouping::kMost> children;
-    members_.reserve(finer.num_nodes());
-    while (!pending.empty()) {
-      const Pending at = pending.back();
-      pending.pop_back();
-      nodes.push_back({0, static_cast<uint32_t>(strings.size()), 0, at.depth, at.byte});
-      const size_t first = members_.size();
-      member_first_.push_back(static_cast<uint32_t>(first));
-      members_.insert(members_.end(), waiting.data() + at.first, waiting.data() + waiting.size());
-      waiting.resize(at.first);
-      ByteGroups below = 0;
-      for (uint32_t member : std::span(members_).subspan(first)) {
-        below |= groups[member];
-        for (uint32_t k = finer.node(member).first; k < finer.node(member + 1).first; ++k) strings.push_back(finer.string_at(k));
-        const std::span<const uint8_t> bytes = finer.child_bytes(member);
-        for (size_t k = 0; k < bytes.size(); ++k) children[grouping.group[bytes[k]]].push_back(finer.children(member)[k].node);
-      }
-      groups_.push_back(below);
-      for (size_t k = grouping.count; k-- > 0;) {
-        if (children[k].empty()) continue;
-        pending.push_back({static_cast<uint16_t>(at.depth + 1), grouping.least[k], waiting.size()});
-        waiting.insert(waiting.end(), children[k].begin(), children[k].end());
-        children[k].clear();
-      }
-    }
-    member_first_.push_back(static_cast<uint32_t>(members_.size()));
-    trie_ = Trie(std::move(nodes), std::move(strings));
-  }
+  CoarseTrie(const Trie& finer, const std::vector<ByteGroups>& groups, const ByteGrouping& grouping);
 
   const ByteGrouping& grouping() const { return grouping_; }
   const Trie& trie() const { return trie_; }

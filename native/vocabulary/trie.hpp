@@ -79,16 +79,7 @@ class Trie {
     finish(std::move(nodes), std::move(order));
   }
   // Builds a trie of nodes in preorder and the strings that end in them; computes the end of each node.
-  Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order) {
-    std::vector<uint32_t> path;
-    for (uint32_t index = 0; index <= nodes.size(); ++index) {
-      const size_t depth = index == nodes.size() ? 0 : nodes[index].depth;
-      for (; path.size() > depth; path.pop_back()) nodes[path.back()].end = index;
-      path.push_back(index);
-      max_depth_ = std::max(max_depth_, depth);
-    }
-    finish(std::move(nodes), std::move(order));
-  }
+  Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order);
   // A trie over tables that lie elsewhere, as tables() returned them, and that outlive it: for example in a mapped
   // file. None if they are not the tables of a trie of all `strings` that are not empty; everything is compared.
   // O(total length); nothing is copied.
@@ -274,38 +265,9 @@ class Trie {
     tables_.nodes = nodes_, tables_.order = order_;
     list_children();
   }
-  void list_children() {
-    const uint32_t count = static_cast<uint32_t>(num_nodes());
-    children_.reserve(count);
-    child_bytes_.reserve(count);
-    for (uint32_t index = 0; index < count; ++index) {
-      nodes_[index].child = static_cast<uint32_t>(children_.size());
-      for (uint32_t child = index + 1; child < nodes_[index].end; child = nodes_[child].end) {
-        const uint32_t strings = nodes_[child + 1].first - nodes_[child].first;
-        children_.push_back({child, 0, strings ? order_[nodes_[child].first] : 0, 0, static_cast<uint8_t>(std::min(strings, 255u))});
-        child_bytes_.push_back(nodes_[child].byte);
-      }
-    }
-    nodes_[count].child = static_cast<uint32_t>(children_.size());
-    tables_.children = children_, tables_.child_bytes = child_bytes_;
-    for (uint32_t k = static_cast<uint32_t>(children_.size()); k-- > 0;) {
-      TrieChild& at = children_[k];
-      at.child = nodes_[at.node].child;
-      at.children = static_cast<uint16_t>(nodes_[at.node + 1].child - at.child);
-    }
-    for (uint32_t index = count; index-- > 0;) {
-      for (uint32_t k = nodes_[index].child; k < nodes_[index + 1].child; ++k) children_[k].by_letters = by_letters(children_[k].node);
-    }
-    letters_of_root_ = by_letters(0);
-  }
+  void list_children();
   // The number of nodes that a to z alone lead to from a node, given the numbers of its children.
-  uint8_t by_letters(uint32_t index) const {
-    uint32_t found = 0;
-    for (uint32_t k = tables_.nodes[index].child; k < tables_.nodes[index + 1].child; ++k) {
-      if (tables_.child_bytes[k] >= 'a' && tables_.child_bytes[k] <= 'z') found += 1 + tables_.children[k].by_letters;
-    }
-    return static_cast<uint8_t>(std::min(found, 255u));
-  }
+  uint8_t by_letters(uint32_t index) const;
 
   // Whether the tables are those of a trie of all strings that are not empty. Sets the greatest depth.
   template <class Strings>

@@ -50,19 +50,7 @@ class StepLog {
 
   // Marks an effect as apart if it makes several stacks, or a stack with several tops, or if an effect that is apart
   // follows it in a step: then no single effect describes the outcome of the step.
-  void close() {
-    std::vector<const Effect*> pending;
-    for (auto& [effect, noted] : noted_) {
-      if (noted.apart) pending.push_back(effect);
-    }
-    while (!pending.empty()) {
-      const Noted& noted = noted_.at(pending.back());
-      pending.pop_back();
-      for (const Effect* before : noted.before) {
-        if (!std::exchange(noted_.at(before).apart, true)) pending.push_back(before);
-      }
-    }
-  }
+  void close();
   bool is_apart(const Effect& effect) const {
     auto it = noted_.find(&effect);
     return it != noted_.end() && it->second.apart;
@@ -153,57 +141,10 @@ class Walker {
   }
 
   // Applies `effect`, and inspects stacks until a shape can rest.
-  Config rest(State state, const Effect* effect) {
-    if (log_) log_->begin();
-    for (uint32_t looks = 0;; ++looks) {
-      stacks_.spend(1);
-      if (effect) {
-        apply(*effect);
-        if (log_) log_->note(*effect, comes_apart());
-        stuck_ |= blocked_;
-        if (blocked_) return {};
-        state = effect->state;
-      }
-      uint32_t hole = bytes_.stacks().to_reveal(state);
-      if (hole == kNone) break;
-      if (before(hole) == stop_) {
-        stuck_ = true;
-        if (waiting_is_dead_) return {};
-        break;
-      }
-      if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step inspects stacks without end");
-      looked_ = true;
-      const StackId node = shown(stacks_before_[hole]);
-      stuck_ |= blocked_;
-      if (blocked_) return {};
-      for (const Edge& edge : stacks_.edges(node)) {
-        if (edge.below != kBottom) stacks_before_.push_back(edge.below);
-      }
-      effect = &bytes_.stacks().revealed(state, stacks_.edges(node));
-    }
-    return {state, stacks_.tuple(stacks_before_)};
-  }
+  Config rest(State state, const Effect* effect);
 
   // Computes the stacks of the next shape from registers.
-  void apply(const Effect& effect) {
-    made_.clear();
-    auto value = [&](uint32_t reg) { return reg == kNothing ? kBottom : reg >= kFirstOp ? made_[reg - kFirstOp] : before(reg); };
-    for (const StackOp& op : effect.ops) {
-      if (op.joined.empty()) {
-        made_.push_back(push(op.frame, value(op.below)));
-        continue;
-      }
-      edges_.clear();
-      for (uint32_t reg : op.joined) {
-        stacks_.append(edges_, look(value(reg)));
-        blocked_ |= value(reg) == stop_;
-      }
-      made_.push_back(blocked_ ? kBottom : united());
-    }
-    next_.clear();
-    for (uint32_t reg : effect.holes) next_.push_back(value(reg));
-    std::swap(stacks_before_, next_);
-  }
+  void apply(const Effect& effect);
 
   // Whether the last effect made several stacks, or one that shows several frames.
   bool comes_apart() const {
@@ -221,57 +162,11 @@ class Walker {
     return stacks_.edges(node);
   }
   // The same stacks with one edge for each frame (see Stacks::grouped); inspected nodes are recorded.
-  StackId shown(StackId node) {
-    const bool own = asked_ ? asked_->note(node, stacks_) : stop_ == kNowhere;
-    if (own || PushDown::is_single(stacks_.edges(node))) return stacks_.grouped(node);
-    edges_.assign(stacks_.edges(node).begin(), stacks_.edges(node).end());
-    std::vector<Edge> after, below;
-    Stacks::group(edges_, after, [&](std::span<const Edge> same) {
-      below.clear();
-      for (const Edge& edge : same) {
-        blocked_ |= edge.below == stop_;
-        stacks_.append(below, look(edge.below));
-      }
-      return stacks_.node(below);
-    });
-    return stacks_.node(after);
-  }
-  StackId push(uint32_t id, StackId below) {
-    const Settler::Frame& frame = bytes_.stacks().frame(id);
-    if (!frame.nullable || below == kBottom) return stacks_.push(id, below);
-    if (below == stop_) {
-      blocked_ = true;
-      return below;
-    }
-    auto edges = look(below);
-    if (edges.size() == 1) {
-      if (uint32_t chain = bytes_.stacks().chain(id, edges[0].frame); chain != kNone) return stacks_.push(chain, edges[0].below);
-    }
-    edges_.assign(edges.begin(), edges.end());
-    auto same = std::ranges::find(edges_, id, &Edge::frame);
-    if (!frame.absorbing || same == edges_.end()) {
-      edges_.push_back({id, below});
-      return united();
-    }
-    // frame·(frame·x | y) = frame·x | frame·y, and the first member exists already.
-    std::erase_if(edges_, [&](const Edge& edge) { return edge.frame == id; });
-    const bool others = !edges_.empty();
-    const StackId rest = others ? united() : kBottom;
-    edges = look(below);
-    edges_.assign(edges.begin(), edges.end());
-    if (others) edges_.push_back({id, rest});
-    return united();
-  }
+  StackId shown(StackId node);
+  StackId push(uint32_t id, StackId below);
   // The node with the edges in edges_. Frames are united only if a single edge is left, since there may be as many
   // unions as subsets of frames.
-  StackId united() {
-    if (std::ranges::all_of(edges_, [&](const Edge& edge) { return edge.below == edges_[0].below; })) {
-      std::ranges::sort(edges_);
-      for (const Edge& edge : edges_) edges_[0].frame = bytes_.stacks().unite(edges_[0].frame, edge.frame);
-      edges_.resize(1);
-    }
-    return stacks_.node(edges_);
-  }
+  StackId united();
 
   ByteAutomaton& bytes_;
   Stacks& stacks_;
@@ -286,68 +181,11 @@ class Walker {
 };
 
 // The labels in a list, in order: one result for each way through its unions, at most `limit`.
-inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit) {
-  std::vector<std::vector<uint32_t>> found;
-  using Way = std::pair<std::vector<NodeId>, std::vector<uint32_t>>;
-  std::vector<Way> ways{{{list}, {}}};
-  std::set<std::pair<NodeId, Way>> branches;  // only one of several branches with equal labels and equal rests is followed
-  while (!ways.empty() && found.size() < limit) {
-    auto [pending, labels] = std::move(ways.back());
-    ways.pop_back();
-    bool branched = false;
-    while (!pending.empty() && !branched) {
-      NodeId id = pending.back();
-      pending.pop_back();
-      const Node& node = arena[id];
-      if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
-      if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
-      if (node.kind != Kind::Or) continue;
-      branched = true;
-      if (!branches.insert({id, {pending, labels}}).second) continue;
-      for (NodeId branch : arena.list(id)) {
-        ways.emplace_back(pending, labels);
-        ways.back().first.push_back(branch);
-      }
-    }
-    if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
-  }
-  return found;
-}
+std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit);
 
 // The labels of the rules that contain the place where a text leaves the language, innermost first; for labelled
 // programs. One list for each reading of the text that differs at its end, up to 64; of the paths down a stack only
 // one.
-inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::string_view text) {
-  Stacks stacks;
-  Walker walker(bytes, stacks);
-  Config at = walker.start();
-  for (unsigned char byte : text) {
-    Config next = walker.step(at, byte);
-    if (is_dead(next)) break;
-    at = next;
-  }
-  if (is_dead(at)) return {};
-  constexpr size_t kMaxWays = 64;
-  std::vector<std::vector<uint32_t>> ways;
-  auto labels = [&](NodeId node, size_t limit) {
-    return bytes.expressions().with_arena([&](const Arena& arena) { return labels_in(arena, node, limit); });
-  };
-  std::vector<Member> members{{bytes.expressions().node(at.state)}};
-  if (bytes.stacks().count(at.state) > 0) members = bytes.stacks().shape(at.state).members;
-  for (size_t k = members.size(); k-- > 0 && ways.size() < kMaxWays;) {
-    std::vector<uint32_t> below;
-    for (StackId node = members[k].hole == kNone ? kBottom : stacks.member(at.stack, members[k].hole); node != kBottom;) {
-      // Frames that may be left out make shorter paths beside the complete one, which was created last.
-      const Edge whole = *std::ranges::max_element(stacks.edges(node), {}, &Edge::below);
-      for (auto& way : labels(bytes.stacks().frame(whole.frame).body, 1)) below.insert(below.end(), way.begin(), way.end());
-      node = whole.below;
-    }
-    for (auto& way : labels(members[k].top, kMaxWays - ways.size())) {
-      way.insert(way.end(), below.begin(), below.end());
-      ways.push_back(std::move(way));
-    }
-  }
-  return ways;
-}
+std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::string_view text);
 
 }  // namespace tokenfst

@@ -1,0 +1,201 @@
+// Least lengths of words, found from the form of an expression.
+#include "byte_automata/lengths.hpp"
+
+namespace tokenfst {
+
+uint32_t Lengths::of(NodeId id) {
+  if (!solved_) solve();
+  return length(id);
+}
+
+uint32_t Lengths::of(Config config, Stacks& stacks) {
+  if (bytes_.stacks().count(config.state) == 0) return of(bytes_.expressions().node(config.state));
+  uint32_t least = kUnreachable;
+  for (const Member& member : bytes_.stacks().shape(config.state).members) {
+    const StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
+    const uint32_t below = stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return of(bytes_.stacks().frame(frame).body); });
+    least = std::min(least, plus(of(member.top), below));
+  }
+  return least;
+}
+
+void Lengths::solve() {
+  const auto [rules, variables] = bytes_.expressions().with_arena([](const Arena& arena) {
+    std::vector<NodeId> found;
+    for (NodeId id = 0; id < arena.size(); ++id) {
+      if (arena[id].kind == Kind::Var) found.push_back(id);
+    }
+    return std::pair(arena.num_rules(), found);
+  });
+  rules_.assign(rules, kUnreachable);
+  for (NodeId id : variables) variables_[id] = kUnreachable;
+  for (bool changed = true; changed;) {
+    changed = false;
+    memo_.clear();
+    auto improve = [&](uint32_t& known, NodeId body) {
+      if (uint32_t found = length(body); found < known) known = found, changed = true;
+    };
+    for (uint32_t k = 0; k < rules; ++k)
+      improve(rules_[k], bytes_.expressions().with_arena([&](const Arena& arena) { return arena.rule(k); }));
+    for (auto& [id, known] : variables_) improve(known, node(id).a);
+  }
+  memo_.clear();
+  solved_ = true;
+}
+
+uint32_t Lengths::length(NodeId id) {
+  check_stack();
+  time_limit_.step(16);
+  if (auto it = memo_.find(id); it != memo_.end()) return it->second;
+  uint32_t sum = 0;
+  NodeId rest = id;
+  for (Node at = node(rest); at.kind == Kind::Concat; rest = at.b, at = node(rest)) sum = plus(sum, length(at.a));
+  sum = plus(sum, element(rest));
+  memo_.emplace(id, sum);
+  return sum;
+}
+
+uint32_t Lengths::element(NodeId id) {
+  const Node at = node(id);
+  if (at.nullable) return 0;
+  switch (at.kind) {
+    case Kind::Empty: return kUnreachable;
+    case Kind::Set:
+    case Kind::Token:
+    case Kind::Begun:
+    case Kind::Inside: return 1;
+    case Kind::Few:
+    case Kind::FewInside: return length(at.a);
+    case Kind::Or: {
+      uint32_t least = kUnreachable;
+      for (NodeId member : bytes_.expressions().with_arena(
+               [&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
+        least = std::min(least, length(member));
+      }
+      return least;
+    }
+    case Kind::Repeat: {
+      uint64_t total = uint64_t{length(at.a)} * at.low;
+      return total >= kUnknown ? kUnreachable : static_cast<uint32_t>(total);
+    }
+    case Kind::Call: return rules_[at.a];
+    case Kind::Var: return variables_[id];
+    case Kind::Unordered: return unordered(bytes_.expressions().demand(id));
+    case Kind::Words: return bytes_.expressions().with_selections([&](const Selections& them) { return them.lexicon(at.a).nearest(at.b); });
+    case Kind::Pick: {
+      const uint32_t between =
+          length(bytes_.expressions().with_selections([&](const Selections& them) { return them.selection(at.a).separator; }));
+      uint64_t total = bytes_.expressions().with_selections([&](const Selections& them) { return them.length(at, between); });
+      return total >= kUnknown ? kUnreachable : static_cast<uint32_t>(total);
+    }
+    default: return search(id);
+  }
+}
+
+uint32_t Lengths::unordered(const Unordered::Demand& demand) {
+  const uint32_t separator = length(demand.separator);
+  const size_t options = demand.bodies.size() - demand.repeats;
+  std::vector<uint32_t> sizes, optional;  // including a separator; `optional`: of those that are not required, ascending
+  uint32_t needed = 0, missing = 0, count = 0;
+  for (size_t tag = 0; tag < demand.bodies.size(); ++tag) {
+    const NodeId body = demand.bodies[tag];
+    sizes.push_back(body == kEmpty ? kUnreachable : plus(length(body), separator));
+    if (body == kEmpty) continue;
+    if (tag >= options) continue;
+    if (tag >= demand.required) optional.push_back(sizes[tag]);
+    else if (++count; sizes[tag] == kUnreachable) ++missing;
+    else needed += sizes[tag];
+  }
+  std::ranges::sort(optional);
+    // The total of the `more` shortest optional members, without one of size `but`.
+  auto shortest = [&](uint32_t more, uint32_t but) {
+    uint32_t sum = 0;
+    const uint32_t again = demand.repeats && demand.counts ? sizes.back() : kUnreachable;
+    bool left_out = but == kUnreachable;
+    for (size_t k = 0; more > 0; ++k) {
+      if (k < optional.size() && !left_out && optional[k] == but) {
+        left_out = true;
+        continue;
+      }
+      if (k >= optional.size() || optional[k] >= again) {
+        const uint64_t others = uint64_t{again} * more;
+        return again == kUnreachable || others >= kUnknown ? kUnreachable : plus(sum, static_cast<uint32_t>(others));
+      }
+      sum = plus(sum, optional[k]);
+      --more;
+    }
+    return sum;
+  };
+    // What follows each member that may be the one that is being read.
+  std::vector<uint32_t> behind(demand.bodies.size(), kUnreachable);
+  const uint32_t more = demand.low > count ? demand.low - count : 0;
+  for (size_t tag = 0; tag < behind.size(); ++tag) {
+    if (!demand.possible[tag]) continue;
+    const bool required = tag < demand.required, lost = required && sizes[tag] == kUnreachable;
+    if (missing > lost) continue;
+    const uint32_t others = needed - (required && !lost ? sizes[tag] : 0);
+    const bool counts = !required && (tag < options || demand.counts);
+    const uint32_t extra = counts && more > 0 ? more - 1 : more;
+    behind[tag] = plus(others, shortest(extra, tag >= demand.required && tag < options ? sizes[tag] : kUnreachable));
+  }
+  uint32_t least = kUnreachable;
+  std::vector<std::pair<NodeId, uint32_t>> stack{{demand.rest, 0}};
+  while (!stack.empty()) {
+    auto [id, before] = stack.back();
+    stack.pop_back();
+    Node at = node(id);
+    for (; at.kind == Kind::Concat; id = at.b, at = node(id)) before = plus(before, length(at.a));
+    if (at.kind == Kind::Tag) {
+      least = std::min(least, plus(before, behind[at.a]));
+    } else {
+      for (NodeId branch : bytes_.expressions().with_arena(
+               [&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
+        stack.emplace_back(branch, before);
+      }
+    }
+  }
+  return least;
+}
+
+uint32_t Lengths::search(NodeId id) {
+  if (auto known = searched_.find(id); known != searched_.end()) return known->second;
+  const uint32_t found = find(id);
+  return searched_[id] = found;
+}
+
+uint32_t Lengths::find(NodeId id) {
+  std::vector<std::pair<State, uint32_t>> queue{{bytes_.expressions().intern(id), 0}};
+  std::set<State> seen{kDead, queue[0].first};
+  for (size_t i = 0; i < queue.size() && i < kMaxSearch; ++i) {
+    auto [state, length] = queue[i];
+    if (state != kDead && bytes_.accepting(state)) return length;
+    if (state == kDead) continue;
+    const State* row = bytes_.row(state);
+    for (uint32_t c = 0; c < bytes_.num_classes(); ++c) {
+      if (seen.insert(row[c]).second) queue.emplace_back(row[c], length + 1);
+    }
+  }
+  return kUnreachable;
+}
+
+std::vector<uint32_t> lengths_of_tables(ByteAutomaton& bytes) {
+  const State states = static_cast<State>(bytes.num_states());
+  std::vector<std::vector<State>> before(states);
+  std::vector<State> queue;
+  std::vector<uint32_t> lengths(states, kUnreachable);
+  for (State q = 1; q < states; ++q) {
+    const State* row = bytes.row(q);
+    for (uint32_t c = 0; c < bytes.num_classes(); ++c) {
+      for (State to : after_marks(bytes, row[c])) before[to].push_back(q);
+    }
+    if (bytes.accepting(q)) lengths[q] = 0, queue.push_back(q);
+  }
+  for (size_t k = 0; k < queue.size(); ++k) {
+    for (State q : before[queue[k]]) {
+      if (lengths[q] == kUnreachable) lengths[q] = lengths[queue[k]] + 1, queue.push_back(q);
+    }
+  }
+  return lengths;
+}
+
+}  // namespace tokenfst
