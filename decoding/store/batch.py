@@ -3,18 +3,27 @@
 Each line is compiled independently: a failure is an outcome of that line, even if its process dies (a new process
 continues with the next line). Only lines in progress are in memory, so a batch may be as long as a file. Entries that
 exist in the store are not compiled again, so an interrupted batch is simply started again.
+
+Each process has several threads, of which one compiles at a time while the others wait for the store (``turns``): a
+put is durable when it returns, and that takes a disk or a network longer than most lines take to compile. If a process
+dies while it has several lines, each of them is given alone to a process, to find out which one it was.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
+import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
 from typing import Any, Literal
 
 from tokenfst.arguments import checked, whole
@@ -25,7 +34,13 @@ from tokenfst.json_objects import RepeatedNameError, unique_names
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _AT_ONCE = 16
-"""The number of lines that a process receives at a time."""
+"""The number of lines that a process receives at a time; it gets more when it has fewer than these left."""
+_THREADS = 8
+"""The number of lines that a process works on at a time: one compiles, the others wait for the store."""
+_STACK = 64 << 20
+"""Bytes of a thread's stack, of which it takes what it needs: front ends are recursive."""
+_FAULT = 70
+"""The exit status of a process that met a fault of tokenfst."""
 
 _NO_START = (
     "the processes of a batch do not start: Python says why on stderr. A script must call compile_batch below "
@@ -77,6 +92,17 @@ def _once(pool: Pool, lines: Iterator[_Line]) -> Iterator[Outcome]:
         pool.close()
 
 
+@dataclass
+class _Worker:
+    """A process and its unfinished lines by their tags, which are unique in a run. ``alone``: it gets no more lines
+    before it has finished this one.
+    """
+
+    process: Any
+    lines: dict[int, _Line] = field(default_factory=dict)
+    alone: bool = False
+
+
 class Pool:
     """Worker processes and the lines that they have received. They wait for more lines until the pool is closed."""
 
@@ -85,8 +111,9 @@ class Pool:
     ) -> None:
         self._work, self._jobs = (store, vocabulary, budget, {"expand": expand}), jobs
         self._lines: Iterator[_Line] = iter(())
-        self._again: deque[_Line] = deque()
-        self._workers: dict[Connection, tuple[Any, deque[_Line]]] = {}
+        self._tag = 0
+        self._suspects: deque[_Line] = deque()
+        self._workers: dict[Connection, _Worker] = {}
         self._idle: dict[Connection, Any] = {}
         self._answered = False
 
@@ -102,7 +129,7 @@ class Pool:
 
     def close(self) -> None:
         """Stop all processes, whatever they are doing."""
-        busy = [(ends, process) for ends, (process, _) in self._workers.items()]
+        busy = [(ends, worker.process) for ends, worker in self._workers.items()]
         for ends, process in [*busy, *self._idle.items()]:
             ends.close()
             process.terminate()
@@ -111,77 +138,108 @@ class Pool:
         self._idle.clear()
 
     def _hear(self, ends: Connection) -> Iterator[Outcome]:
-        process, lines = self._workers[ends]
+        worker = self._workers[ends]
         try:
-            outcome: Outcome = ends.recv()
+            tag, outcome = ends.recv()
         except (EOFError, OSError):
-            process.join()
             del self._workers[ends]
-            if not self._answered and process.exitcode == 1:
-                raise StoreError(_NO_START) from None
-            number, _ = lines.popleft()
-            reason = (
-                f"the process that compiled it ended with the code {process.exitcode} (below 0: the signal)"
-            )
-            yield Outcome(number, "", "failed", reason=reason)
-            self._again += lines
-            if found := self._next():
-                self._employ(found)
+            yield from self._bury(worker)
             return
         self._answered = True
-        lines.popleft()
+        del worker.lines[tag]
         yield outcome
-        if not lines and not self._give(ends, lines):
-            del self._workers[ends]
-            self._idle[ends] = process
+        if len(worker.lines) < _AT_ONCE and not (worker.alone and worker.lines):
+            self._give(ends, worker)
 
-    def _employ(self, lines: deque[_Line]) -> None:
+    def _bury(self, worker: _Worker) -> Iterator[Outcome]:
+        """Find out which line ended a process."""
+        worker.process.join()
+        code, left = worker.process.exitcode, [*worker.lines.values()]
+        if not self._answered and code == 1:
+            raise StoreError(_NO_START)
+        if len(left) == 1:
+            reason = f"the process that compiled it ended with the code {code} (below 0: the signal)"
+            yield Outcome(left[0][0], "", "failed", reason=reason)
+        else:
+            self._suspects += left
+        if found := self._next():
+            self._employ(found)
+
+    def _employ(self, lines: list[_Line]) -> None:
         """Give lines to a process that waits, or else to a new one."""
         while self._idle:
             ends, process = self._idle.popitem()
+            worker = _Worker(process)
             try:
-                ends.send(list(lines))
+                self._send(ends, worker, lines)
             except OSError:  # it has died in the meantime
                 process.join()
                 continue
-            self._workers[ends] = process, lines
+            self._workers[ends] = worker
             return
         own, other = get_context("spawn").Pipe()
         process = get_context("spawn").Process(target=_serve, args=(other, *self._work), daemon=True)
         process.start()
         other.close()
-        self._workers[own] = process, lines
+        self._workers[own] = worker = _Worker(process)
         with contextlib.suppress(OSError):  # it has died: heard where its answers are
-            own.send(list(lines))
+            self._send(own, worker, lines)
 
-    def _give(self, ends: Connection, lines: deque[_Line]) -> bool:
-        lines += self._next()
-        if lines:
-            ends.send(list(lines))
-        return bool(lines)
+    def _give(self, ends: Connection, worker: _Worker) -> None:
+        """Give more lines to a process, or let it wait if there are none. A suspect is for one that has none left."""
+        if self._suspects and worker.lines:
+            return
+        if lines := self._next():
+            with contextlib.suppress(OSError):  # it has died: heard where its answers are
+                self._send(ends, worker, lines)
+        elif not worker.lines:
+            del self._workers[ends]
+            self._idle[ends] = worker.process
 
-    def _next(self) -> deque[_Line]:
-        found: deque[_Line] = deque()
-        while len(found) < _AT_ONCE:
-            if self._again:
-                found.append(self._again.popleft())
-            elif (line := next(self._lines, None)) is not None:
-                found.append(line)
-            else:
-                break
-        return found
+    def _send(self, ends: Connection, worker: _Worker, lines: list[_Line]) -> None:
+        tagged = dict(enumerate(lines, self._tag))
+        self._tag += len(lines)
+        worker.lines |= tagged
+        worker.alone = len(lines) == 1
+        ends.send([(tag, *line) for tag, line in tagged.items()])
+
+    def _next(self) -> list[_Line]:
+        """The next lines: a single one if it may have ended a process."""
+        if self._suspects:
+            return [self._suspects.popleft()]
+        return list(islice(self._lines, _AT_ONCE))
 
 
 def _serve(
     ends: Connection, store: Store, vocabulary: Vocabulary, budget: Budget | None, options: Mapping[str, Any]
 ) -> None:
     """The work of a process: lines in, outcomes out, until there are no more requests."""
-    try:
+    turn, sending = threading.Lock(), threading.Lock()
+    own = store.by_turns(turn)
+    lines: SimpleQueue[tuple[int, int, str]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            while True:
+                tag, number, line = lines.get()
+                with turn:
+                    outcome = compile_line(number, line, own, vocabulary, budget, options)
+                with sending:
+                    ends.send((tag, outcome))
+        except (BrokenPipeError, ConnectionResetError):
+            return  # nobody listens any more: the main thread is told the same
+        except BaseException:
+            traceback.print_exc()
+            os._exit(_FAULT)
+
+    threading.stack_size(_STACK)
+    for _ in range(_THREADS):
+        threading.Thread(target=work, daemon=True).start()
+    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
-            for number, line in ends.recv():
-                ends.send(compile_line(number, line, store, vocabulary, budget, options))
-    except (EOFError, BrokenPipeError, KeyboardInterrupt):
-        return
+            for each in ends.recv():
+                lines.put(each)
+    os._exit(0)  # threads may be at work in the core, which an orderly end would wait for
 
 
 def compile_line(

@@ -15,11 +15,18 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tokenfst.budget import Budget
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.store.keys import Key
 from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.artifact_format import DIGEST, corrupt, parse_header, shown
-from tokenfst.errors import ArtifactCorruptError, ArtifactError
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import ArtifactCorruptError, ArtifactError, ConstraintError
 from tokenfst.plurals import counted
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Automaton = TokenAutomaton | CanonicalAutomaton
 
 FORMAT = "tokenfst.store_entry 1"
 MOST_HEADER = 16 << 20
@@ -101,7 +108,7 @@ def unpack(where: object, name: str, data: bytes | memoryview) -> Entry:
     return Entry(key, rest, _signed(header), None if signature is None else (signature[0], signature[1]))
 
 
-def read(where: object, entry: Entry) -> artifact.Artifact:
+def read(where: object, entry: Entry) -> Artifact:
     """The artifact of an entry, fully verified."""
     try:
         found = artifact.parse(where, entry.artifact)
@@ -112,6 +119,22 @@ def read(where: object, entry: Entry) -> artifact.Artifact:
     if found.vocabulary_fingerprint != entry.key.vocabulary:
         raise corrupt(where, "its artifact is for another vocabulary than its key says")
     return found
+
+
+def automaton_of(
+    found: Artifact, where: str, vocabulary: Vocabulary, budget: Budget | None = None
+) -> Automaton:
+    """The automaton of an artifact, over all token sequences or over canonical ones only."""
+    kind = TokenAutomaton if found.split_pattern is None else CanonicalAutomaton
+    return kind.of_artifact(found, where, vocabulary, budget)
+
+
+def expanded(automaton: Automaton) -> Automaton:
+    """The automaton with its tables, if there are any: one stack must be enough, and each byte be a token."""
+    try:
+        return automaton.expand()
+    except ConstraintError:
+        return automaton
 
 
 def _signed(header: dict[str, Any]) -> bytes:

@@ -20,7 +20,7 @@ from typing import Any
 from tokenfst.automata.expressions.digests import digest
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.decoding.token_automata.artifact_format import PROGRAM_VERSION
-from tokenfst.errors import StoreError
+from tokenfst.errors import NotInStoreError, StoreError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 NAME = re.compile(r"[0-9a-f]{64}")
@@ -87,6 +87,14 @@ def name_of(key: Key | str) -> str:
             f"{key!r:.80} is not a key of a store: keys are 64 hexadecimal digits (str(store.key(...)))"
         )
     return key
+
+
+def missing(url: str, name: str) -> NotInStoreError:
+    """The error of a key that a store does not have."""
+    return NotInStoreError(
+        f"{url} has no entry {name}: it was never stored, it was pruned, or the key is of another release. Compile the "
+        "constraint into the store with this release (Store.compile, or tokenfst compile --batch)"
+    )
 
 
 def path_of(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -13,32 +14,33 @@ from tokenfst.arguments import checked, whole
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.budget import Budget
-from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.compile import compile, over_symbols
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.documents import Document, DocumentKeys
+from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.store.keys import (
     ENTRIES,
+    NAME,
     Key,
     key_at,
     make_key,
+    missing,
     name_of,
     path_of,
     path_of_document,
 )
 from tokenfst.decoding.store.learned_files import LearnedFiles
-from tokenfst.decoding.store.places import open_place
+from tokenfst.decoding.store.places import Place, open_place
 from tokenfst.decoding.store.signatures import Signatures
-from tokenfst.decoding.store.upkeep import Damage, Pruned, Stored, prune
+from tokenfst.decoding.store.turns import ByTurns
+from tokenfst.decoding.store.upkeep import Damage, Pruned, Stored, prune, verify
 from tokenfst.decoding.store.vocabulary_files import VocabularyFiles
 from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactError,
     ArtifactVocabularyError,
-    ConstraintError,
-    NotInStoreError,
     StoreError,
     StoreWarning,
     TransferError,
@@ -47,8 +49,6 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _READS = 3
 """Number of attempts to read an entry that arrives damaged: a connection may have been interrupted."""
-
-Automaton = TokenAutomaton | CanonicalAutomaton
 
 
 class Store:
@@ -82,9 +82,9 @@ class Store:
         whole("Store", "cache_bytes", cache_bytes, 1)
         whole("Store", "learned_bytes", learned_bytes, 1)
         self._signatures = Signatures(sign_with, trusted_keys)
-        self._place = open_place(url, storage_options or {})
+        place = open_place(url, storage_options or {})
         # Other processes may be in other folders.
-        where = url if "://" in os.fspath(url) else self._place.url
+        where = url if "://" in os.fspath(url) else place.url
         cache = None if cache is None else str(Path(cache).absolute())
         self._made_of: dict[str, Any] = {
             "url": where,
@@ -100,10 +100,15 @@ class Store:
         self._note_use = note_use
         self._cache = None if cache is None else Cache(cache, cache_bytes)
         self._takes_up = learned
-        self._document_keys = DocumentKeys(self._place, self._signatures)
-        self._learned = LearnedFiles(self._place, self._parsed_at, self._create, learned_bytes)
+        self._use(place)
+
+    def _use(self, place: Place) -> None:
+        self._place = place
+        self._document_keys = DocumentKeys(place, self._signatures)
+        most = self._made_of["learned_bytes"]
+        self._learned = LearnedFiles(place, self._parsed_at, self._create, most)
         self._vocabularies = VocabularyFiles(
-            self._place, self._cache, self._signatures, self._create, self._replace
+            place, self._cache, self._signatures, self._create, self._replace
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -177,7 +182,7 @@ class Store:
         options: dict[str, Any] = {"tokenization": tokenization, "token_classes": token_classes}
         automaton: Automaton = compile(constraint, vocabulary, budget, **options)
         if expand:
-            automaton = _expanded(automaton)
+            automaton = entries.expanded(automaton)
         data = self._packed(key, automaton)
         try:
             if damaged:
@@ -197,7 +202,7 @@ class Store:
         """
         found = self._find(name_of(key), vocabulary, budget)
         if found is None:
-            raise NotInStoreError(_missing(self.url, name_of(key)))
+            raise missing(self.url, name_of(key))
         return found
 
     @checked
@@ -212,13 +217,13 @@ class Store:
             data = self._cache.get(self._cache_name(name))
         if data is None:
             if (read := self._read(name)) is None:
-                raise NotInStoreError(_missing(self.url, name))
+                raise missing(self.url, name)
             self._note(path_of(name))
             data = read[1]
         return entries.unpack(f"{self.url}/{path_of(name)}", name, data).artifact
 
     @checked
-    def put(self, key: Key, automaton: TokenAutomaton | CanonicalAutomaton) -> bool:
+    def put(self, key: Key, automaton: Automaton) -> bool:
         """Store an automaton under the key of its constraint: its tables if it is expanded, else its program.
 
         When this returns, the entry is durable. Returns False if there was an entry already; that one is kept.
@@ -332,10 +337,10 @@ class Store:
         made = False
         if not self._is_good(key.name):
             automaton = compile(constraint, vocabulary, budget)
-            made = self.put(key, _expanded(automaton) if expand else automaton)
+            made = self.put(key, entries.expanded(automaton) if expand else automaton)
             if not made and not self._is_good(key.name):
                 self._replace(
-                    path_of(key.name), self._packed(key, _expanded(automaton) if expand else automaton)
+                    path_of(key.name), self._packed(key, entries.expanded(automaton) if expand else automaton)
                 )
                 made = True
         self._document_keys.put(name, key)
@@ -368,18 +373,12 @@ class Store:
         A file whose name is not that of an entry is reported and kept. O(the size of the store).
         """
         found = []
-        for name, _, _ in self._place.list(ENTRIES):
-            key = key_at(name)
-            try:
-                if key is None:
-                    raise ArtifactError(f"{self.url}/{name} is no entry: it has no name of one")
-                self._read(key)
-            except ArtifactError as error:
-                found.append(Damage(key or name, error))
-                if remove and key is not None:
-                    self._place.remove(name)
-                    if self._cache is not None:
-                        self._cache.remove(self._cache_name(key))
+        for each in verify(self._place, self._read):
+            found.append(each)
+            if remove and NAME.fullmatch(each.key):
+                self._place.remove(path_of(each.key))
+                if self._cache is not None:
+                    self._cache.remove(self._cache_name(each.key))
         for damaged in (self._learned, self._vocabularies):
             found += [Damage(name, damage) for name, damage in damaged.verify(remove)]
         return found
@@ -399,6 +398,12 @@ class Store:
             raise ValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
         return prune(self._place, self._learned, self.contains, max_bytes, unused_days)
 
+    def by_turns(self, turn: threading.Lock) -> Store:
+        """This store for threads of which one computes at a time, the one that has ``turn`` (``turns``)."""
+        found = Store(**self._made_of)
+        found._use(ByTurns(found._place, turn))
+        return found
+
     # --- details ----------------------------------------------------------------------------------------------------
 
     def _find(self, name: str, vocabulary: Vocabulary, budget: Budget | None) -> Automaton | None:
@@ -415,7 +420,7 @@ class Store:
                 and (view := self._cache.put(self._cache_name(name), data)) is not None
             ):
                 found = self._parsed(name, view)
-        automaton = automaton_of(found, f"{self.url}/{path_of(name)}", vocabulary, budget)
+        automaton = entries.automaton_of(found, f"{self.url}/{path_of(name)}", vocabulary, budget)
         if self._takes_up and isinstance(automaton, TokenAutomaton) and not automaton.is_expanded:
             self._learned.take_up(name, automaton)
         return automaton
@@ -480,28 +485,5 @@ class Store:
             )
 
 
-def _missing(url: str, name: str) -> str:
-    return (
-        f"{url} has no entry {name}: it was never stored, it was pruned, or the key is of another release. Compile the "
-        "constraint into the store with this release (Store.compile, or tokenfst compile --batch)"
-    )
-
-
 def _again(made_of: Mapping[str, Any]) -> Store:
     return Store(**made_of)
-
-
-def automaton_of(
-    found: Artifact, where: str, vocabulary: Vocabulary, budget: Budget | None = None
-) -> Automaton:
-    """The automaton of an artifact, over all token sequences or over canonical ones only."""
-    kind = TokenAutomaton if found.split_pattern is None else CanonicalAutomaton
-    return kind.of_artifact(found, where, vocabulary, budget)
-
-
-def _expanded(automaton: Automaton) -> Automaton:
-    """With its tables, if there are any: one stack must be enough, and each byte be a token."""
-    try:
-        return automaton.expand()
-    except ConstraintError:
-        return automaton

@@ -1,11 +1,11 @@
-"""Listing and pruning of the entries of a store.
+"""Checking and pruning of the entries of a store.
 
 Cost of ``prune``: one listing of the storage, and a request for each file that is removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tokenfst.decoding.store.keys import DOCUMENTS, ENTRIES, is_document, key_at
@@ -43,6 +43,18 @@ class Pruned:
     removed_bytes: int
     kept: int
     kept_bytes: int
+
+
+def verify(place: Place, read: Callable[[str], object]) -> Iterator[Damage]:
+    """The damaged entries of ``Store.verify``. ``read``: reads and checks the entry of a key, or raises."""
+    for name, _, _ in place.list(ENTRIES):
+        key = key_at(name)
+        try:
+            if key is None:
+                raise ArtifactError(f"{place.url}/{name} is no entry: it has no name of one")
+            read(key)
+        except ArtifactError as error:
+            yield Damage(key or name, error)
 
 
 def prune(

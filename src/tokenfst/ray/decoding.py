@@ -15,7 +15,8 @@ from typing import Any, Literal
 from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
 from tokenfst.decoding.store.batch import members_of, reason_of
-from tokenfst.decoding.store.store import Automaton, Store
+from tokenfst.decoding.store.entries import Automaton
+from tokenfst.decoding.store.store import Store
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, MissingDependencyError, TokenBudgetError, TokenfstError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from tokenfst.decoding.engines.shared.requests import named_automata
-from tokenfst.decoding.store.store import Automaton
+from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import MissingDependencyError, VocabularyMismatchError
 from tokenfst.ray.decoding import Rows, Written

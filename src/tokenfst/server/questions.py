@@ -35,8 +35,9 @@ from tokenfst.clock_cache import Recent
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.compiling.missing_bytes import warn_unspellable
 from tokenfst.decoding.store.documents import Document
+from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.store.keys import NAME
-from tokenfst.decoding.store.store import Automaton, Store
+from tokenfst.decoding.store.store import Store
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import StoreWarning, UnspellableWarning
 from tokenfst.server.refusals import Refused, refused, unknown_id

@@ -97,13 +97,19 @@ def test_a_batch_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
 def test_of_equal_lines_one_is_put(tmp_path: Path) -> None:
     lines = [json.dumps({"regex": text}) for text in ("a|b", "b|a", "[ab]", "a|b")]
     found = list(compile_batch(lines, Store(tmp_path), SMALL))
-    assert [each.state for each in found] == ["put", "known", "known", "known"]
+    assert sorted(each.state for each in found) == ["known", "known", "known", "put"]
     assert len({each.key for each in found}) == 1
+
+
+class Fault(BaseException):
+    """What no line can be the reason of."""
 
 
 def die(*args: Any) -> Outcome:
     if "killer" in args[1]:
         os.kill(os.getpid(), signal.SIGKILL)
+    if "fault" in args[1]:
+        raise Fault
     return compile_line(*args)
 
 
@@ -119,10 +125,11 @@ def test_a_line_that_kills_its_process(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(batch, "_serve", serve)
     lines = [json.dumps({"regex": "a" * number, "id": number}) for number in range(1, 50)]
     lines[3] = lines[20] = json.dumps({"regex": "killer", "id": "k"})
+    lines[30] = json.dumps({"regex": "fault"})
     found = sorted(compile_batch(lines, Store(tmp_path), SMALL, jobs=2), key=lambda each: each.line)
     assert [each.line for each in found] == list(range(1, 50))
-    assert [each.line for each in found if each.state == "failed"] == [4, 21]
-    assert "ended with the code -9" in found[3].reason
+    assert [each.line for each in found if each.state == "failed"] == [4, 21, 31]
+    assert "ended with the code -9" in found[3].reason and "ended with the code 70" in found[30].reason
 
 
 def test_what_the_front_ends_raise_comes_through(tmp_path: Path) -> None:
