@@ -321,7 +321,8 @@ def _alternatives(kind: object, scope: Scope) -> list[Expected] | None:  # noqa:
     if isinstance(kind, str | typing.ForwardRef):
         text = kind if isinstance(kind, str) else kind.__forward_arg__
         try:
-            kind = eval(text, {"__builtins__": {}}, scope)  # an annotation of this package
+            # An annotation of this package, with builtins for the libraries in it: numpy 2.4 imports a module in one.
+            kind = eval(text, {"__builtins__": builtins}, scope)
         except (TypeError, SyntaxError):
             return None
         if isinstance(kind, str):  # an alias that is written as text

@@ -59,6 +59,7 @@ EXEMPT = {
     "GrammarScores": "is made by compile, and walks nodes that it gives out itself",
     "ScoreAutomaton": "is made by compile, and walks nodes that it gives out itself",
     "ScoreMatcher": "is made by the matcher() of an automaton",
+    "Store.by_turns": "takes the lock that a batch has made",
     "Concepts.product": "takes the clock of the question that it is a part of",
 }
 """Public calls that are left out, and why."""

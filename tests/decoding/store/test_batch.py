@@ -190,7 +190,9 @@ def test_a_pool_goes_on_with_the_same_processes(tmp_path: Path) -> None:
     try:
         (first,) = pool.run(iter([(1, '{"regex": "a"}')]))
         (process,) = pool._idle.values()
-        second = list(pool.run(iter([(2, '{"regex": "a"}'), (3, '{"regex": "("}')])))
+        second = sorted(
+            pool.run(iter([(2, '{"regex": "a"}'), (3, '{"regex": "("}')])), key=lambda each: each.line
+        )
         assert [first.state, *(each.state for each in second)] == ["put", "known", "failed"]
         assert [each.line for each in second] == [2, 3] and list(pool._idle.values()) == [process]
         assert not list(pool.run(iter(())))
