@@ -76,7 +76,7 @@ def accep(
     astring: str | bytes, weight: Weight | str | float | None = None, arc_type: str = "standard",
     token_type: str | SymbolTable = "byte", *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The acceptor of one string, with a weight."""
+    """The acceptor of one string, with a weight. Linear."""
     labels = labels_of(astring, token_type)
     return chain(labels, labels, weight, arc_type, budget)
 
@@ -88,7 +88,8 @@ def cross(
 ) -> VectorFst:  # fmt: skip
     """The cross product: every word of the first acceptor mapped to every word of the second; weights multiply.
 
-    Strings stand for their acceptors. Raises ``FstOpError`` for transducers.
+    Strings stand for their acceptors. Raises ``FstOpError`` for transducers. At worst the product of the states of
+    both; of two strings, the longer one.
     """
     if not isinstance(fst1, VectorFst) and not isinstance(fst2, VectorFst):
         inputs, outputs = labels_of(fst1, token_type), labels_of(fst2, token_type)
@@ -173,7 +174,8 @@ def optimize(fst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
 
     Epsilons are removed; unweighted or acyclic acceptors are determinized and minimized; for others, labels and weights
     are encoded as letters. In semirings in which parallel weights add up ("log", "real"), two paths count twice: there,
-    except for acyclic acceptors, only arcs between the same states are merged.
+    except for acyclic acceptors, only arcs between the same states are merged. Exponential at worst, as determinization
+    is.
     """
     made = fst.copy().rmepsilon(budget=budget)
     if made.arc_type() in _SUMS and not (made.properties(_ACCEPTOR) and made.properties(_ACYCLIC)):
@@ -194,7 +196,10 @@ def string(
     *,
     budget: Budget | None = None,
 ) -> str:
-    """The text of the best path, of its outputs or inputs. Raises ``FstOpError`` if there is no path."""
+    """The text of the best path, of its outputs or inputs. Raises ``FstOpError`` if there is no path.
+
+    The cost is that of ``shortestpath``.
+    """
     chosen("string: side", side, ("input", "output"))
     best = shortestpath(fst, budget=budget)
     if best.start() < 0:

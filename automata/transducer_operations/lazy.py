@@ -146,7 +146,7 @@ def compose(
     """The composition, state by state; arguments as in ``tokenfst.fst.compose``. Not connected.
 
     With a special label in a lazy machine, ``rewrite_mode`` must be given, because it is not known whether the machine
-    is an acceptor.
+    is an acceptor. A state costs the product of its matching arcs.
     """
     kind = require_same("compose", ifst1, ifst2)
     require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
@@ -174,6 +174,8 @@ def intersect(
 ) -> LazyFst:  # fmt: skip
     """The intersection of two acceptors. Raises ``FstOpError`` for transducers; for lazy machines the caller must
     ensure this.
+
+    The cost is that of ``compose``.
     """
     require_same("intersect", ifst1, ifst2)
     for each in (ifst1, ifst2):
@@ -188,6 +190,8 @@ def difference(
 ) -> LazyFst:
     """The difference of two acceptors. The second must be unweighted, and is completely determinized first if
     necessary.
+
+    The cost is that of ``compose``.
     """
     kind = require_same("difference", ifst1, ifst2)
     require_same_tables("difference", ifst1, ifst2)
@@ -209,7 +213,8 @@ def determinize(
     """Lazy determinization; arguments as in ``tokenfst.fst.determinize``.
 
     ``acceptor``: asserts that a lazy machine is an acceptor, so that outputs need not be tracked. A lazy machine should
-    have no dead states: they take part in the normalization of weights, which moves weights to other arcs.
+    have no dead states: they take part in the normalization of weights, which moves weights to other arcs. A state
+    costs the arcs of its subset.
     """
     chosen("determinize: det_type", det_type, operations.DET_TYPES)
     if isinstance(ifst, VectorFst):
@@ -231,14 +236,14 @@ def rmepsilon(
     cache_bytes: int = CACHE_BYTES,
     budget: Budget | None = None,
 ) -> LazyFst:
-    """Lazy epsilon removal. Not connected."""
+    """Lazy epsilon removal. Not connected. A state costs all that its epsilons reach."""
     core = ifst.kind.lazy.rmepsilon(_core(ifst), positive("rmepsilon: delta", delta), _room(cache_bytes))
     return LazyFst(ifst.kind, core, ifst.tables, budget)
 
 
 @checked
 def union(*fsts: AnyFst, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None) -> LazyFst:
-    """The union, with a new start that has an epsilon arc to each machine."""
+    """The union, with a new start that has an epsilon arc to each machine. A state costs its arcs."""
     if not fsts:
         raise FstArgError("union: no machine was given")
     kind = require_same("union", *fsts)
@@ -252,7 +257,7 @@ def union(*fsts: AnyFst, cache_bytes: int = CACHE_BYTES, budget: Budget | None =
 def concat(
     ifst1: AnyFst, ifst2: AnyFst, *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
 ) -> LazyFst:
-    """The concatenation of two machines."""
+    """The concatenation of two machines. A state costs its arcs."""
     kind = require_same("concat", ifst1, ifst2)
     require_same_tables("concat", ifst1, ifst2)
     core = kind.lazy.concat(_core(ifst1), _core(ifst2), _room(cache_bytes))
@@ -263,7 +268,7 @@ def concat(
 def closure(
     ifst: AnyFst, closure_type: str = "star", *, cache_bytes: int = CACHE_BYTES, budget: Budget | None = None
 ) -> LazyFst:
-    """The Kleene closure: "star" (any number of times) or "plus" (at least once)."""
+    """The Kleene closure: "star" (any number of times) or "plus" (at least once). A state costs its arcs."""
     plus = chosen("closure: closure_type", closure_type, ("star", "plus")) == "plus"
     return LazyFst(
         ifst.kind, ifst.kind.lazy.closure(_core(ifst), plus, _room(cache_bytes)), ifst.tables, budget
@@ -277,6 +282,8 @@ def arcmap(
 ) -> LazyFst:  # fmt: skip
     """A map of all arcs: "identity", "invert" (input and output), "input_epsilon", "output_epsilon", "project_input",
     "project_output", "rmweight", "times" and "plus" (with ``weight``). Zero stays Zero.
+
+    A state costs its arcs.
     """
     change = _MAP_TYPES.index(chosen("arcmap: map_type", map_type, _MAP_TYPES))
     kind, (ours, theirs) = ifst.kind, ifst.tables
@@ -295,7 +302,7 @@ def replace(
 ) -> LazyFst:  # fmt: skip
     """Substitution of machines for labels, as in ``tokenfst.fst.replace``, but machines may be recursive.
 
-    A recursive machine has infinitely many states: ``expand`` then raises ``BudgetExceeded``.
+    A recursive machine has infinitely many states: ``expand`` then raises ``BudgetExceeded``. A state costs its arcs.
     """
     chosen("replace: call_arc_labeling", call_arc_labeling, SIDES)
     chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)

@@ -75,7 +75,10 @@ def intersect(
     ifst1: VectorFst, ifst2: VectorFst, compose_filter: str = "auto", connect: bool = True, *,
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The intersection of two acceptors; weights multiply. Raises ``FstOpError`` for transducers."""
+    """The intersection of two acceptors; weights multiply. Raises ``FstOpError`` for transducers.
+
+    The cost is that of ``compose``.
+    """
     require_same("intersect", ifst1, ifst2)
     for which, each in (("first", ifst1), ("second", ifst2)):
         _require_acceptor("intersect", which, each)
@@ -155,6 +158,9 @@ def push(
 ) -> VectorFst:  # fmt: skip
     """An equivalent machine with weights, outputs or both pushed towards the start ("to_initial") or the final states
     ("to_final").
+
+    Weights cost as much as ``shortestdistance``; labels, the arcs times the length of what is pushed. Raises
+    ``FstOpError`` if a sum diverges.
     """
     to_final = chosen("push: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
     made = ifst.core.push(
@@ -172,13 +178,14 @@ def prune(
     """The machine without states and arcs that are on no path as good as the best one times ``weight``.
 
     ``nstate``: keep at most this number of states, those on the best paths. Needs a semiring with the path property.
+    O(E log V).
     """
     return ifst.copy().prune(delta, nstate, weight, budget=budget)
 
 
 @checked
 def reverse(ifst: VectorFst, require_superinitial: bool = True, *, budget: Budget | None = None) -> VectorFst:
-    """The reversed machine."""
+    """The reversed machine. Linear."""
     return ifst.like(ifst.core.reverse(require_superinitial, limits(budget)))
 
 
@@ -190,7 +197,9 @@ def shortestdistance(
     """The sum of the weights of all paths from the start to each state, or (``reverse``) from it to acceptance.
 
     An array with a number for each state, where pywrapfst has a list of weights. ``nstate``: the source state, as in
-    pywrapfst, if it is not the start. Raises ``FstOpError`` if a sum diverges.
+    pywrapfst, if it is not the start. Raises ``FstOpError`` if a sum diverges. O(V + E) without cycles. With cycles:
+    O(E log V) where the sum is a minimum (O(V E) with weights better than One); else cubic in the states of a cycle, up
+    to 128 of them, and beyond that by relaxation up to ``delta``.
     """
     if nstate != NO_STATE_ID and not reverse:
         ifst = ifst.copy().set_start(nstate)
@@ -211,7 +220,8 @@ def shortestpath(
     words. One best path is that of a word already: then the machine may be a transducer, as in OpenFst.
 
     ``weight``: excludes paths worse than the best one times it. ``nstate``: the search stops after about this number of
-    states. Needs a semiring with the path property (``FstOpError``).
+    states. Needs a semiring with the path property (``FstOpError``). The cost is that of the distances to acceptance,
+    and ``nshortest`` times the states near the paths, times a logarithm.
     """
     threshold = kept("shortestpath", ifst.kind, weight, nstate)
     chosen("shortestpath: queue_type", queue_type, QUEUE_TYPES)
@@ -236,7 +246,8 @@ def randgen(
 
     ``weighted``: return a tree in which the weight of each path is how often it was drawn, as a negative logarithm
     (``real``: the number); with ``remove_total_weight`` its share. Raises ``FstOpError`` in semirings without such
-    weights, or if the weights of a state have no finite sum as probabilities.
+    weights, or if the weights of a state have no finite sum as probabilities. Each path costs the arcs of the states
+    that it visits.
     """
     by_weight = chosen("randgen: select", select, ("uniform", "log_prob", "fast_log_prob")) != "uniform"
     for name, value in (("npath", npath), ("max_length", max_length), ("seed", seed)):
@@ -249,7 +260,8 @@ def randgen(
 def synchronize(ifst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
     """An equivalent machine that reads and writes labels in lockstep as long as possible.
 
-    If a cycle reads more labels than it writes, or fewer, there is none: ``BudgetExceeded``.
+    If a cycle reads more labels than it writes, or fewer, there is none: ``BudgetExceeded``. A state for each state and
+    each string that waits: exponential at worst.
     """
     return ifst.like(ifst.core.synchronize(limits(budget)))
 
@@ -260,7 +272,8 @@ def epsnormalize(ifst: VectorFst, eps_norm_type: str = "input", *, budget: Budge
     epsilons) follow the labels that are read.
 
     An arc with an input epsilon carries only the further outputs of one input label, or outputs after all of the input.
-    Raises ``FstOpError`` if a cycle reads nothing and writes.
+    Raises ``FstOpError`` if a cycle reads nothing and writes. Exponential at worst in the length of output that is
+    written without reading.
     """
     side = chosen("epsnormalize: eps_norm_type", eps_norm_type, ("input", "output"))
     if side == "output":
@@ -273,7 +286,10 @@ def epsnormalize(ifst: VectorFst, eps_norm_type: str = "input", *, budget: Budge
 
 @checked
 def equal(ifst1: VectorFst, ifst2: VectorFst, delta: float = DELTA) -> bool:
-    """Whether both have the same states and arcs in the same order, with weights within ``delta``."""
+    """Whether both have the same states and arcs in the same order, with weights within ``delta``.
+
+    Linear. Raises ``FstOpError`` for different semirings.
+    """
     require_same("equal", ifst1, ifst2)
     return bool(ifst1.core.equal(ifst2.core, not_negative("equal: delta", delta)))
 
@@ -282,7 +298,11 @@ def equal(ifst1: VectorFst, ifst2: VectorFst, delta: float = DELTA) -> bool:
 def isomorphic(
     ifst1: VectorFst, ifst2: VectorFst, delta: float = DELTA, *, budget: Budget | None = None
 ) -> bool:
-    """Whether both are equal up to the numbering of states and the order of arcs."""
+    """Whether both are equal up to the numbering of states and the order of arcs.
+
+    O(V + E log d) for at most d arcs of a state. Raises ``FstOpError`` if two arcs of a state have the same labels and
+    weight.
+    """
     require_same("isomorphic", ifst1, ifst2)
     return bool(ifst1.core.isomorphic(ifst2.core, positive("isomorphic: delta", delta), limits(budget)))
 
@@ -294,7 +314,7 @@ def equivalent(
     """Whether two deterministic acceptors without epsilons give the same weights to the same words.
 
     Raises ``FstOpError`` for others: apply ``rmepsilon`` and ``determinize`` first. Also for different semirings or
-    symbol tables.
+    symbol tables. Nearly linear.
     """
     require_same("equivalent", ifst1, ifst2)
     require_same_tables("equivalent", ifst1, ifst2)
@@ -310,7 +330,8 @@ def randequivalent(
 
     Weights that differ by at most ``delta`` count as equal. The other arguments are those of ``randgen``. True means
     that none of these paths tells the machines from each other. Raises ``FstOpError`` for different semirings or symbol
-    tables, or if the weights of one input and output have no sum.
+    tables, or if the weights of one input and output have no sum. The cost is that of ``npath`` paths, each composed
+    with both machines.
     """
     kind = require_same("randequivalent", ifst1, ifst2)
     require_same_tables("randequivalent", ifst1, ifst2)

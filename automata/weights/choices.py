@@ -24,7 +24,7 @@ def weighted_template(
 
     A hole is a ``WeightedLanguage``, a mapping from texts to weights (not logarithms), or an argument of ``template``,
     whose texts have weight 1. Raises the errors of ``template``, and ``ConstraintError`` for a grammar that is not
-    regular.
+    regular. Linear in the fillings.
     """
     if not isinstance(text, str):
         raise ConstraintError(f"a template is a str, not {type(text).__name__}")

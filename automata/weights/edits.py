@@ -50,7 +50,8 @@ def weighted_edits(
     Texts that cost more than ``max_cost`` are excluded. ``costs``: non-negative costs of "insert", "delete" and
     "replace", 1 by default; infinity forbids an edit. An edit inserts, deletes or replaces one character, or one byte
     with ``unit="bytes"``. Deterministic. Raises ``ConstraintError`` for invalid costs and grammars that are not
-    regular, ``EmptyLanguageError``, ``BudgetExceeded``.
+    regular, ``EmptyLanguageError``, ``BudgetExceeded``. A state for each set of states of the language with costs up to
+    ``max_cost``: exponential in it at worst.
     """
     if not 0 <= max_cost < math.inf:
         refuse("weighted_edits", "max_cost", max_cost, "finite and not negative", ArgumentValueError)

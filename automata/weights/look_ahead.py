@@ -41,7 +41,7 @@ def look_ahead(
     ``language``: its texts have weight 1 if it has no weights. ``model``: an n-gram model over characters or words, or
     any weighted language, in proportion to its weights. Raises ``ConstraintError`` unless both have one path for each
     text, ``EmptyLanguageError`` if the model gives no text of the language a positive weight, ``DivergingSumError`` and
-    ``BudgetExceeded``.
+    ``BudgetExceeded``. The cost is that of sums over pairs of states of both.
     """
     own = model.to_weighted(budget) if isinstance(model, NGramModel) else model
     wanted = language if isinstance(language, WeightedLanguage) else WeightedLanguage.of(language, budget)

@@ -65,7 +65,7 @@ class NGramModel:
     @classmethod
     @checked
     def from_arpa(cls, text: str, *, unit: Unit) -> NGramModel:
-        """The model in the text of an ARPA file. Raises ``ArpaError``, which names the faulty line."""
+        """The model in the text of an ARPA file. Raises ``ArpaError``, which names the faulty line. Linear."""
         found = read_arpa(text)
         return cls(found.order, found.log_probs, found.backoffs, unit)
 
@@ -128,7 +128,7 @@ class NGramModel:
 
     @checked
     def log_weight(self, symbols: Sequence[str]) -> float:
-        """The log-probability of a complete sequence of symbols, including the end."""
+        """The log-probability of a complete sequence of symbols, including the end. O(symbols x order)."""
         at, total = self.start, 0.0
         for symbol in symbols:
             total += self.log_prob(at, symbol)
@@ -142,7 +142,8 @@ class NGramModel:
         """The model over bytes: a deterministic weighted language with failure arcs.
 
         Unknown symbols have no weight, because they have no spelling. Raises ``ArpaError`` for token ids (compile such
-        a model against a vocabulary) and for symbols that are not characters.
+        a model against a vocabulary) and for symbols that are not characters. A state for each byte of an n-gram, and
+        one failure arc a state.
         """
         if self.unit == "token":
             raise ArpaError(

@@ -80,7 +80,7 @@ def boost(
     weight.
 
     Nothing is forbidden. A phrase of n bytes earns ``by`` / n with each byte; if the text departs from it, the earnings
-    are taken back. Raises BudgetExceeded.
+    are taken back. Raises BudgetExceeded. A state for each byte of a phrase.
     """
     _finite("boost", "by", by)
     if isinstance(phrases, str | bytes):

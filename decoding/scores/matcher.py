@@ -78,8 +78,9 @@ class ScoreMatcher(WalkHistory[tuple[N, float]]):
         return not self._terminated and self.automaton.end_score(self._nodes[-1][0]) > -np.inf
 
     def scores(self) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """The score of each token, -inf if it is forbidden: a new array. After an end token, end tokens have
-        score 0.
+        """The score of each token, -inf if it is forbidden: a new array. After an end token, end tokens have score 0.
+
+        Float32, (V,).
         """
         return self.row().full()
 
