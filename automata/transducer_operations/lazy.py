@@ -8,13 +8,13 @@ operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tokenfst.arguments import checked
 from tokenfst.automata.transducer_operations import operations
 from tokenfst.automata.transducer_operations.replacing import SIDES, named_machines
-from tokenfst.automata.transducers.arcs import Arc, require_same, require_same_tables, require_table
+from tokenfst.automata.transducers.arcs import require_same, require_same_tables, require_table
 from tokenfst.automata.transducers.checks import (
     NO_LABEL,
     SHORTEST_DELTA,
@@ -24,6 +24,7 @@ from tokenfst.automata.transducers.checks import (
     positive,
     special,
 )
+from tokenfst.automata.transducers.iterating import ArcIterator
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ArcType, Weight, number
@@ -90,10 +91,9 @@ class LazyFst:
         return Weight.of(self.kind, self.core.state(state, self._limits)[0])
 
     @checked
-    def arcs(self, state: int) -> Iterator[Arc]:
+    def arcs(self, state: int) -> ArcIterator:
         """The outgoing arcs of a state. Raises ``FstIndexError`` for a number that no arc has referenced."""
-        kind, (_, arcs) = self.kind, self.core.state(state, self._limits)
-        return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in arcs)
+        return ArcIterator(self.kind, list(self.core.state(state, self._limits)[1]))
 
     @checked
     def num_arcs(self, state: int) -> int:

@@ -6,7 +6,7 @@ functions. All of them take a budget.
 
 Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``checks`` (arguments), ``arcs`` (and the
 properties in which two machines must agree), ``property_bits`` (OpenFst's names of properties), ``vector`` (machines),
-``growth`` (cost of machines built in Python), ``mapping`` (arc by arc: arcmap, encode, relabel), ``text`` and ``files``
-(AT&T text, OpenFst's files, pynini's objects), ``far`` (archives of files), ``pictures`` (for Graphviz), ``acceptors``
-(from automata over bytes).
+``iterating`` (the arcs of a state), ``growth`` (cost of machines built in Python), ``mapping`` (arc by arc: arcmap,
+encode, relabel), ``text`` and ``files`` (AT&T text, OpenFst's files, pynini's objects), ``far`` (archives of files),
+``pictures`` (for Graphviz), ``acceptors`` (from automata over bytes).
 """

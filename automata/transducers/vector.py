@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from tokenfst.automata.transducers.checks import (
     positive,
     room_for_states,
 )
+from tokenfst.automata.transducers.iterating import WithArcs
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ArcType, Weight, arc_type_named, number
 from tokenfst.budget import Budget
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.transducers.mapping import EncodeMapper
 
 
-class VectorFst:
+class VectorFst(WithArcs):
     """A weighted transducer. ``arc_type``: "standard" (tropical), "log", "log64", "real", ... (docs/fst/index.md)."""
 
     def __init__(self, arc_type: str = "standard") -> None:
@@ -102,22 +103,9 @@ class VectorFst:
         """All states."""
         return range(self.num_states())
 
-    def arcs(self, state: int) -> Iterator[Arc]:
-        """The outgoing arcs of a state."""
-        kind = self._kind
-        return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in at_state(self.core.arcs, state))
-
     def final(self, state: int) -> Weight:
         """The final weight of a state: Zero if it is not final."""
         return Weight.of(self._kind, at_state(self.core.final, state))
-
-    def num_input_epsilons(self, state: int) -> int:
-        """The number of arcs of a state with an epsilon input."""
-        return sum(arc[0] == 0 for arc in at_state(self.core.arcs, state))
-
-    def num_output_epsilons(self, state: int) -> int:
-        """The number of arcs of a state with an epsilon output."""
-        return sum(arc[1] == 0 for arc in at_state(self.core.arcs, state))
 
     @checked
     def properties(self, mask: int, test: bool = True) -> int:

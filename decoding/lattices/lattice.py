@@ -77,9 +77,10 @@ class Lattice:
         """The log-sum, over all paths, of the sum of their log weights.
 
         ``weights``: (..., arcs); ``finals``: (..., states), for the state in which a path ends. The result has shape
-        (...), and is differentiable in both. Float32 or float64; computed on the CPU. An exponential for each arc forward and
-        two backward, for each row of the batch. Raises ``ArgumentValueError`` for other shapes and for NaN or
-        +infinity.
+        (...), and is differentiable in both. Float32 or float64; computed on the CPU.
+
+        An exponential for each arc forward and two backward, for each row of the batch. Raises ``ArgumentValueError``
+        for other shapes and for NaN or +infinity.
         """
         rows, ends = self._checked(weights, finals)
         shape = rows.shape[:-1]
