@@ -20,7 +20,7 @@ from tokenfst.automata.transducers.checks import NO_STATE_ID
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight, number
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, FstArgError, FstIOError
+from tokenfst.errors import BudgetExceeded, FstArgError, FstIOError, FstOpError
 
 WeightLike = Weight | str | float
 
@@ -41,6 +41,14 @@ class Fst(VectorFst):
     def copy(self) -> Fst:
         """An independent copy."""
         return Fst.around(super().copy())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the states and arcs are the same, as in ``equal``; never of another semiring."""
+        if not isinstance(other, VectorFst):
+            return NotImplemented
+        return self.arc_type() == other.arc_type() and operations.equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __add__(self, other: FstLike) -> Fst:
         return concat(self, other)
@@ -108,10 +116,10 @@ class Fst(VectorFst):
         return self
 
     def string(self, token_type: TokenType | None = None) -> str:
-        """The output string of a machine with one path. Raises ``FstArgError`` otherwise."""
+        """The output string of a machine with one path. Raises ``FstOpError`` otherwise."""
         found = list(self.paths(output_token_type=token_type).ostrings())
         if len(found) != 1:
-            raise FstArgError("string: the machine has not exactly one path")
+            raise FstOpError("string: the machine has not exactly one path")
         return found[0]
 
     def paths(
@@ -184,15 +192,23 @@ def _closed(fst: VectorFst, lower: int | str, upper: int, budget: Budget | None)
     plain = fst.like(fst.core.copy())
     if upper == 0 and lower < 2:
         return plain.closure("plus" if lower else "star", budget=budget)
-    nothing = building.accep("", arc_type=fst.arc_type())
-    made, limit = fst.like(nothing.core), budget or Budget()
-    for at in range(max(lower, upper)):
-        part = plain if at < lower else fst.like(plain.core.copy()).union(nothing, budget=budget)
-        made.concat(part, budget=budget)
+    nothing, limit = building.accep("", arc_type=fst.arc_type()), budget or Budget()
+
+    def before(rest: VectorFst) -> VectorFst:
+        """The machine once, then ``rest``."""
+        made = fst.like(plain.core.copy()).concat(rest, budget=budget)
         if made.num_states() > limit.states:
             raise BudgetExceeded("states", limit.states, "closure")
+        return made
+
+    # From the end, one within the other, so that each number of times has one path: x (x (x)?)?
+    made = fst.like(nothing.core.copy())
     if upper == 0:
-        made.concat(plain.closure("star", budget=budget), budget=budget)
+        made = fst.like(plain.core.copy()).closure("star", budget=budget)
+    for _ in range(upper - lower):
+        made = before(made).union(nothing, budget=budget)
+    for _ in range(lower):
+        made = before(made)
     return made
 
 

@@ -87,6 +87,9 @@ from tokenfst.automata.transducers.text import Compiler
 from tokenfst.automata.transducers.weights import Weight, divide, plus, power, times
 from tokenfst.errors import FstArgError, FstBadWeightError, FstIndexError, FstIOError, FstOpError
 
+FstStringCompilationError = FstArgError
+"""What pynini raises for strings with unmatched brackets."""
+
 __all__ = [
     "NO_LABEL",
     "NO_STATE_ID",
@@ -103,6 +106,7 @@ __all__ = [
     "FstLike",
     "FstOpError",
     "FstProperties",
+    "FstStringCompilationError",
     "SymbolTable",
     "TokenType",
     "Weight",

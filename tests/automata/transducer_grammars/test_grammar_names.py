@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from pynini.lib import byte, pynutil, rewrite, utf8
 from support.worlds.transducer_worlds import adopted, same
 
 import tokenfst.grm as grm
-from tokenfst.errors import FstArgError, FstIOError, FstOpError
+from tokenfst import Budget
+from tokenfst.errors import BudgetExceeded, FstArgError, FstIOError, FstOpError
 
 PYNINI = types.SimpleNamespace(
     **{name: getattr(pynini, name) for name in grm.__all__ if hasattr(pynini, name)},
@@ -133,7 +135,7 @@ def test_strings_and_files(tmp_path: Path) -> None:
         grm.string_file(path)
     with pytest.raises(FstArgError, match="cycles"):
         grm.accep("a").star.paths()
-    with pytest.raises(FstArgError, match="exactly one path"):
+    with pytest.raises(FstOpError, match="exactly one path"):
         grm.union("a", "b").string()
     with pytest.raises(FstArgError, match="0 is no limit"):
         grm.closure("a", 3, 2)
@@ -231,3 +233,48 @@ def test_what_rewriting_refuses() -> None:
     with pytest.raises(FstOpError, match="as good"):
         grm.rewrite.lattice_to_one_top_string(dfa)
     assert grm.rewrite.lattice_to_top_string(dfa) in ("x", "y")
+
+
+@pytest.mark.parametrize("arc_type", ["standard", "log64"])
+@pytest.mark.parametrize("times", [(0, 1), (0, 2), (1, 3), (2, 2), (2, 5), (0, 0), (1, 0), (3, 0)])
+def test_each_number_of_times_has_one_path(times: tuple[int, int], arc_type: str) -> None:
+    """In semirings that add up, a second path for the same number would count twice."""
+    for texts in (["a"], ["a", "ab"], ["a", "aa"], ["", "b"]):
+        if "" in texts and times[1] == 0:
+            continue  # its sum diverges
+        weighted = [[text, text, str(0.5 + k)] for k, text in enumerate(texts)]
+        ours = grm.string_map(weighted, arc_type=arc_type).closure(*times)
+        theirs = pynini.string_map(weighted, arc_type=arc_type).closure(*times)
+        for text in ("", "a", "b", "aa", "ab", "aab", "aaa", "aaaa", "abab", "aaaaaa"):
+            found = [
+                math.exp(-float(p.shortestdistance(machine, reverse=True)[machine.start()]))
+                if machine.start() >= 0 else 0.0
+                for p, machine in (
+                    (grm, grm.accep(text, arc_type=arc_type) @ ours),
+                    (pynini, pynini.accep(text, arc_type=arc_type) @ theirs),
+                )
+            ]  # fmt: skip
+            assert found[0] == pytest.approx(found[1], rel=1e-6), (texts, text)
+    once = grm.accep("a", arc_type=arc_type).closure(*times)
+    if times[1]:
+        assert list(once.paths().ostrings()) == list(pynini.accep("a").closure(*times).paths().ostrings())
+
+
+def test_closures_of_many_times_keep_to_a_budget() -> None:
+    assert grm.closure("ab", 0, 300).optimize().num_states() <= 601
+    with pytest.raises(BudgetExceeded, match="it grew in (closure|concat|union)"):
+        grm.closure("ab", 0, 10**9, budget=Budget(states=5000))
+    with pytest.raises(BudgetExceeded, match="it grew in (closure|concat|union)"):
+        grm.closure("ab", 10**9, budget=Budget(states=5000))
+
+
+def test_machines_are_compared_as_in_pynini() -> None:
+    for p in (grm, pynini):
+        assert p.accep("ab") == p.accep("ab") and p.accep("ab") != p.accep("ac")
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(p.accep("a"))
+        with pytest.raises(p.FstOpError):
+            p.union("a", "b").string()
+        with pytest.raises(p.FstStringCompilationError):
+            p.accep("[a")
+    assert grm.accep("a") != grm.accep("a", arc_type="log") and grm.accep("a") != "a"
