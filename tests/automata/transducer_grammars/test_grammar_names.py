@@ -262,9 +262,9 @@ def test_each_number_of_times_has_one_path(times: tuple[int, int], arc_type: str
 
 def test_closures_of_many_times_keep_to_a_budget() -> None:
     assert grm.closure("ab", 0, 300).optimize().num_states() <= 601
-    with pytest.raises(BudgetExceeded, match="it grew in (closure|concat|union)"):
+    with pytest.raises(BudgetExceeded, match=r"it grew in (closure|concat|union)"):
         grm.closure("ab", 0, 10**9, budget=Budget(states=5000))
-    with pytest.raises(BudgetExceeded, match="it grew in (closure|concat|union)"):
+    with pytest.raises(BudgetExceeded, match=r"it grew in (closure|concat|union)"):
         grm.closure("ab", 10**9, budget=Budget(states=5000))
 
 

@@ -70,8 +70,8 @@ def _sum_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 def _least_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
     if (
-        v.size * m.shape[1] > 1_000_000 and len(v) > 1
-    ):  # row by row, for the room that the sums of all pairs need
+        v.size * m.shape[1] > 1_000_000 and v.ndim > 1
+    ):  # row by row, as the sums of all pairs need much memory
         return np.stack([_least_times(row, m) for row in v])
     return (v[..., :, None] + m).min(axis=-2, initial=np.inf)
 
