@@ -87,7 +87,7 @@ def learned(path: Path, count: int) -> dict[str, float]:
     import numpy as np
 
     from tokenfst import TokenAutomaton, compile, json_schema, load_vocabulary
-    from tokenfst.decoding.token_automata import artifact
+    from tokenfst.decoding.artifacts import artifact
     from tokenfst.errors import TokenfstError
 
     vocabulary = load_vocabulary("mistral:tekken_240911")

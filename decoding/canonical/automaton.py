@@ -36,11 +36,11 @@ import numpy.typing as npt
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.budget import Budget
+from tokenfst.decoding.artifacts import artifact, artifact_format
 from tokenfst.decoding.canonical.lengths import CanonicalLengths
 from tokenfst.decoding.canonical.matcher import CanonicalMatcher
 from tokenfst.decoding.canonical.nodes import ENDS, NO_TOKEN, Node
 from tokenfst.decoding.masks.bitmask import bitmask_from_ids
-from tokenfst.decoding.token_automata import artifact, artifact_format
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactError,

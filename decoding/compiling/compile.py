@@ -12,7 +12,6 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
-from tokenfst.decoding.token_automata.classes import find_classes
 from tokenfst.decoding.token_automata.pickled import speaking_of
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose
 from tokenfst.errors import (
@@ -21,6 +20,7 @@ from tokenfst.errors import (
     NondeterministicError,
     VocabularyMismatchError,
 )
+from tokenfst.tokenizers.vocabulary.token_classes import find_classes
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 if (

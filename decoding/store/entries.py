@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenfst.budget import Budget
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.decoding.artifacts.artifact import Artifact
+from tokenfst.decoding.artifacts.artifact_format import DIGEST, corrupt, parse_header, shown
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.store.keys import Key
-from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.artifact import Artifact
-from tokenfst.decoding.token_automata.artifact_format import DIGEST, corrupt, parse_header, shown
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ConstraintError
 from tokenfst.plurals import counted

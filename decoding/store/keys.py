@@ -19,7 +19,7 @@ from typing import Any
 
 from tokenfst.automata.expressions.digests import digest
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.decoding.token_automata.artifact_format import PROGRAM_VERSION
+from tokenfst.decoding.artifacts.artifact_format import PROGRAM_VERSION
 from tokenfst.errors import NotInStoreError, StoreError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

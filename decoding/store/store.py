@@ -14,6 +14,7 @@ from tokenfst.arguments import checked, whole
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.budget import Budget
+from tokenfst.decoding.artifacts.artifact import Artifact
 from tokenfst.decoding.compiling.compile import compile, over_symbols
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
@@ -36,7 +37,6 @@ from tokenfst.decoding.store.signatures import Signatures
 from tokenfst.decoding.store.turns import ByTurns
 from tokenfst.decoding.store.upkeep import Damage, Pruned, Stored, prune, verify
 from tokenfst.decoding.store.vocabulary_files import VocabularyFiles
-from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactError,

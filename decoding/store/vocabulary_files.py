@@ -14,12 +14,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 
+from tokenfst.decoding.artifacts.artifact_format import corrupt, parse_header, shown
 from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.entries import MOST_HEADER
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.places import Place
 from tokenfst.decoding.store.signatures import Signatures
-from tokenfst.decoding.token_automata.artifact_format import corrupt, parse_header, shown
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TransferError, VocabularyError
 from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -23,11 +23,11 @@ from typing import Any
 
 import tokenfst._native as _native
 from tokenfst.automata.expressions.program import Program
-from tokenfst.decoding.token_automata import artifact_format, program_arrays
-from tokenfst.decoding.token_automata.artifact import Artifact
-from tokenfst.decoding.token_automata.classes import TokenClasses
-from tokenfst.decoding.token_automata.tensors import LEARNED_TENSORS, PROGRAM_TENSORS
+from tokenfst.decoding.artifacts import artifact_format, program_arrays
+from tokenfst.decoding.artifacts.artifact import Artifact
+from tokenfst.decoding.artifacts.tensors import LEARNED_TENSORS, PROGRAM_TENSORS
 from tokenfst.errors import ArtifactCorruptError, ArtifactError
+from tokenfst.tokenizers.vocabulary.token_classes import TokenClasses
 
 try:
     import fcntl

@@ -29,11 +29,10 @@ from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.pictures.drawing import Drawing, check_size
 from tokenfst.budget import Budget
-from tokenfst.decoding.token_automata import artifact, artifact_format, program_arrays
+from tokenfst.decoding.artifacts import artifact, artifact_format, program_arrays
 from tokenfst.decoding.token_automata import explaining as explaining  # Matcher.explain
 from tokenfst.decoding.token_automata import learned as learning
 from tokenfst.decoding.token_automata import showing as showing  # repr(matcher)
-from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
 from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
 from tokenfst.decoding.token_automata.sizes import Memory, Stats
@@ -50,6 +49,7 @@ from tokenfst.errors import (
 )
 from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
+from tokenfst.tokenizers.vocabulary.token_classes import TokenClasses, find_classes
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ MOVED = {
     "automata.languages.drawing": "automata.languages.display.drawing",
     "automata.lark_syntax": "automata.notations.lark_syntax",
     "decoding.abs": "decoding.search.beam_search",
-    "decoding.artifact": "decoding.token_automata.artifact",
-    "decoding.artifact_format": "decoding.token_automata.artifact_format",
+    "decoding.artifact": "decoding.artifacts.artifact",
+    "decoding.artifact_format": "decoding.artifacts.artifact_format",
     "decoding.bitmask": "decoding.masks.bitmask",
     "decoding.device_automaton": "decoding.device.automata.automaton",
     "decoding.hmm": "decoding.particles.hmm",
@@ -31,6 +31,8 @@ MOVED = {
     "decoding.hmm_training": "decoding.particles.hmm_training",
     "decoding.language_model": "decoding.models.language_model",
     "decoding.smc": "decoding.particles.smc",
+    "decoding.token_automata.artifact": "decoding.artifacts.artifact",
+    "decoding.token_automata.artifact_format": "decoding.artifacts.artifact_format",
     "tokenizers.byte_pair_tokenizer": "tokenizers.segmentation.tokenizer",
 }
 

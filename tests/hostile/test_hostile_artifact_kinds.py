@@ -33,7 +33,8 @@ from tokenfst import (
     regex,
     special_token,
 )
-from tokenfst.decoding.token_automata import artifact, token_automaton
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.decoding.token_automata import token_automaton
 from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstError
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -15,8 +15,8 @@ from reference.tokens import artifact as slow
 from reference.tokens.small_automata import small_vocabulary
 from tokenfst import _native
 from tokenfst.budget import Budget
-from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.tensors import TENSORS
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.decoding.artifacts.tensors import TENSORS
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactCorruptError,

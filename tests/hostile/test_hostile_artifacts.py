@@ -19,9 +19,9 @@ from reference.tokens import artifact as slow
 from reference.tokens.small_automata import EVERY_BYTE
 from tokenfst import _native
 from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.decoding.artifacts.artifact_format import MAX_HEADER
 from tokenfst.decoding.compiling.compile import compile
-from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.artifact_format import MAX_HEADER
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactCorruptError,

@@ -11,7 +11,7 @@ import pytest
 
 import tokenfst
 from tokenfst import TokenAutomaton, Vocabulary, one_token, regex, special_token
-from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.errors import ArtifactCorruptError
 
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b"", b"", b""], 3, {"<t>": 4, "<u>": 5})

@@ -46,6 +46,7 @@ ROOMS = [
     "automata/tools",
     "automata/symbols",
     "tokenizers/vocabulary",
+    "decoding/artifacts",
     "decoding/token_automata",
     "decoding/masks",
     "tokenizers/segmentation",

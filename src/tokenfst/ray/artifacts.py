@@ -17,9 +17,9 @@ import ray
 
 from tokenfst.budget import Budget
 from tokenfst.clock_cache import Recent
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.store.entries import Automaton, automaton_of
 from tokenfst.decoding.store.store import Store
-from tokenfst.decoding.token_automata import artifact
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _KEPT = 256

@@ -24,7 +24,7 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.cli.questions.linting import unspelled
-from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.artifacts import artifact
 
 LISTS = 'root ::= "[" (item ("," item)*)? "]"\nitem ::= root | [ab]+\n'
 SAME_IN_LARK = 'start: "[" [item ("," item)*] "]"\nitem: start | /[ab]+/\n'

@@ -16,7 +16,7 @@ from tokenfst import TokenAutomaton, Vocabulary, compile, gbnf, regex
 from tokenfst.cli.artifacts.inspecting import access_words, mask_counts
 from tokenfst.cli.artifacts.vocabularies import round_trip
 from tokenfst.cli.questions.comparing import compare
-from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.errors import UnspellableWarning
 
 

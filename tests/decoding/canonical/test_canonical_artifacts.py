@@ -16,8 +16,8 @@ from support.worlds.artifact_files import put_together, seal, take_apart
 from reference.tokens import artifact as slow
 from tokenfst import CanonicalAutomaton, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile, regex
 from tokenfst.automata.languages.language import Language
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.canonical.matcher import CanonicalMatcher
-from tokenfst.decoding.token_automata import artifact
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,

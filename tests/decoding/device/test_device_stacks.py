@@ -11,7 +11,7 @@ import pytest
 from support.worlds.devices.device_worlds import Row, ids
 
 from reference.grammars.random_grammars_wide import GrammarGenerator
-from tests.decoding.token_automata.test_pushdown_artifact import GRAMMARS, VOCABULARY
+from tests.decoding.artifacts.test_pushdown_artifact import GRAMMARS, VOCABULARY
 from tokenfst import (
     Budget,
     TokenAutomaton,

@@ -17,10 +17,10 @@ from reference.grammars.random_grammars import random_grammar
 from reference.json.json_schema_worlds import schemas
 from reference.tokens.learned import every_mask, masks_along
 from reference.tokens.small_automata import small_automaton
-from tests.decoding.token_automata.test_program_artifacts import BYTES, CLASSES, CONSTRAINTS, SMALL
+from tests.decoding.artifacts.test_program_artifacts import BYTES, CLASSES, CONSTRAINTS, SMALL
 from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile, gbnf, json_schema, regex
-from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.token_automata import learned as learning
 from tokenfst.errors import (
     ArtifactCorruptError,

@@ -13,7 +13,7 @@ import pytest
 
 from reference.grammars.random_grammars import random_grammar
 from reference.tokens.small_automata import small_automaton, small_vocabulary
-from tests.decoding.token_automata.test_program_artifacts import CLASSES, CONSTRAINTS, SMALL
+from tests.decoding.artifacts.test_program_artifacts import CLASSES, CONSTRAINTS, SMALL
 from tokenfst import (
     Budget,
     TokenAutomaton,

@@ -34,7 +34,6 @@ from tokenfst.automata.expressions.expression import Expr, TokenName
 from tokenfst.automata.expressions.program import linearize
 from tokenfst.automata.pieces.tokens import PARAGRAPH_TOKEN, TEXT_TOKEN
 from tokenfst.budget import Budget
-from tokenfst.decoding.token_automata.classes import find_classes
 from tokenfst.errors import (
     ConstraintError,
     PatternSyntaxError,
@@ -43,6 +42,7 @@ from tokenfst.errors import (
     UnsupportedPatternError,
     VocabularyMismatchError,
 )
+from tokenfst.tokenizers.vocabulary.token_classes import find_classes
 
 TOKENS = [b"a", b"b", b"ab", b"\n", b"ba\n", b"ab", b"", b"", b""]
 EOS = 6

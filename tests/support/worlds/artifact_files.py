@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 from reference.tokens.small_automata import small_automaton
-from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Header = dict[str, Any]

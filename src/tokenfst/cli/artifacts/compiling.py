@@ -38,8 +38,8 @@ from tokenfst.cli.output.terminal import (
     warn,
     writing,
 )
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
-from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.sizes import Stats
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE, TokenAutomaton
 from tokenfst.errors import (

@@ -24,7 +24,7 @@ from tokenfst.cli.output.terminal import (
     say_json,
     say_pairs,
 )
-from tokenfst.decoding.token_automata import artifact, program_arrays
+from tokenfst.decoding.artifacts import artifact, program_arrays
 from tokenfst.decoding.token_automata.token_automaton import ASK, UNREACHABLE
 from tokenfst.errors import ArtifactCorruptError
 

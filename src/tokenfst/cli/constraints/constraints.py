@@ -21,9 +21,9 @@ from tokenfst.budget import Budget
 from tokenfst.cli.constraints.grammars import read_text
 from tokenfst.cli.input.tokens import Tokenization, VocabularyOptions
 from tokenfst.cli.output.terminal import UsageError, warn
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.compile import compile
-from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactCorruptError, BudgetExceeded, ConstraintError, TokenfstWarning
 from tokenfst.tokenizers.adapters.symbols import from_symbols

@@ -19,9 +19,9 @@ from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.decoding.artifacts.tensors import EVERY_TENSOR, LEARNED_TENSORS, PROGRAM_TENSORS, TENSORS
 from tokenfst.decoding.compiling.compile import compile
-from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.tensors import EVERY_TENSOR, LEARNED_TENSORS, PROGRAM_TENSORS, TENSORS
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError, ArtifactVocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

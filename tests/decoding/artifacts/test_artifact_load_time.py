@@ -13,8 +13,8 @@ from statistics import median
 import pytest
 
 from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.compiling.compile import compile
-from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from reference.tokens.small_automata import small_automaton
-from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError
 

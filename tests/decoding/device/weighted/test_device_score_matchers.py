@@ -33,7 +33,7 @@ torch = pytest.importorskip("torch")
 score_matchers = pytest.importorskip("tokenfst.decoding.device.weighted.score_matchers")
 DeviceScoreMatchers = score_matchers.DeviceScoreMatchers
 
-TESTS = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[3]
 PIECES = [b"a", b"b", b"ab", b"ba", b"aab", b"abba", b"a", b"", b"", b"bb", b"c"]
 END, SPECIAL, WIDTH = 7, 8, 13
 INITIAL = [b"b" if piece == b"ab" else b"" if piece == b"bb" else piece for piece in PIECES]
@@ -105,7 +105,7 @@ def test_by_triton() -> None:
     code = f"""
 import sys
 sys.path[:0] = [{str(TESTS.parent)!r}, {str(TESTS)!r}]
-from tests.decoding.device.test_device_score_matchers import DeviceScoreMatchers, check
+from tests.decoding.device.weighted.test_device_score_matchers import DeviceScoreMatchers, check
 from tokenfst.decoding.device.kernels import triton_scores
 
 class Interpreted(DeviceScoreMatchers):

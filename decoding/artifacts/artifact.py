@@ -35,7 +35,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tokenfst.decoding.token_automata import artifact_format as rules
+from tokenfst.decoding.artifacts import artifact_format as rules
 from tokenfst.errors import ArtifactError
 from tokenfst.plurals import counted
 

@@ -16,8 +16,8 @@ import tokenfst
 from tests.support.worlds.artifact_files import put_together, take_apart
 from tokenfst import Budget, CanonicalAutomaton, TokenAutomaton, Vocabulary, compile, gbnf, json_schema, regex
 from tokenfst.automata.expressions.digests import digest
-from tokenfst.decoding.token_automata import artifact, program_arrays
-from tokenfst.decoding.token_automata.tensors import PROGRAM_TENSORS
+from tokenfst.decoding.artifacts import artifact, program_arrays
+from tokenfst.decoding.artifacts.tensors import PROGRAM_TENSORS
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
@@ -170,7 +170,7 @@ def test_another_process(tmp_path: Path) -> None:
     composed("two stacks").save(tmp_path / "it", expand=False)
     code = (
         "import sys, tokenfst\n"
-        "from tests.decoding.token_automata.test_program_artifacts import SMALL, walk\n"
+        "from tests.decoding.artifacts.test_program_artifacts import SMALL, walk\n"
         "import random\n"
         "print(hash(tuple(map(repr, walk(tokenfst.load(sys.argv[1], SMALL), random.Random(5), None)))))"
     )

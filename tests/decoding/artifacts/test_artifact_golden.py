@@ -22,7 +22,8 @@ from golden.make import (
 
 from reference.tokens import artifact as slow
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.token_automata import artifact, learned
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.decoding.token_automata import learned
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -11,8 +11,8 @@ import pytest
 
 from reference.grammars.random_grammars_wide import GrammarGenerator
 from tokenfst import Budget, Grammar, TokenAutomaton, Vocabulary, bundled_grammar, compile, gbnf
-from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.tensors import STACK_TENSORS
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.decoding.artifacts.tensors import STACK_TENSORS
 from tokenfst.errors import (
     ArtifactCorruptError,
     BudgetExceeded,

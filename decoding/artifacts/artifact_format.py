@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.decoding.token_automata.tensors import (
+from tokenfst.decoding.artifacts.tensors import (
     LEARNED_TENSORS,
     MARKS,
     PROGRAM_TENSORS,

@@ -41,7 +41,7 @@ from tokenfst.errors import (
 torch = pytest.importorskip("torch")
 scores = pytest.importorskip("tokenfst.decoding.device.weighted.scores")
 
-TESTS = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[3]
 PIECES = [b"a", b"b", b"ab", b"c", b"ba", b"abc", b"a", b"", b"", b"\xc3", b"bb"]
 END, SPECIAL, WIDTH = 7, 8, 13
 PLAIN = Vocabulary(PIECES, END)
@@ -114,7 +114,7 @@ def test_by_triton() -> None:
     code = f"""
 import sys
 sys.path[:0] = [{str(TESTS.parent)!r}, {str(TESTS)!r}]
-from tests.decoding.device.test_device_scores import check, scores
+from tests.decoding.device.weighted.test_device_scores import check, scores
 from tokenfst.decoding.device.kernels import triton_scores
 
 class Interpreted(scores.DeviceScores):

@@ -24,11 +24,11 @@ from tokenfst.automata.expressions.expression import Dfa, TokenName
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.expressions.tables import frozen_dfa, trim
 from tokenfst.automata.pieces.substrings import SparseDfa
-from tokenfst.decoding.token_automata.artifact import Artifact
-from tokenfst.decoding.token_automata.artifact_format import corrupt, shown
-from tokenfst.decoding.token_automata.classes import TokenClasses
+from tokenfst.decoding.artifacts.artifact import Artifact
+from tokenfst.decoding.artifacts.artifact_format import corrupt, shown
 from tokenfst.errors import BudgetExceeded, ConstraintError
 from tokenfst.plurals import counted
+from tokenfst.tokenizers.vocabulary.token_classes import TokenClasses
 
 _Numbers = npt.NDArray[np.uint32]
 _NAME_PARTS = 3
