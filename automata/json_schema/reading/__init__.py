@@ -4,5 +4,5 @@ Read in this order: ``schema_texts`` (JSON texts as Python values), ``source`` (
 ``metaschemas`` (the official meta-schemas), ``keywords`` (which draft knows which keyword, and in what form), ``forms``
 (checks the form of every keyword in a document), ``meaning`` (applicators) with ``keys`` (keys under which equal
 sub-schemas are shared) and ``plain_parts`` (the native reader of sub-schemas), ``leaves`` (keywords of one type),
-``overlaps`` (which branches of a ``oneOf`` can overlap), ``unevaluated`` and ``closing``.
+``one_of`` with ``overlaps`` (which branches of a ``oneOf`` can overlap), ``unevaluated`` and ``closing``.
 """

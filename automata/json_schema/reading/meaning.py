@@ -24,19 +24,18 @@ from tokenfst.automata.json_schema.reading.closing import Closing, closing
 from tokenfst.automata.json_schema.reading.keys import key_of
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.json_schema.reading.leaves import Leaves
-from tokenfst.automata.json_schema.reading.overlaps import suspects
+from tokenfst.automata.json_schema.reading.one_of import ExactlyOne
 from tokenfst.automata.json_schema.reading.plain_parts import READER, TYPE_KEY
 from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS, json_type
 from tokenfst.automata.json_schema.reading.source import Place, Resource, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
-from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.arrays import cell as array_cell
 from tokenfst.automata.json_schema.sets.constants import Constant, constant_shape
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas, Kind
 from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.objects import cell as object_cell
-from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_SCALAR, NOTHING, Algebra, Shape, are_many
+from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_SCALAR, NOTHING, Algebra, Shape
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
@@ -47,8 +46,6 @@ _LOOK = 3
 """Levels of parts that are inspected to see that a cell is empty."""
 _FIRST_ITEMS = 8
 _FEW_PARTS = 2
-_MOST_RIVALS = 4
-"""Maximum number of branches of a ``oneOf`` that are subtracted from each of the others one by one."""
 _APPLICATORS = frozenset(
     (
         *("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"),
@@ -319,75 +316,23 @@ class Meaning:
     def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
         """Exactly one of the schemas, with its formula, among the values that are in all shapes ``beside``."""
         where = self.formulas.work.place = place.where("oneOf")
-        closed = formulas
+        opened = formulas
         if place.closed is not None:
             schemas = known(place)["oneOf"]
-            formulas = [self.opened(place.below(each, "oneOf", k)) for k, each in enumerate(schemas)]
-        shapes = [self.shape(formula) for formula in formulas]
-        rivals = self._overlaps(shapes)
-        if any(rivals):
-            for k in range(len(shapes)):
-                for each in beside:
-                    shapes[k] = self.algebra.meet(shapes[k], each, where)
-            rivals = self._overlaps(shapes)
-        found: list[Shape] = []
-        if closed is formulas and sum(map(len, rivals)) > _MOST_RIVALS * len(shapes):
-            found.append(self._one_string(shapes))
-            shapes = [shape.without_strings() for shape in shapes]
-            rivals = self._overlaps(shapes)
-        many = closed is formulas and any(
-            are_many([shapes[other].objects for other in others]) for others in rivals
+            opened = [self.opened(place.below(each, "oneOf", k)) for k, each in enumerate(schemas)]
+        found = ExactlyOne(self.algebra, self.formulas.work, self._glance).shapes(
+            [self.shape(formula) for formula in opened],
+            beside,
+            lambda branch: self.shape(self.formulas.negate(opened[branch])),
+            where,
+            counted=opened is formulas,
         )
-        apart = self._one_object(shapes) if many else None
-        if apart is not None:
-            found.append(apart)
-            shapes = [shape.without_objects() for shape in shapes]
-            rivals = self._overlaps(shapes)
-        for shape, others in zip(shapes, rivals, strict=True):
-            for other in others:
-                if apart is not None:
-                    negation = self.algebra.invert(shapes[other], where)
-                else:
-                    negation = self.shape(self.formulas.negate(formulas[other]))
-                shape = self.algebra.meet(shape, negation, where)
-            found.append(shape)
-        if closed is not formulas:
+        if opened is not formulas:
             found = [
                 self.algebra.meet(shape, self.shape(formula), where)
-                for shape, formula in zip(found, closed, strict=True)
+                for shape, formula in zip(found, formulas, strict=True)
             ]
         return self.algebra.join(found, where)
-
-    def _one_string(self, shapes: list[Shape]) -> Shape:
-        """The strings in exactly one of the shapes."""
-        for shape in shapes:
-            self.algebra.check_complement(shape, self.formulas.work.where())
-        strings = schema_strings.exactly_one([shape.strings for shape in shapes], self.formulas.work)
-        return replace(NOTHING, strings=strings)
-
-    def _one_object(self, shapes: list[Shape]) -> Shape | None:
-        """The objects in exactly one of the shapes; ``None`` if there are too many cases."""
-        where = self.formulas.work.where()
-        for shape in shapes:
-            self.algebra.check_complement(shape, where)
-        objects = self.algebra.objects_in([shape.objects for shape in shapes], frozenset({1}), where)
-        return None if objects is None else replace(NOTHING, objects=objects)
-
-    def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
-        """For each shape, the others that may share a value with it."""
-        found: list[list[int]] = [[] for _ in shapes]
-        for k, other in suspects(shapes, self._glance):
-            self.formulas.work.tick()
-            if not self._disjoint(shapes[k], shapes[other]):
-                found[k].append(other)
-                found[other].append(k)
-        return found
-
-    def _disjoint(self, left: Shape, right: Shape) -> bool:
-        try:
-            return self.algebra.are_disjoint(left, right)
-        except UnsupportedSchemaError:
-            return False
 
     def _condition(self, place: Place, keywords: Mapping[str, Any]) -> Shape:
         condition = self.opened(place.below(keywords["if"], "if"))
