@@ -23,8 +23,8 @@ import numpy.typing as npt
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.sums import log_sum
 from tokenfst.budget import Budget
-from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
-from tokenfst.decoding.scores.rows import RowCache, ScoreRow
+from tokenfst.decoding.scores.kept_rows import KeptRows
+from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -47,7 +47,7 @@ class Node:
         return self.states.tobytes(), self.weights.tobytes(), self.begun
 
 
-class ScoreAutomaton(ScoreSource):
+class ScoreAutomaton(KeptRows[Node]):
     """A weighted language over the tokens of a vocabulary. Created by ``compile``; may be shared by threads."""
 
     def __init__(
@@ -55,9 +55,9 @@ class ScoreAutomaton(ScoreSource):
     ) -> None:
         if language.is_empty():
             raise EmptyLanguageError(f"{language!r} has no text with a weight")
-        self.language, self.vocabulary, self.budget = language, vocabulary, budget or language.budget
+        super().__init__(vocabulary, budget or language.budget)
+        self.language = language
         self._core = language.core
-        self._kept = RowCache(self.budget)
         self._has_initial = vocabulary.initial_tokens is not None
         self.start = Node(np.array([language.machine.start], np.uint32), np.zeros(1), not self._has_initial)
         """The node that walks begin at."""
@@ -75,19 +75,6 @@ class ScoreAutomaton(ScoreSource):
     def start_weight(self) -> float:
         """The log weight that all texts have before their first token; no token's score includes it."""
         return self.language.machine.initial
-
-    @property
-    def rows_made(self) -> int:
-        """The number of score rows computed so far, each by a walk of the vocabulary."""
-        return self._kept.made
-
-    def matcher(self) -> ScoreMatcher[Node]:
-        """A matcher at the start."""
-        return ScoreMatcher(self)
-
-    def row(self, node: Node) -> ScoreRow:
-        """The scores of all tokens at a node."""
-        return self._kept.row(self.key(node), lambda: self._made(node))
 
     def key(self, node: Node) -> Hashable:
         """Nodes with equal keys have equal rows."""
@@ -114,13 +101,7 @@ class ScoreAutomaton(ScoreSource):
         return log_sum(node.weights + self.language.machine.finals[node.states])
 
     def _made(self, node: Node) -> ScoreRow:
-        vocabulary = self.vocabulary
         scores = self._core.scores(
-            vocabulary.native, not node.begun, node.states, node.weights, self.budget.seconds
-        ).copy()
-        if not node.begun:  # tokens without bytes at the start leave the text where it is
-            empty = [token for token, data in enumerate(vocabulary.initial_tokens or ()) if not data]
-            scores[empty] = 0.0
-        scores[list(vocabulary.special_token_ids)] = self.language.special_weight
-        scores[list(vocabulary.eos_token_ids)] = self.end_score(node)
-        return ScoreRow.of(scores)
+            self.vocabulary.native, not node.begun, node.states, node.weights, self.budget.seconds
+        )
+        return self._row_of_walk(scores, node, begun=node.begun, special=self.language.special_weight)

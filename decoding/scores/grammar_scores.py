@@ -18,8 +18,8 @@ import numpy as np
 import tokenfst._native as _native
 from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.budget import Budget
-from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
-from tokenfst.decoding.scores.rows import RowCache, ScoreRow
+from tokenfst.decoding.scores.kept_rows import KeptRows
+from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -28,7 +28,7 @@ Node = tuple[_native.RuleChart, bool]
 """A chart, and whether the next token is spelled as inside a text (not as its first token)."""
 
 
-class GrammarScores(ScoreSource):
+class GrammarScores(KeptRows[Node]):
     """A weighted grammar over the tokens of a vocabulary. Created by ``compile``; may be shared by threads."""
 
     def __init__(
@@ -36,9 +36,9 @@ class GrammarScores(ScoreSource):
     ) -> None:
         if grammar.is_empty():
             raise EmptyLanguageError(f"{grammar!r} has no text with a weight")
-        self.grammar, self.vocabulary, self.budget = grammar, vocabulary, budget or grammar.budget
+        super().__init__(vocabulary, budget or grammar.budget)
+        self.grammar = grammar
         self._core = grammar.core
-        self._kept = RowCache(self.budget)
         self.start: Node = self._core.start(self.budget.states), vocabulary.initial_tokens is None
         """The node that walks begin at."""
 
@@ -55,19 +55,6 @@ class GrammarScores(ScoreSource):
     def start_weight(self) -> float:
         """The log mass; no token's score includes it."""
         return self.grammar.log_mass()
-
-    @property
-    def rows_made(self) -> int:
-        """The number of score rows computed so far, each by a walk of the vocabulary."""
-        return self._kept.made
-
-    def matcher(self) -> ScoreMatcher[Node]:
-        """A matcher at the start."""
-        return ScoreMatcher(self)
-
-    def row(self, node: Node) -> ScoreRow:
-        """The scores of all tokens at a node."""
-        return self._kept.row(self.key(node), lambda: self._made(node))
 
     def key(self, node: Node) -> Hashable:
         """Nodes with equal keys have equal rows."""
@@ -91,13 +78,8 @@ class GrammarScores(ScoreSource):
         return node[0].end
 
     def _made(self, node: Node) -> ScoreRow:
-        vocabulary, (chart, begun) = self.vocabulary, node
+        chart, begun = node
         scores = self._core.scores(
-            vocabulary.native, not begun, chart, self.budget.states, self.budget.seconds
-        ).copy()
-        if not begun:  # tokens without bytes at the start leave the text where it is
-            empty = [token for token, data in enumerate(vocabulary.initial_tokens or ()) if not data]
-            scores[empty] = 0.0
-        scores[list(vocabulary.special_token_ids)] = -np.inf
-        scores[list(vocabulary.eos_token_ids)] = chart.end
-        return ScoreRow.of(scores)
+            self.vocabulary.native, not begun, chart, self.budget.states, self.budget.seconds
+        )
+        return self._row_of_walk(scores, node, begun=begun, special=-np.inf)

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from tokenfst.automata.weights.ngrams import BEGIN, END, UNKNOWN, NGramModel
 from tokenfst.budget import Budget
-from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
-from tokenfst.decoding.scores.rows import RowCache, ScoreRow
+from tokenfst.decoding.scores.kept_rows import KeptRows
+from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import ArpaError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -23,18 +23,16 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 _Entry = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
-class TokenNGrams(ScoreSource):
+class TokenNGrams(KeptRows[int]):
     """An n-gram model over the token ids of a vocabulary; ``</s>`` stands for its end tokens. Created by ``compile``.
 
     Tokens that the model does not list have the probability of ``<unk>``, or zero. Raises ``ArpaError`` for symbols
     that are not token ids.
     """
 
-    start_weight = 0.0
-
     def __init__(self, model: NGramModel, vocabulary: Vocabulary, budget: Budget | None = None) -> None:
-        self.model, self.vocabulary, self.budget = model, vocabulary, budget or Budget()
-        self._kept = RowCache(self.budget)
+        super().__init__(vocabulary, budget or Budget())
+        self.model = model
         size = len(vocabulary)
         for symbol in model.symbols:
             if not (
@@ -57,17 +55,9 @@ class TokenNGrams(ScoreSource):
         return f"<TokenNGrams of {self.model!r}: {counted(len(self._kept), 'row')} kept>"
 
     @property
-    def rows_made(self) -> int:
-        """The number of score rows computed so far."""
-        return self._kept.made
-
-    def matcher(self) -> ScoreMatcher[int]:
-        """A matcher at the start."""
-        return ScoreMatcher(self)
-
-    def row(self, node: int) -> ScoreRow:
-        """The scores of all tokens after a context."""
-        return self._kept.row(self.key(node), lambda: self._made(node))
+    def start_weight(self) -> float:
+        """0: texts have no weight before their first token."""
+        return 0.0
 
     def key(self, node: int) -> Hashable:
         """Nodes with equal keys have equal rows."""
