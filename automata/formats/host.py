@@ -70,8 +70,8 @@ def hostname() -> Language:
 
 @cache
 def hostname_or_a_labels() -> Language:
-    """The same with all labels that begin with ``xn--``, whether they decode or not. A text outside of it is certainly
-    not a host name.
+    """Host names, and names with any labels that begin with ``xn--``, whether these decode or not. A superset of the
+    host names: a text outside of it is not a host name.
     """
     return _names(regex(_LABEL))
 

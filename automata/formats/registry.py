@@ -27,7 +27,7 @@ from tokenfst.automata.formats import mail as formats_mail
 from tokenfst.automata.formats import pattern as formats_regex
 from tokenfst.automata.formats import time as formats_time
 from tokenfst.automata.formats import uri as formats_uri
-from tokenfst.automata.languages.emptiness import has_a_word
+from tokenfst.automata.languages.emptiness import record_word
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 
@@ -173,7 +173,7 @@ def format_language(name: str) -> Language | None:
     if known is None or known.build is None:
         return None
     language = Language(known.build().expr, f"format({name!r})")
-    has_a_word(language.expr)  # each has, or it would be none
+    record_word(language.expr)  # each has, or it would be none
     return language
 
 
@@ -186,5 +186,5 @@ def outer_language(name: str) -> Language | None:
     if known is None or known.outer is None:
         return None
     language = Language(known.outer().expr, f"format({name!r}) and A-labels")
-    has_a_word(language.expr)
+    record_word(language.expr)
     return language

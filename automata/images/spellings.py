@@ -66,10 +66,10 @@ def inverse_image(expr: Expr, code: Code, budget: Budget) -> Expr:
 
 
 def images_of_rules(rules: Mapping[str, Expr], code: Code, budget: Budget) -> dict[str, Expr]:
-    """The same for the rules of a grammar, one by one.
+    """The spellings of the words of each rule of a grammar, by the rule's name.
 
-    This is right because all rules have whole characters: the spellings of a text are those of what its rules read,
-    one after the other. Raises ConstraintError for a rule that has not.
+    The spellings of a text are the spellings of what its rules read, one after the other, because every rule reads
+    whole characters. Raises ConstraintError for a rule that reads parts of characters.
     """
     deadline = Deadline(budget, "the spellings of a grammar")
     found = {}

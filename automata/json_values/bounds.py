@@ -43,7 +43,7 @@ from tokenfst.automata.expressions.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.languages.emptiness import has_a_word
+from tokenfst.automata.languages.emptiness import record_word
 from tokenfst.errors import ConstraintError
 
 Number = int | float | Decimal | Fraction
@@ -416,7 +416,7 @@ def _mantissas(low: End, high: End, places: int | None, plain: bool) -> Expr:
     if within is EMPTY:
         return EMPTY
     made = intersect(within, every)
-    has_a_word(made)
+    record_word(made)
     return made
 
 

@@ -61,7 +61,7 @@ from tokenfst.automata.json_values.multiples import (
     spellings_of_multiples,
 )
 from tokenfst.automata.json_values.numbers import NumberSet
-from tokenfst.automata.languages.emptiness import has_a_word
+from tokenfst.automata.languages.emptiness import record_word
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 
@@ -102,7 +102,7 @@ def plain_numbers(numbers: NumberSet, *, fraction: bool = True) -> Expr:
     negative = plain.texts((numbers if fraction else numbers & _NEGATIVE).mirrored().magnitudes(), -1)
     if fraction and numbers.contains(0) and 0 not in plain.lone:
         negative = intersect(negative, _NOT_ZERO)
-        has_a_word(negative)
+        record_word(negative)
     return union(plain.texts(numbers.magnitudes(), 1), concat(_MINUS, negative))
 
 

@@ -34,10 +34,10 @@ def has_word(root: Expr, budget: Budget | None) -> bool:
         root.known = _NO_WORD
         return False
     root.known = _WORD
-    return has_a_word(root)
+    return record_word(root)
 
 
-def has_a_word(root: Expr) -> bool:
+def record_word(root: Expr) -> bool:
     """Record that an expression has a word, which the caller knows without a search. Returns True."""
     needed = [root]
     while needed:

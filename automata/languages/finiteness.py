@@ -57,7 +57,7 @@ class Sizes:
         self._filled: dict[Expr, bool] = {}
         self._finite: dict[Expr, bool] = {}
 
-    def has_more_than_nothing(self, root: Expr, rules: Container[str] = ()) -> bool:
+    def has_nonempty_word(self, root: Expr, rules: Container[str] = ()) -> bool:
         """Whether there is a non-empty text, given the rules that have one."""
         return self._filled_below(root, rules)[root]
 

@@ -30,7 +30,7 @@ def encode(word: str | bytes, asked: str = "a question about a language", name: 
 
 
 def encode_any(word: str | bytes, asked: str, name: str) -> bytes:
-    """The same, with lone surrogates encoded like other code points: bytes that are not UTF-8."""
+    """``encode``, but lone surrogates are encoded like other code points. The result is then not UTF-8."""
     data = encode(word, asked, name)
     if data is None:
         assert isinstance(word, str)

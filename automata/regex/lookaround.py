@@ -109,7 +109,7 @@ class Lookaround:
         return self.edges[key]
 
     def item_edge(self, op: Any, argument: Any, flags: int) -> tuple[int, int, bool]:
-        """The same for one item of a tree."""
+        """Kinds of the first and of the last character of a word of one item of a tree, and whether it may be empty."""
         if op is AT or op is ASSERT or op is ASSERT_NOT:
             return 0, 0, True
         if op is FAILURE:

@@ -24,7 +24,7 @@ def is_finite(rules: Rules, start: str, budget: Budget, source: str) -> bool:
     while found != len(filled):
         found = len(filled)
         for name in reversed(reached):
-            if name not in filled and sizes.has_more_than_nothing(rules[name], filled):
+            if name not in filled and sizes.has_nonempty_word(rules[name], filled):
                 filled.add(name)
     growths = {name: sizes.growth(rules[name], filled) for name in reached}
     endless = any(each.endless for each in growths.values())

@@ -107,7 +107,7 @@ class Marks:
         return (table.special_tokens.get(named) if isinstance(named, str) else named) in table.eos_token_ids
 
     def token(self, reference: TokenRef) -> TokenName | bytes:
-        """A special token, or the bytes of one of text. StructuralTagError."""
+        """A token of the document: a special token, or the bytes of a text token. Raises StructuralTagError."""
         token, table = reference.token, self.vocabulary
         if table is None:
             if isinstance(token, str):
@@ -172,12 +172,12 @@ def spelled_expr(spelled: Spelled) -> Expr:
 
 
 def shown(spelled: Spelled) -> str:
-    """The string that this is read from."""
+    """The string of the document from which a sequence was read."""
     return "".join(part.decode() if isinstance(part, bytes) else part.name for part in spelled)
 
 
 def symbols(spelled: Spelled) -> list[int | TokenName]:
-    """One symbol after the other."""
+    """The symbols of a sequence in order: each byte, and each token as a whole."""
     found: list[int | TokenName] = []
     for part in spelled:
         if isinstance(part, bytes):

@@ -32,7 +32,7 @@ from tokenfst.automata.structural_tags.special_tokens import Marks
 
 
 class TokenText:
-    """Makes the expressions. ``control_tokens``: whether free text may contain special tokens."""
+    """Makes expressions of free text over tokens. ``control_tokens``: whether it may contain special tokens."""
 
     def __init__(self, marks: Marks, *, control_tokens: bool) -> None:
         self.marks, self.control_tokens = marks, control_tokens

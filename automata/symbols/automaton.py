@@ -260,7 +260,8 @@ class SymbolAutomaton:
 
     @checked
     def over(self, symbols: Iterable[str]) -> SymbolAutomaton:
-        """The same sequences over more symbols, or in another order: the new symbols were part of anything else before.
+        """The same sequences over the given symbols, which may be more, or in another order. New symbols were read as
+        "anything else" before.
 
         Raises ``UnknownSymbolError`` if a symbol of this automaton is missing, because it would become anything else.
         """

@@ -54,7 +54,7 @@ class Host(Protocol):
     def stream(
         self, prompt: Prompt, prepared: Any, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
-        """The same for one prompt, in pieces."""
+        """The text after one prompt, under its constraint, in pieces as the model writes them."""
 
 
 class LocalHost:

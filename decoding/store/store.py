@@ -266,18 +266,22 @@ class Store:
 
     @checked
     def put_vocabulary(self, vocabulary: Vocabulary) -> bool:
-        """Put a vocabulary under its fingerprint, as a pack; False: it is there already. Processes that share this
-        machine's cache have its tries in memory once.
+        """Store a vocabulary with its tries under its fingerprint. Returns False if it was there already.
+
+        Processes that load it through the same local cache map one copy of the tries into memory.
         """
         return self._vocabularies.put(vocabulary)
 
     @checked
     def vocabulary(self, fingerprint: str) -> Vocabulary:
-        """The vocabulary with a fingerprint (``key.vocabulary``). Raises as ``get`` does."""
+        """The stored vocabulary with a fingerprint (``key.vocabulary``).
+
+        Raises ``NotInStoreError`` if there is none, ``ArtifactCorruptError`` if it is damaged, ``SignatureError``.
+        """
         return self._vocabularies.get(fingerprint)
 
     def vocabularies(self) -> Iterator[str]:
-        """The fingerprints of the vocabularies that were put."""
+        """The fingerprints of the stored vocabularies."""
         return self._vocabularies.list()
 
     # --- documents --------------------------------------------------------------------------------------------------

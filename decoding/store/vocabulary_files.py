@@ -31,7 +31,9 @@ _READS = 3
 
 
 class VocabularyFiles:
-    """Those of one store. ``create`` puts a file where there is none, and says whether it did."""
+    """The vocabularies of one store. ``create`` stores a file unless there is one, and returns whether it stored it;
+    ``replace`` stores it in place of another.
+    """
 
     def __init__(
         self,
@@ -45,7 +47,7 @@ class VocabularyFiles:
         self._create, self._replace = create, replace
 
     def put(self, vocabulary: Vocabulary) -> bool:
-        """Put it; False: it was there. One that is damaged is replaced."""
+        """Store a vocabulary. Returns False if it was there already. A damaged file is replaced."""
         name = vocabulary.fingerprint
         data: bytes = DOORS["pack"](vocabulary)
         header = {
@@ -70,7 +72,7 @@ class VocabularyFiles:
         return False
 
     def get(self, fingerprint: str) -> Vocabulary:
-        """The vocabulary with a fingerprint. ``NotInStoreError``, ``ArtifactCorruptError``, ``SignatureError``."""
+        """The vocabulary with a fingerprint. Raises NotInStoreError, ArtifactCorruptError, SignatureError."""
         if not NAME.fullmatch(fingerprint):
             raise StoreError(
                 f"{fingerprint!r:.80} is no fingerprint of a vocabulary: those are 64 hexadecimal digits "

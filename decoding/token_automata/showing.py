@@ -25,7 +25,7 @@ def described(matcher: Any) -> str:
 
 
 def described_in_html(matcher: Any) -> str:
-    """The same as a table, with the text so far and its last tokens."""
+    """A matcher as an HTML table: its constraint and vocabulary, the text so far, and its last tokens."""
     vocabulary: Vocabulary = native_of(matcher).made_from[2]
     tokens = matcher.tokens
     last = ", ".join(map(str, tokens[-10:]))

@@ -63,12 +63,15 @@ def detokenizer(vocabulary: Vocabulary) -> pynini.Fst:
 
 
 def native_detokenizer(vocabulary: Vocabulary) -> VectorFst:
-    """The same transducer as a machine of ``tokenfst.fst``."""
+    """The detokenizing transducer of ``vocabulary`` as a machine of ``tokenfst.fst``. Needs no pynini."""
     return machine_of(detokenizer_arcs(vocabulary), None, byte_table(BYTE_ZERO_LABEL))
 
 
 def detokenizer_arcs(vocabulary: Vocabulary) -> Arcs:
-    """The same transducer as arrays; needs numpy only. The root is state 0, or state 1 if there is a start state 0."""
+    """The arcs of the detokenizing transducer of ``vocabulary`` as arrays; needs numpy only.
+
+    The root of the trie is state 0; with other bytes at the start of a text it is state 1, and state 0 the start.
+    """
     data, offsets = vocabulary.packed()
     if vocabulary.initial_tokens is None:
         num_states, arcs = _trie_arcs(data, offsets, root=0, target=0, next_state=1)

@@ -133,7 +133,7 @@ class Place:
         )
 
     def closing(self, closed: object) -> Place:
-        """The same with another ``closed``."""
+        """This place with another value of ``closed``."""
         if closed is self.closed:
             return self
         return Place(self.value, self.pointer, self.resource, self.scope, closed)

@@ -27,7 +27,7 @@ from tokenfst.automata.json_values.strings import (
     json_string,
     json_string_of_length,
 )
-from tokenfst.automata.languages.emptiness import has_a_word, has_word
+from tokenfst.automata.languages.emptiness import has_word, record_word
 from tokenfst.automata.languages.language import Language
 from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
@@ -120,7 +120,7 @@ class Strings:
         )
 
     def among(self, texts: frozenset[str]) -> frozenset[str]:
-        """Those of the texts that are in the cell, as ``holds`` decides."""
+        """The texts among ``texts`` that are in the cell, as ``holds`` decides."""
         if self.values is not None:
             return texts & self.values
         kept = texts - self.excluded if self.excluded else texts
@@ -187,7 +187,7 @@ class Strings:
                 text = intersect(text, complement(barred))
                 if self.high == 0 and "" in self.excluded:
                     return EMPTY
-            has_a_word(text)  # there are more texts than are excluded
+            record_word(text)  # there are more texts than are excluded
             return text
         return _json_of(self.content(), spelling, work)
 
@@ -224,7 +224,7 @@ def any_string(spelling: Spelling) -> Expr:
 def name_texts(spelling: Spelling) -> NameTexts:
     """The texts of names, and of all strings except some, in a spelling."""
     every = any_string(spelling)
-    has_a_word(every)
+    record_word(every)
     return NameTexts(
         every,
         spelling != "any",
@@ -266,7 +266,7 @@ def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
     if not content.expr.size and not has_word(content.expr, work.left()):  # a plain expression has one
         return EMPTY
     made = json_string(content, spelling=spelling).expr
-    has_a_word(made)
+    record_word(made)
     return made
 
 
@@ -356,9 +356,9 @@ def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
 
 
 def partial_reason(cells: StringSet, *, known: bool = False) -> str:
-    """What some part leaves out, so that its sure complement is not known; with ``known``, also if it is.
+    """Which words a part's language leaves out (``Part.partial``), of the first such part; empty if there is none.
 
-    Empty if there is no such part.
+    Parts whose ``outer`` language is known are passed over, unless ``known`` is set.
     """
     parts = (part for cell in cells for part in cell.parts if part.partial)
     return next((part.partial for part in parts if known or part.outer is None), "")

@@ -15,7 +15,7 @@ from tokenfst.automata.json_schema.sets.shape import INTEGERS, NO_NUMBER
 from tokenfst.automata.json_values.numbers import NumberSet
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.json_values.texts import number_language, plain_numbers
-from tokenfst.automata.languages.emptiness import has_a_word
+from tokenfst.automata.languages.emptiness import record_word
 
 
 @lru_cache(maxsize=512)
@@ -69,5 +69,5 @@ def _not_bare(texts: Expr) -> Expr:
     made = intersect(
         texts, complement(number_language(INTEGERS, exponents=False, integer_fraction=False).expr)
     )
-    has_a_word(made)
+    record_word(made)
     return made

@@ -69,7 +69,7 @@ class CallEvents:
     # --- what the reader comes to -----------------------------------------------------------------------
 
     def text(self, data: bytes) -> None:
-        """Further text."""
+        """Take further text; ``settle`` then reports what is decided."""
         if self._text is not None:
             self._text.feed(data)
         elif not self._is_told:
@@ -92,7 +92,7 @@ class CallEvents:
         self.settle()
 
     def over(self) -> None:
-        """Report nothing more of the open arguments."""
+        """End the events of the open arguments: nothing more of them is reported."""
         self.document = None
         if isinstance(self._text, _Document):
             self._text.is_over = True

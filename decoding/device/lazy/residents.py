@@ -42,8 +42,8 @@ _WIDTH = 257
 
 
 class Residents:
-    """What is on the device. ``token_limits``: whether masks depend on the number of tokens left. ``slots``,
-    ``overflow``: see ``MaskPages``.
+    """The states whose rows are on the device. ``token_limits``: whether masks depend on the number of tokens left.
+    ``slots``, ``overflow``: see ``MaskPages``.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ _after: list[Callable[[], int]] = []
 
 
 def afterwards(work: Callable[[], int]) -> None:
-    """What the main thread does once the command has returned: what must hear signals, such as a server. Its result is
-    the exit code.
+    """Have the main thread call ``work`` after the command has returned, for work that must receive signals, such as a
+    server. Its result is the exit code.
     """
     _after.append(work)
 

@@ -23,7 +23,7 @@ class Tokenization(enum.StrEnum):
 
 @dataclass(frozen=True)
 class WidthOptions:
-    """What a model makes of a vocabulary."""
+    """How wide a model's logits are, where that is not the number of tokens."""
 
     vocab_size: Annotated[
         int | None,

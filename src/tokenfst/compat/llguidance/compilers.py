@@ -39,7 +39,7 @@ class JsonCompiler:
         }
 
     def compile(self, schema: str, check: bool = True) -> str:
-        """The grammar of a schema. Raises ValueError if the schema is wrong."""
+        """The grammar of a schema. Raises ValueError if the schema is invalid."""
         return _checked(json_schema_grammar(schema, {}, self._options), check)
 
 
@@ -47,7 +47,7 @@ class LarkCompiler:
     """Grammars in Lark's notation."""
 
     def compile(self, lark: str, check: bool = True) -> str:
-        """The grammar itself. Raises ValueError if it is wrong."""
+        """The grammar itself, after a check. Raises ValueError if it is invalid."""
         return _checked(lark, check)
 
 
@@ -55,5 +55,5 @@ class RegexCompiler:
     """Grammars of patterns."""
 
     def compile(self, regex: str, check: bool = True) -> str:
-        """The grammar of a pattern. Raises ValueError if the pattern is wrong."""
+        """The grammar of a pattern. Raises ValueError if the pattern is invalid."""
         return _checked(regex_grammar(regex), check)

@@ -36,7 +36,9 @@ class LLExecutor:
     def unsafe_compute_mask_ptr_with_draft_token(
         self, interpreters: Drafts, trg_ptr: int, one_mask_bytes: int, trg_batch_size: int
     ) -> None:
-        """The same, with an additional row for the text after each draft token."""
+        """Write the masks of many matchers into rows of memory at an address. Each mask is followed by a row for the
+        text after each draft token of its matcher.
+        """
         if interpreters:
             size = interpreters[0][0].vocab_size
             fill_drafts(self, interpreters, rows_at(trg_ptr, one_mask_bytes, size, trg_batch_size))
@@ -58,7 +60,8 @@ def fill_rows(executor: LLExecutor, matchers: Rows, bitmask: Any) -> None:
 
 
 def fill_drafts(executor: LLExecutor, matchers: Drafts, bitmask: Any) -> None:
-    """The same, and in the following rows the masks after each further draft token.
+    """Write the mask of each matcher into its row of a numpy array or torch tensor, and in the rows behind it the masks
+    after each of its draft tokens.
 
     This stops at the first draft token that is not allowed or that ends the text; later rows are unchanged. Raises
     ValueError if a row does not exist in the bitmask.

@@ -81,7 +81,7 @@ class LLInterpreter:
         return None if stopped else self._matcher.compute_logit_bias(), self._progress(stopped)
 
     def compute_mask_into(self, trg: bytearray) -> str:
-        """The same, but the mask is written into a buffer, one bit for each token."""
+        """Write the mask of the next token into a buffer, one bit for each token. Returns ``compute_mask``'s report."""
         found = self._matcher.compute_bitmask()
         if len(trg) != len(found):
             raise ValueError(f"a mask takes {counted(len(found), 'byte')}, not {len(trg):,}")
@@ -89,7 +89,7 @@ class LLInterpreter:
         return self._progress(self.has_pending_stop())
 
     def unsafe_compute_mask_ptr(self, trg_ptr: int, trg_bytes: int) -> str:
-        """The same, but the mask is written to memory at an address."""
+        """Write the mask of the next token to memory at an address; returns the report of ``compute_mask``."""
         self._matcher.unsafe_compute_mask_ptr(trg_ptr, trg_bytes)
         return self._progress(self.has_pending_stop())
 

@@ -81,7 +81,7 @@ class LLMatcher:
     def validate_grammar(
         grammar: str, tokenizer: LLTokenizer | None = None, *, limits: LLParserLimits | None = None
     ) -> str:
-        """A message that says what is wrong with a grammar; empty if nothing is."""
+        """The message of the error that a grammar raises; empty if the grammar is valid."""
         wrong, [*lines] = LLMatcher.validate_grammar_with_warnings(grammar, tokenizer)
         return lines[0] if wrong else ""
 
@@ -89,7 +89,7 @@ class LLMatcher:
     def validate_grammar_with_warnings(
         grammar: str, tokenizer: LLTokenizer | None = None, *, limits: LLParserLimits | None = None
     ) -> tuple[bool, list[str]]:
-        """Whether a grammar is wrong, and why. For a right one, the messages list what was left out of it."""
+        """Whether a grammar is invalid, and the error. For a valid one, the keywords that were left out of it."""
         try:
             made = constraint_of(grammar)
             if tokenizer is not None:
@@ -101,7 +101,7 @@ class LLMatcher:
     # --- state --------------------------------------------------------------------------------------------
 
     def is_error(self) -> bool:
-        """Whether the grammar was wrong, or a token was not allowed."""
+        """Whether the grammar was invalid, or a token was not allowed."""
         return bool(self._error)
 
     def get_error(self) -> str:
@@ -109,7 +109,7 @@ class LLMatcher:
         return self._error
 
     def get_grammar_warnings(self) -> list[str]:
-        """What was left out of a schema, if that was asked for; otherwise an unsupported keyword is an error."""
+        """The unsupported keywords that were left out of a schema. Without ``lenient`` they are errors."""
         return list(self._warnings)
 
     def is_accepting(self) -> bool:
@@ -254,7 +254,9 @@ class LLMatcher:
     def unsafe_compute_mask_ptr_with_draft_token(
         self, trg_ptr: int, trg_bytes: int, draft_tokens: Sequence[int]
     ) -> None:
-        """The same, followed by the masks after each further draft token. Each mask takes the same amount of memory."""
+        """Write the mask of the next token to memory at an address, followed by the masks after each draft token. All
+        masks have the same size. Raises ValueError if ``trg_bytes`` is not the size of these masks.
+        """
         rows = rows_at(trg_ptr, trg_bytes, self.vocab_size, 1 + len(draft_tokens))
         self.fill(rows, 0)
         self.fill_behind(rows, 0, draft_tokens)
@@ -298,7 +300,7 @@ class LLMatcher:
 
     @property
     def vocab_size(self) -> int:
-        """The number of the model's scores."""
+        """The width of the model's logits."""
         return self._tokenizer.vocab_size
 
     def open(self) -> Matcher | None:

@@ -23,7 +23,7 @@ apply_token_bitmask_inplace_kernel = apply_token_bitmask_inplace
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The number of rows and of words in a row of a bitmask."""
+    """The shape of a bitmask: (rows, words of 32 bits in a row)."""
     return batch_size, -(-vocab_size // 32)
 
 
@@ -38,12 +38,12 @@ def fill_next_token_bitmask(interp: LLMatcher, bitmask: Any, index: int = 0) -> 
 
 
 def fill_next_token_bitmask_par(executor: LLExecutor, matchers: Rows, bitmask: Any) -> None:
-    """Write the mask of each matcher into its row."""
+    """Write the mask of each matcher into its row of a bitmask, int32 (rows, words)."""
     fill_rows(executor, matchers, bitmask)
 
 
 def fill_next_token_bitmask_par_with_draft_tokens(
     executor: LLExecutor, matchers: Drafts, bitmask: Any
 ) -> None:
-    """The same, with an additional row for the text after each draft token."""
+    """Write the mask of each matcher into its row, and the masks after each of its draft tokens into later rows."""
     fill_drafts(executor, matchers, bitmask)

@@ -152,7 +152,7 @@ class LLTokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """The number of the model's scores."""
+        """The width of the model's logits."""
         return len(self.vocabulary)
 
     @property
@@ -203,7 +203,7 @@ class LLTokenizer:
         return self.greedy_tokenize(text) if self._cut is None else self._cut(text, parse_special)
 
     def tokenize_bytes(self, utf8bytes: bytes, *, parse_special: bool = False) -> list[int]:
-        """The same for bytes. An incomplete character at the end is cut into the longest tokens."""
+        """The tokenizer's own tokens of UTF-8. An incomplete character at the end is cut into the longest tokens."""
         whole = bytes(utf8bytes)
         for end in range(len(whole), max(len(whole) - 4, -1), -1):
             try:
@@ -272,11 +272,11 @@ class LLTokenizer:
         return place < len(self._sorted) and self._sorted[place].startswith(text)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """The bytes that tokens spell; special tokens give their names."""
+        """The bytes that tokens spell; a special token spells its name."""
         return b"".join(map(self._named, tokens))
 
     def decode_str(self, tokens: Sequence[int]) -> str:
-        """The same as text; bytes that are not UTF-8 are replaced."""
+        """The text that tokens spell; bytes that are not UTF-8 are replaced by U+FFFD."""
         return self.decode_bytes(tokens).decode("utf-8", "replace")
 
     def dbg_tokens(self, tokens: Sequence[int]) -> str:

@@ -12,12 +12,12 @@ _depth = 10_000
 
 
 def get_max_recursion_depth() -> int:
-    """The number that was set last."""
+    """The depth that was set last."""
     return _depth
 
 
 def set_max_recursion_depth(max_recursion_depth: int) -> None:
-    """Set a number that has no effect."""
+    """Set xgrammar's limit of nested calls. It has no effect here. Raises ValueError for a number out of range."""
     global _depth
     if not 0 <= max_recursion_depth <= _MOST:
         raise ValueError(f"max_recursion_depth must be from 0 to {_MOST:,}, not {max_recursion_depth}")
@@ -26,7 +26,7 @@ def set_max_recursion_depth(max_recursion_depth: int) -> None:
 
 @contextmanager
 def max_recursion_depth(temp_depth: int) -> Iterator[None]:
-    """Set the number within a ``with`` block."""
+    """Set the limit within a ``with`` block. It has no effect here."""
     before = get_max_recursion_depth()
     set_max_recursion_depth(temp_depth)
     try:

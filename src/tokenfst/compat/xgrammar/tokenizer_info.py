@@ -99,7 +99,7 @@ class TokenizerInfo:
 
     @property
     def vocab_size(self) -> int:
-        """The number of the model's scores."""
+        """The width of the model's logits."""
         return self._size
 
     @property

@@ -15,7 +15,7 @@ from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
 from tokenfst.automata.json_schema.writing import program
 from tokenfst.automata.json_schema.writing.writer import START
 from tokenfst.automata.languages import emptiness as known_words
-from tokenfst.automata.languages.emptiness import has_a_word, has_empty_word, has_word, is_known_to_have_word
+from tokenfst.automata.languages.emptiness import has_empty_word, has_word, is_known_to_have_word, record_word
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
@@ -187,7 +187,7 @@ def test_a_search_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert has_word(text, None) and has_word(text, None) and has_word(core, None)
     assert len(calls) == 1
     given = ex.intersect(ex.literal(b"x"), ex.byte_range(0, 255))
-    has_a_word(given)
+    record_word(given)
     assert has_word(ex.concat(given, given), None) and len(calls) == 1
 
 

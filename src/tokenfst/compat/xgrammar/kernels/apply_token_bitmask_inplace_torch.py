@@ -24,12 +24,12 @@ def apply_token_bitmask_inplace_torch(
 def apply_token_bitmask_inplace_kernel_no_indices_torch(
     logits: torch.Tensor, bitmask: torch.Tensor, vocab_size: int
 ) -> None:
-    """The same for all rows."""
+    """Set the logits of forbidden tokens to -inf, in all rows."""
     apply_token_bitmask_inplace_torch(logits, bitmask, vocab_size)
 
 
 def apply_token_bitmask_inplace_kernel_indices_torch(
     logits: torch.Tensor, bitmask: torch.Tensor, vocab_size: int, indices: Sequence[int]
 ) -> None:
-    """The same for some rows."""
+    """Set the logits of forbidden tokens to -inf, in the rows ``indices``."""
     apply_token_bitmask_inplace_torch(logits, bitmask, vocab_size, indices)
