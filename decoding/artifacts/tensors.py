@@ -1,6 +1,6 @@
 """The table of an artifact's tensors, from which the writer and the reader work.
 
-A test checks docs/serving/format.md, native/artifact/view.hpp and native/bindings/token_automata/artifact.hpp against
+A test checks docs/serving/format.md, native/artifact/view.cpp and native/bindings/token_automata/artifact.hpp against
 it.
 """
 
