@@ -6,9 +6,15 @@ are those of a quiet machine with half as much again.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
+
+import pytest
+
+import tokenfst
 
 RUNS = 5
 SLACK = 1.5
@@ -82,3 +88,49 @@ def test_compiling_and_walking_load_nothing_that_is_optional() -> None:
         "tokenfst.compile(tokenfst.regex('(ab)*'), v).matcher().accept_token(0)",
     )
     assert packages(found) - BARE <= {"tokenfst", "numpy", "safetensors"}
+
+
+def without(*missing: str, run: str) -> str:
+    """What a program prints where these packages cannot be imported."""
+    code = (
+        "import sys\n"
+        "class Refuses:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] in {missing!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Refuses())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code + run], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("missing", [("torch", "triton", "transformers"), ("transformers",)])
+def test_a_star_imports_what_can_be_imported(missing: tuple[str, ...]) -> None:
+    """Of a package that is not installed, the names that need it are left out of ``__all__``, and no others; each of
+    them says which package it needs.
+    """
+    lists = (
+        "import json, tokenfst\n"
+        "needs = {}\n"
+        "for name in tokenfst._ALL:\n"
+        "    try: getattr(tokenfst, name)\n"
+        "    except tokenfst.TokenfstError as error: needs[name] = str(error)\n"
+        "print(json.dumps([needs, tokenfst.__all__]))"
+    )
+    needs, names = json.loads(without(*missing, run=lists))
+    assert needs and set(names) == set(tokenfst.__all__) - set(needs)
+    for said in needs.values():
+        assert any(re.search(rf"needs? {package}: pip install", said) for package in missing), said
+    star = "from tokenfst import *\nprint(regex('a').accepts(b'a'), 'ConstraintLogitsProcessor' in globals())"
+    assert without(*missing, run=star) == "True False"
+
+
+def test_a_star_imports_everything_here() -> None:
+    assert set(tokenfst.__all__) == set(tokenfst._ALL)
+    found = subprocess.run(
+        [sys.executable, "-c", "from tokenfst import *\nprint(*dir())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(tokenfst.__all__) <= set(found.stdout.split())

@@ -9,6 +9,7 @@ from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.rules.graph import outer_nodes
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, UnspellableWarning
 from tokenfst.tokenizers.vocabulary.census import census
@@ -22,8 +23,15 @@ def of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
     """The words of a grammar that contain only bytes of the vocabulary, each of which must be a token by itself.
 
     Then every text can be continued from every place. Raises ``ConstraintError`` if a needed byte is not a token by
-    itself, because whether tokens can continue a text would then depend on the whole stack.
+    itself, because whether tokens can continue a text would then depend on the whole stack; and if strings must differ
+    from each other, because the rest of a string may have no tokens.
     """
+    if any(node.op is ex.Op.FRESH for name in grammar.rules for node in outer_nodes(grammar.rules[name])):
+        raise ConstraintError(
+            f"{grammar.source} has strings that must differ from each other (names of a JSON object, unique items). "
+            "For that, each byte must be a token of the vocabulary, and this one lacks some: make the constraint by "
+            'json_schema(...) with repeated_names="allow" or additional_properties="forbid"'
+        )
     alone = sum({1 << token[0] for token in vocabulary.tokens if len(token) == 1})
     used = sum(1 << byte for byte in set(b"".join([*vocabulary.tokens, *(vocabulary.initial_tokens or ())])))
     if not (grammar & _holding(ex.ALL_BYTES & ~used)).is_empty():

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, overload
 
-from tokenfst.arguments import checked, checked_but
+from tokenfst.arguments import checked, checked_but, refuse
 from tokenfst.automata.tools.reading.replies import ToolCall
 from tokenfst.clock_cache import Recent
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
 from tokenfst.decoding.generation.tool_calls import tool_target
-from tokenfst.errors import ArgumentValueError, ModelError, VocabularyMismatchError
+from tokenfst.errors import ArgumentTypeError, ArgumentValueError, ModelError, VocabularyMismatchError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -56,6 +56,10 @@ class Generator:
             )
         self._host = find_host(model, tokenizer, vocabulary)
         self._kept: Recent[Any, tuple[Target, Any]] = Recent(KEPT)
+        self._model = type(model).__name__
+
+    def __repr__(self) -> str:
+        return f"<Generator of {self._model}>"
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -83,8 +87,10 @@ class Generator:
         self, prompts: Sequence[Prompt], targets: Any, *, max_new_tokens: int = 256, **options: Any
     ) -> list[Any]:
         """The answers to all prompts, generated in one batch. ``targets``: one for all, or a list with one for each."""
-        if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
-            raise ModelError("batch: prompts must be a list of at least one prompt")
+        if isinstance(prompts, str | bytes) or not isinstance(prompts, Sequence):
+            refuse("Generator.batch", "prompts", prompts, "a list of prompts", ArgumentTypeError)
+        if not prompts:
+            refuse("Generator.batch", "prompts", prompts, "at least one prompt", ArgumentValueError)
         listed = targets if isinstance(targets, list | tuple) else [targets] * len(prompts)
         if len(listed) != len(prompts):
             raise ArgumentValueError(

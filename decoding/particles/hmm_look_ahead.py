@@ -25,7 +25,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
@@ -39,9 +38,20 @@ from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.decoding.particles.hmm_product import FLOOR
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import ScoreRow
-from tokenfst.errors import BudgetExceeded, EmptyLanguageError, HmmError, VocabularyMismatchError
+from tokenfst.errors import (
+    BudgetExceeded,
+    EmptyLanguageError,
+    HmmError,
+    MissingDependencyError,
+    VocabularyMismatchError,
+)
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('hidden Markov models need torch: pip install "tokenfst[torch]"') from error
 
 _LARGEST = 1e13
 _WHERE = "the look-ahead of a hidden Markov model"

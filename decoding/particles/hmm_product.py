@@ -38,7 +38,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
 
 from tokenfst.arguments import checked
 from tokenfst.budget import Budget
@@ -47,9 +46,21 @@ from tokenfst.decoding.particles.horizon import Horizon
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import Length
 from tokenfst.decoding.rows.rows import AnyAutomaton
-from tokenfst.errors import BudgetExceeded, HmmError, MatcherError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import (
+    BudgetExceeded,
+    HmmError,
+    MatcherError,
+    MissingDependencyError,
+    TokenBudgetError,
+    VocabularyMismatchError,
+)
 from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('hidden Markov models need torch: pip install "tokenfst[torch]"') from error
 
 FLOOR = -60.0
 """Natural logarithm, relative to a row's largest weight, of the least weight of an allowed token."""

@@ -22,15 +22,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from tokenfst.arguments import checked
 from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs
 from tokenfst.decoding.particles.hmm import Hmm, unit_maximum
 from tokenfst.decoding.particles.resampling import draw_one
-from tokenfst.errors import HmmError, VocabularyMismatchError
+from tokenfst.errors import HmmError, MissingDependencyError, VocabularyMismatchError
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('hidden Markov models need torch: pip install "tokenfst[torch]"') from error
 
 _NOISE = 0.1
 """The share of noise in the initial tables: EM never makes a zero probability positive."""

@@ -16,11 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-import torch
-
 from tokenfst.decoding.particles.hmm import Belief
 from tokenfst.decoding.particles.hmm_product import FLOOR, HmmProduct
 from tokenfst.decoding.rows.rows import Rows
+from tokenfst.errors import MissingDependencyError
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 
 class Proposal(Protocol):

@@ -32,8 +32,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-import torch
-
 from tokenfst.arguments import checked_but
 from tokenfst.budget import Budget
 from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, next_log_probs
@@ -45,10 +43,15 @@ from tokenfst.decoding.rows.generations import Generation, Generations
 from tokenfst.decoding.rows.reach_rows import Length, ReachRows, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows, one_for_each
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import HmmError, ParticleError
+from tokenfst.errors import HmmError, MissingDependencyError, ParticleError
 from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 ProposalName = Literal["lcd", "gcd", "p-gcd"]
 

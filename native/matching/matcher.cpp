@@ -73,39 +73,46 @@ void Matcher::set_max_tokens_left(std::optional<uint64_t> left) {
   limit_ = tokens_.size() + std::min<uint64_t>(*left, kNoLimit - 1 - tokens_.size());
 }
 
-bool Matcher::accept_token(uint32_t token) {
+void Matcher::check(int64_t token) const {
+  const int64_t size = automaton_->vocabulary().size();
+  if (token >= 0 && token < size) return;
+  throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " + std::to_string(size) + " tokens" +
+                                  (size == 0 ? "" : ", which have the ids 0 to " + std::to_string(size - 1)));
+}
+
+bool Matcher::accept_token(int64_t token) {
   const InUse::Scope use(in_use_);
   check(token);
   if (terminated_)
     throw Error(Fault::Terminated, "token " + std::to_string(token) + " was offered after the end token; reset() or rollback() first");
-  return push(token);
+  return push(static_cast<uint32_t>(token));
 }
 
-bool Matcher::accept_tokens(const std::vector<uint32_t>& tokens) {
+bool Matcher::accept_tokens(const std::vector<int64_t>& tokens) {
   const InUse::Scope use(in_use_);
-  for (uint32_t token : tokens) check(token);
+  for (int64_t token : tokens) check(token);
   Trial trial(*this);
-  if (!std::ranges::all_of(tokens, [&](uint32_t token) { return !terminated_ && push(token); })) return false;
+  if (!std::ranges::all_of(tokens, [&](int64_t token) { return !terminated_ && push(static_cast<uint32_t>(token)); })) return false;
   trial.keep();
   return true;
 }
 
-bool Matcher::accept_until_over(const std::vector<uint32_t>& tokens) {
+bool Matcher::accept_until_over(const std::vector<int64_t>& tokens) {
   const InUse::Scope use(in_use_);
-  for (uint32_t token : tokens) {
+  for (int64_t token : tokens) {
     if (is_over()) break;
     check(token);
-    if (!push(token)) return false;
+    if (!push(static_cast<uint32_t>(token))) return false;
   }
   return true;
 }
 
-size_t Matcher::validate_tokens(const std::vector<uint32_t>& tokens) {
+size_t Matcher::validate_tokens(const std::vector<int64_t>& tokens) {
   const InUse::Scope use(in_use_);
-  for (uint32_t token : tokens) check(token);
+  for (int64_t token : tokens) check(token);
   Trial trial(*this);
   size_t accepted = 0;
-  while (accepted < tokens.size() && !terminated_ && push(tokens[accepted])) ++accepted;
+  while (accepted < tokens.size() && !terminated_ && push(static_cast<uint32_t>(tokens[accepted]))) ++accepted;
   return accepted;
 }
 

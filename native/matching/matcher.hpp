@@ -54,16 +54,16 @@ class Matcher {
   std::optional<uint64_t> max_tokens_left() const;
   void set_max_tokens_left(std::optional<uint64_t> left);
 
-  bool accept_token(uint32_t token);
-  bool accept_tokens(const std::vector<uint32_t>& tokens);
+  bool accept_token(int64_t token);
+  bool accept_tokens(const std::vector<int64_t>& tokens);
   // Advances up to the end of the text and ignores the tokens behind it. False where one is not allowed; those before it stay accepted.
-  bool accept_until_over(const std::vector<uint32_t>& tokens);
+  bool accept_until_over(const std::vector<int64_t>& tokens);
   // Whether nothing follows: the end token was accepted, or the last token of the budget.
   bool is_over() const {
     const InUse::Scope use(in_use_);
     return terminated_ || tokens_.size() == limit_;
   }
-  size_t validate_tokens(const std::vector<uint32_t>& tokens);
+  size_t validate_tokens(const std::vector<int64_t>& tokens);
 
   // Writes the mask; returns whether any token is forbidden.
   bool fill(uint32_t* out);
@@ -128,12 +128,8 @@ class Matcher {
   // Limits a number of tokens to the greatest distance; more makes no difference.
   static uint32_t at_most(uint64_t tokens) { return static_cast<uint32_t>(std::min<uint64_t>(tokens, kUnknown - 1)); }
   uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : at_most(limit_ - tokens_.size()); }
-  void check(uint32_t token) const {
-    if (token >= automaton_->vocabulary().size()) {
-      throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " +
-                                      std::to_string(automaton_->vocabulary().size()) + " tokens");
-    }
-  }
+  // Raises TokenId for a token outside of the vocabulary.
+  void check(int64_t token) const;
   // Clears the rows of a subtree that cannot be reached.
   void blank(int64_t first, std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::vector<bool>& seen,
              uint32_t* out, ptrdiff_t stride) const;

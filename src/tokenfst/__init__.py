@@ -13,6 +13,7 @@ torch, transformers) are imported only by the calls that need them.
 from __future__ import annotations
 
 import importlib
+import sys
 
 import tokenfst.moved  # modules by their old names
 import tokenfst.tokenizers.adapters  # noqa: F401  # the doors of Vocabulary
@@ -126,6 +127,7 @@ if TYPE_CHECKING:
     from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
     load = TokenAutomaton.load
+    _ALL: list[str]
 
 __version__ = "0.1.0"
 
@@ -247,6 +249,10 @@ __all__ = [
     "weighted_template",
     "within_edits",
 ]
+
+if not TYPE_CHECKING:
+    _ALL = __all__
+    del __all__  # made by __getattr__, so that looking for packages costs an import of tokenfst nothing
 
 _PLACES = {
     "Budget": "budget",
@@ -372,10 +378,74 @@ _OLD = {
     "gcd_sample": "exact_length_sample",
 }
 """Old names, which work for one version."""
+_NEED_TORCH = frozenset(
+    {
+        "ComposingDeviceAutomaton",
+        "DeviceAutomaton",
+        "DeviceGenerate",
+        "DeviceMatchers",
+        "DeviceSampler",
+        "DeviceScoreMatchers",
+        "DeviceScores",
+        "FusedModel",
+        "GraphedStep",
+        "Hmm",
+        "HmmLookAhead",
+        "HmmProduct",
+        "LazyDeviceAutomaton",
+        "PromptLookup",
+        "PushDownDeviceAutomaton",
+        "TensorRows",
+        "TokenEdges",
+        "automata_beam_search",
+        "classify",
+        "distil_hmm",
+        "exact_length_sample",
+        "generate",
+        "label_lists",
+        "label_probabilities",
+        "multi_label",
+        "smc",
+        "speculative_generate",
+        "start_rows",
+        "top_labels",
+        "train_hmm",
+    }
+)
+"""Names whose modules import torch."""
+_NEED_TRANSFORMERS = frozenset(
+    {"ConstraintLogitsProcessor", "ScoresLogitsProcessor", "automata_beam_generate"}
+)
+"""Names whose modules import transformers, which needs torch."""
 _FOLDERS = frozenset({"automata", "decoding", "tokenizers", "errors", "budget", "fst", "ray"})
 
 
+def _is_there(package: str) -> bool:
+    if package in sys.modules:
+        return sys.modules[package] is not None
+    from importlib.util import find_spec  # takes as long to import as the rest of this module
+
+    try:
+        return find_spec(package) is not None
+    except ImportError:  # an importer refuses it
+        return False
+
+
+def _importable() -> list[str]:
+    """The public names, without those that need a package that is not installed: ``from tokenfst import *`` imports
+    every name of ``__all__``. Any other use of such a name still raises an error that names the package.
+    """
+    missing: frozenset[str] = frozenset()
+    if not _is_there("torch"):
+        missing = _NEED_TORCH | _NEED_TRANSFORMERS
+    elif not _is_there("transformers"):
+        missing = _NEED_TRANSFORMERS
+    return [name for name in _ALL if name not in missing]
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _importable()
     if name == "load":
         found = __getattr__("TokenAutomaton").load
     elif name in _PLACES:
@@ -391,4 +461,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_ALL, "__all__"})

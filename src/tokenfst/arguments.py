@@ -56,6 +56,8 @@ def shown(value: object) -> str:
         return f"an integer of {value.bit_length():,} bits"
     if not isinstance(value, str | bytes | int | float):
         shape = getattr(value, "shape", None)
+        if shape == () and type(value).__module__ == "numpy":  # a number
+            return f"{value} ({_a(name)})"
         if isinstance(shape, tuple):
             return f"a {name} of shape {tuple(shape)}"
         return f"the class {value.__qualname__}" if isinstance(value, type) else f"a {name}"

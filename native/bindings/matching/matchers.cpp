@@ -174,12 +174,15 @@ std::string forced_bytes(Matcher& matcher) {
   return matcher.forced_bytes();
 }
 
-uint32_t token_id(int64_t token) { return token < 0 || token >= UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(token); }
-std::vector<uint32_t> token_ids(const std::vector<int64_t>& tokens) {
-  std::vector<uint32_t> ids;
-  ids.reserve(tokens.size());
-  for (int64_t token : tokens) ids.push_back(token_id(token));
-  return ids;
+// Raises ArgumentTypeError or ArgumentValueError for what is no number of tokens, as `TokenAutomaton.matcher` does.
+void set_max_tokens_left(Matcher& matcher, nb::object left) {
+  std::optional<uint64_t> number;
+  if (!left.is_none()) {
+    const nb::object whole = nb::module_::import_("tokenfst.arguments").attr("whole");
+    number = nb::cast<uint64_t>(whole("Matcher", "max_tokens_left", left, 0));
+  }
+  const QuickCall call;
+  matcher.set_max_tokens_left(number);
 }
 
 }  // namespace
@@ -191,26 +194,18 @@ Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. Masking, advancing and 
 text is; advancing takes time proportional to the token's bytes. Not for several threads at once; the automaton is.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
            nb::call_guard<LongCall>())
-      .def(
-          "accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
-          nb::call_guard<QuickCall>(),
-          R"(Advance by one token. Returns False, and changes nothing, if the token is not allowed.
+      .def("accept_token", &Matcher::accept_token, "token_id"_a, nb::call_guard<QuickCall>(),
+           R"(Advance by one token. Returns False, and changes nothing, if the token is not allowed.
 
 Raises TokenIdError for a token outside the vocabulary, and TerminatedError after the end token.)")
-      .def(
-          "accept_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_tokens(token_ids(tokens)); },
-          "token_ids"_a, nb::call_guard<LongCall>(),
-          "Advance by several tokens. Returns False, and changes nothing, if one of them is not allowed.")
-      .def(
-          "accept_until_over", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.accept_until_over(token_ids(tokens)); },
-          "token_ids"_a, nb::call_guard<QuickCall>(),
-          R"(Advance by several tokens up to the end of the text, and ignore the tokens behind it.
+      .def("accept_tokens", &Matcher::accept_tokens, "token_ids"_a, nb::call_guard<LongCall>(),
+           "Advance by several tokens. Returns False, and changes nothing, if one of them is not allowed.")
+      .def("accept_until_over", &Matcher::accept_until_over, "token_ids"_a, nb::call_guard<QuickCall>(),
+           R"(Advance by several tokens up to the end of the text, and ignore the tokens behind it.
 
 False where one is not allowed; the tokens before it stay accepted.)")
-      .def(
-          "validate_tokens", [](Matcher& self, const std::vector<int64_t>& tokens) { return self.validate_tokens(token_ids(tokens)); },
-          "token_ids"_a, nb::call_guard<LongCall>(),
-          "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
+      .def("validate_tokens", &Matcher::validate_tokens, "token_ids"_a, nb::call_guard<LongCall>(),
+           "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
       .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,
            R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
 
@@ -261,8 +256,8 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
           },
           "The least number of tokens, the end token not counted, that complete the text. The first call explores what is below this "
           "state.")
-      .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &Matcher::set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
-                   nb::for_setter(nb::call_guard<QuickCall>()),
+      .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
+                   nb::for_setter(nb::sig("def max_tokens_left(self, left: int | None, /) -> None")),
                    R"(How many tokens may still come, including the end token; None: no limit. With n left the mask admits a token only if
 n - 1 more can complete the text. Setting it raises TokenBudgetError if no accepted text fits.)")
       .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, including the end token.")

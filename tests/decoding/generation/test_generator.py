@@ -330,6 +330,10 @@ def test_options_that_would_break_the_promise_are_refused(generator, options):
         generator(PROMPT, Person, **options)
 
 
+def test_its_text_names_the_model(generator):
+    assert repr(generator) == "<Generator of LlamaForCausalLM>"
+
+
 def test_numbers_and_batches_are_checked(generator):
     for room in (0, -1):
         with pytest.raises(ArgumentValueError, match="max_new_tokens"):
@@ -340,10 +344,11 @@ def test_numbers_and_batches_are_checked(generator):
         generator(PROMPT, Person, max_new_tokens="many")
     with pytest.raises(ModelError, match="positions"):
         generator(PROMPT, Person, max_new_tokens=10**6)
-    with pytest.raises(ModelError, match="prompts"):
+    with pytest.raises(ArgumentValueError, match="prompts must be at least one prompt"):
         generator.batch([], Person)
-    with pytest.raises(ModelError, match="prompts"):
-        generator.batch(PROMPT, Person)
+    for no_list in (PROMPT, b"bytes", 5, None):
+        with pytest.raises(ArgumentTypeError, match="prompts must be a list of prompts"):
+            generator.batch(no_list, Person)
     with pytest.raises(ArgumentValueError, match="2 targets for 1"):
         generator.batch([PROMPT], [Person, Point])
     with pytest.raises(DecodingError, match="num_beams"):

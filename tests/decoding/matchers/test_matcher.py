@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from typing import Any
@@ -22,6 +23,8 @@ from tokenfst import (
 )
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 from tokenfst.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
     ArtifactCorruptError,
     EmptyLanguageError,
     MaskBufferError,
@@ -74,8 +77,12 @@ def test_the_end_token_only_in_accepting_states() -> None:
 
 def test_misuse_is_named() -> None:
     m = matcher("ab")
-    for token in (9, -1, 2**40):
-        with pytest.raises(TokenIdError, match="9 tokens"):
+    for token in (9, -1, 2**32 - 1, 2**40, np.int64(-(2**40))):
+        said = f"token id {token} lies outside the vocabulary of 9 tokens, which have the ids 0 to 8"
+        for call in (m.accept_tokens, m.accept_until_over, m.validate_tokens):
+            with pytest.raises(TokenIdError, match=said):
+                call([token])
+        with pytest.raises(TokenIdError, match=said):
             m.accept_token(token)
     with pytest.raises(RollbackError, match="only 0 were accepted"):
         m.rollback()
@@ -86,6 +93,25 @@ def test_misuse_is_named() -> None:
         m.accept_token(0)
     with pytest.raises(TypeError):
         m.accept_token("a")  # type: ignore[arg-type]
+
+
+def test_the_limit_of_tokens_is_checked() -> None:
+    m = matcher("ab")
+    for wrong, said in ((3.0, "3.0 (a float)"), ("3", "'3' (a str)"), (True, "True"), ([3], "a list")):
+        with pytest.raises(
+            ArgumentTypeError, match=re.escape(f"max_tokens_left must be an integer, not {said}")
+        ):
+            m.max_tokens_left = wrong  # type: ignore[assignment]
+    for low, said in ((-1, "-1 (an int)"), (np.int64(-1), "-1 (an int64)")):
+        with pytest.raises(
+            ArgumentValueError, match=re.escape(f"max_tokens_left must be at least 0, not {said}")
+        ):
+            m.max_tokens_left = low  # type: ignore[assignment]
+    with pytest.raises(ArgumentValueError, match="max_tokens_left"):
+        m.max_tokens_left = 2**70
+    assert m.max_tokens_left is None
+    m.max_tokens_left = np.uint8(3)  # type: ignore[assignment]
+    assert m.max_tokens_left == 3
 
 
 def test_numpy_integers_are_token_ids() -> None:

@@ -11,7 +11,7 @@ from reference.grammars.pushdown import INFINITE, START, TokenModel
 from reference.grammars.random_grammars_wide import GrammarGenerator, Patience
 from tests.support.worlds.pushdown_worlds import CROSSING, compose, crossing, walk
 from tests.support.worlds.token_worlds import allowed, random_vocabulary
-from tokenfst import Matcher, Vocabulary, _native, compile
+from tokenfst import Matcher, Vocabulary, _native, compile, json_object, json_schema, json_value, regex
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import ConstraintError, EmptyLanguageError, UnspellableWarning
@@ -162,6 +162,20 @@ def test_unspellable_parts_are_told_and_never_entered() -> None:
     assert matcher.accept_tokens([0, 5]) and allowed(matcher, 9) == {1}
     with pytest.raises(EmptyLanguageError, match="no token sequence"):
         compile(gbnf('root ::= "(" root ")" | "c"'), vocabulary)
+
+
+def test_names_that_must_differ_need_each_byte() -> None:
+    """The error is about the constraint, not about an operator that the caller did not write."""
+    vocabulary = Vocabulary([*(bytes([byte]) for byte in range(128)), b""], 128)
+    for constraint in (json_object(), json_value(), regex("a") + json_object()):
+        with pytest.raises(
+            ConstraintError, match=r"each byte must be a token.*repeated_names=\"allow\""
+        ) as caught:
+            compile(constraint, vocabulary)
+        assert str(caught.value).startswith(constraint.source)
+    with pytest.warns(UnspellableWarning):
+        free = compile(json_schema({"type": "object"}, repeated_names="allow"), vocabulary)
+    assert free.matcher().accept_tokens([*b'{"a": 1, "a": 2}', 128])
 
 
 def test_bytes_that_only_longer_tokens_have() -> None:
