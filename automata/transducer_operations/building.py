@@ -88,8 +88,8 @@ def cross(
 ) -> VectorFst:  # fmt: skip
     """The cross product: every word of the first acceptor mapped to every word of the second; weights multiply.
 
-    Strings stand for their acceptors. Raises ``FstOpError`` for transducers. At worst the product of the states of
-    both; of two strings, the longer one.
+    Strings stand for their acceptors; epsilons are removed first. Raises ``FstOpError`` for transducers, and if the
+    weights of epsilons have no sum. At worst the product of the states of both; of two strings, the longer one.
     """
     if not isinstance(fst1, VectorFst) and not isinstance(fst2, VectorFst):
         inputs, outputs = labels_of(fst1, token_type), labels_of(fst2, token_type)
@@ -105,9 +105,11 @@ def cross(
     for which, each in zip(("first", "second"), sides, strict=True):
         if not each.properties(_ACCEPTOR):
             raise FstOpError(f"cross: the {which} machine is a transducer, and an acceptor is due")
+    sides = [each.copy().rmepsilon(budget=budget) for each in sides]
     return compose(
         arcmap(sides[0], map_type="output_epsilon", budget=budget),
         arcmap(sides[1], map_type="input_epsilon", budget=budget),
+        "match",  # which takes an arc of each side at once, as long as both have one
         budget=budget,
     )
 

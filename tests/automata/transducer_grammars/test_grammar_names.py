@@ -278,3 +278,20 @@ def test_machines_are_compared_as_in_pynini() -> None:
         with pytest.raises(p.FstStringCompilationError):
             p.accep("[a")
     assert grm.accep("a") != grm.accep("a", arc_type="log") and grm.accep("a") != "a"
+
+
+CROSSES: list[Any] = [
+    lambda p: p.cross("abc", "xyz"),
+    lambda p: p.cross("abc", "x"),
+    lambda p: p.cross("", "abc"),
+    lambda p: p.cross(p.union("abc", "abd"), p.union("x", "yz")),
+    lambda p: p.cross(p.union("a", "").star, p.union("x", "y").plus),
+    lambda p: p.cdrewrite(p.cross("a", "b"), "b", "c", p.union("a", "b", "c").star),
+]
+
+
+@pytest.mark.parametrize("at", range(len(CROSSES)))
+def test_a_cross_product_is_not_larger_than_pyninis(at: int) -> None:
+    ours, theirs = CROSSES[at](grm), CROSSES[at](pynini)
+    assert ours.num_states() <= theirs.num_states()
+    assert grm.randequivalent(ours, adopted(theirs), npath=40, max_length=10)
