@@ -21,6 +21,7 @@ from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 from tokenfst.automata.characters.classes import TEXT
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternSyntaxError, UnsupportedPatternError
 
@@ -43,6 +44,8 @@ _RANGE = _constants.RANGE
 _VERBOSE, _LOCALE, _DEBUG = int(re.VERBOSE), int(re.LOCALE), int(re.DEBUG)
 _TYPE_FLAGS = int(re.ASCII | re.LOCALE | re.UNICODE)
 _KNOWN_FLAGS = int(_TYPE_FLAGS | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE)
+_LONG = 20_000
+"""Patterns with more characters are read by the clock: the parser takes a microsecond for each."""
 _REFUSED = {
     "backreference": "a back-reference makes the language irregular; write out what the group may match",
     "conditional": "a conditional on a group is not supported; write its two cases as alternatives",
@@ -70,11 +73,22 @@ class ReservedGroup:
         return list(zip((self.begin, *(bar + 1 for bar in self.bars)), (*self.bars, self.end), strict=True))
 
 
+class _Watched(str):
+    """A long text that looks at the clock while the parser reads it, a character at a time."""
+
+    deadline: Deadline
+
+    def __getitem__(self, index: Any) -> str:
+        self.deadline.tick()
+        return str.__getitem__(self, index)
+
+
 class Pattern:
     """A parsed pattern: its ``tree`` and global ``flags`` (with ``TEXT`` for a str), checked and measured.
 
-    Raises PatternSyntaxError if ``re`` raises an error, UnsupportedPatternError for unsupported constructs, and
-    BudgetExceeded("positions") if the expanded counted repetitions exceed the budget.
+    Raises PatternSyntaxError if ``re`` raises an error, UnsupportedPatternError for unsupported constructs,
+    BudgetExceeded("positions") if the expanded counted repetitions exceed the budget, and BudgetExceeded("seconds") if
+    a str of more than ``_LONG`` characters takes too long to read.
     """
 
     def __init__(
@@ -98,8 +112,12 @@ class Pattern:
         self._parsed, hidden = text, dict[str, ReservedGroup]()
         if reserved and (names := _mentioned(text, reserved)):
             self._parsed, hidden = _hide(text, self.verbose, names)
+        read = self._parsed
+        if isinstance(read, str) and len(read) > _LONG:
+            read = _Watched(read)
+            read.deadline = Deadline(budget, shorten(str(text)))
         try:
-            self.tree: Tree = _parser.parse(self._parsed, flags & ~_DEBUG)
+            self.tree: Tree = _parser.parse(read, flags & ~_DEBUG)
         except re.error as error:
             raise PatternSyntaxError(error.msg, text, error.pos or 0) from None
         except (OverflowError, ValueError) as error:

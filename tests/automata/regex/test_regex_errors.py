@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tokenfst.automata.regex.parse import Pattern
 from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.budget import Budget
 from tokenfst.errors import (
@@ -290,3 +291,29 @@ def test_warnings_of_the_parser_are_passed_on() -> None:
         warnings.simplefilter("always")
         regex("[[a]")
     assert [w.category for w in caught] == [FutureWarning]
+
+
+# --- long patterns ------------------------------------------------------------------------------------
+
+LONG = "|".join(f"w{i}x{i * 7919 % 100_003}" for i in range(60_000))
+
+
+def test_a_long_pattern_is_read_within_the_seconds() -> None:
+    """The parser of the standard library needs half a second and more for it, and nothing interrupts it."""
+    began = time.process_time()
+    with pytest.raises(BudgetExceeded, match=r"needs more than 0\.1 seconds") as caught:
+        regex(LONG, budget=Budget(seconds=0.1))
+    assert time.process_time() - began < 0.25 and caught.value.resource == "seconds"
+
+
+@pytest.mark.parametrize(
+    "body", [r"(?P<n>a|[b-d]{2,3})\d", r"(?i:ä)\Z", r"(?<=a)b\x41é", "a  # no comment\n"]
+)
+def test_a_long_pattern_is_read_as_a_short_one(body: str) -> None:
+    longer = body + "x" * 30_000
+    assert repr(Pattern(longer, 0, Budget()).tree) == repr(re._parser.parse(longer))  # type: ignore[attr-defined]
+    with pytest.raises(PatternSyntaxError) as caught:
+        regex(longer + "(")
+    with pytest.raises(re.error) as theirs:
+        re.compile(longer + "(")
+    assert caught.value.position == theirs.value.pos
