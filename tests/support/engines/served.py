@@ -8,10 +8,11 @@ import random
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import pydantic
 import pytest
+from typing_extensions import TypedDict  # the one that pydantic takes before Python 3.12
 
 from tokenfst import Endpoint, Generator, choices, ebnf, json_schema, regex
 from tokenfst.errors import ModelError
