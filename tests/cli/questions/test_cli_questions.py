@@ -1,4 +1,4 @@
-"""``check``, ``sample``, ``diff``, ``draw``, ``inspect`` and ``vocab``: right answers, and right exit codes."""
+"""``list``, ``check``, ``sample``, ``diff``, ``draw``, ``inspect`` and ``vocab``: right answers and exit codes."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def saved(tmp_path: Path) -> Path:
     path = tmp_path / "saved.safetensors"
     compile(regex("(ab|0)+-?"), toy()).expand().save(path)
     return path
+
+
+# --- list ---------------------------------------------------------------------------------------------
+
+
+def test_texts_come_shorter_ones_first_and_end_where_there_are_no_more() -> None:
+    done = tokenfst("list", "[ba]|aa", "-n", "2")
+    assert (done.code, done.out) == (0, "a\nb\n")
+    assert tokenfst("list", "[ba]|aa", "-n", str(10**30)).out == "a\nb\naa\n"
 
 
 # --- check --------------------------------------------------------------------------------------------

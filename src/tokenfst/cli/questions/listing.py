@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import islice
 from typing import Annotated
 
@@ -35,7 +36,7 @@ def list_command(
     budget = budgeting.read()
     given = constraining.one(budget)
     found: list[bytes] = []
-    for text in islice(given.value, number):
+    for text in islice(given.value, min(number, sys.maxsize)):
         found.append(text)
         if not json:
             say(plain(text))
