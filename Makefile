@@ -6,8 +6,14 @@ STAMP := $(VENV)/.installed
 SOURCES := $(shell find native -name '*.hpp' -o -name '*.cpp')
 NATIVE := CMakeLists.txt $(SOURCES)
 
+PACKAGE := pyproject.toml $(NATIVE) $(shell find src automata tokenizers decoding -type f -not -name '*.pyc')
+WHEEL := build/wheels/.built
+
 SECONDS ?= 600
 VLLM ?= 0.32.0
+# Where the engines' environments are, one each (make test-vllm and the like), and how long the set-up of one may take.
+ENGINES ?= build/engines
+ENGINE_SECONDS ?= 3600
 
 .PHONY: help install demo check test test-fast test-random test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-ray-vllm test-gpu test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
 
@@ -43,29 +49,44 @@ test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 test-random: $(STAMP) ## the test suite with examples that were not tried before
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=random $(ARGS)
 
-test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB); VLLM=0.33.0 for a later version
-	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/engines/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
-	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/decoding/engines/test_vllm.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py $(ARGS)
+# The wheel of this tree, which the engines' environments get before each run of their tests.
+$(WHEEL): $(STAMP) $(PACKAGE)
+	rm -rf build/wheels
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels .
+	@touch $@
 
-test-sglang: ## the grammar backend in SGLang itself, on the CPU, in an environment of its own (3.3 GB)
-	test -f build/engines/sglang/.installed || PYTHON=$(PYTHON) sh tests/support/engines/sglang_environment.sh build/engines/sglang
-	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py $(ARGS)
+# $(call in_engine,ENGINE,FOLDER,TESTS): the tests in the engine's own environment; skipped where the engine is not to be had.
+define in_engine
+	if PYTHON=$(PYTHON) timeout $(ENGINE_SECONDS) sh tests/support/engines/environment.sh $(1) $(ENGINES)/$(2) "$$(ls build/wheels/*.whl)" $(VLLM); \
+	  then $(ENGINES)/$(2)/bin/python -m pytest -q $(3) $(ARGS); \
+	  else test -f $(ENGINES)/$(2)/.$(1) || rm -rf $(ENGINES)/$(2); \
+	    echo "skipped: no environment with $(1) within $(ENGINE_SECONDS) s; the reason stands above, or the time ran out"; fi
+endef
+
+test-vllm: $(WHEEL) ## the vLLM plugin in vLLM itself, on the CPU (3.4 GB); VLLM=0.33.0 for a later version
+	$(call in_engine,vllm,vllm-$(VLLM),tests/decoding/engines/test_vllm.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py)
+
+test-sglang: $(WHEEL) ## the grammar backend in SGLang itself, on the CPU (3.3 GB)
+	$(call in_engine,sglang,sglang,tests/decoding/engines/test_sglang.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py)
+
+test-llama: $(WHEEL) ## llama.cpp through llama-cpp-python, which is built for it (16 CPU minutes at most)
+	$(call in_engine,llama,llama,tests/decoding/engines/test_llama_cpp.py tests/decoding/engines/test_traces.py)
+
+test-mlx: $(WHEEL) ## MLX-LM on the CPU (0.4 GB)
+	$(call in_engine,mlx,mlx,tests/decoding/engines/test_mlx.py tests/decoding/engines/test_traces.py)
+
+test-genai: $(WHEEL) ## ONNX Runtime GenAI on the CPU, with a model made for it (0.4 GB)
+	$(call in_engine,genai,genai,tests/decoding/engines/test_onnx_genai.py tests/decoding/engines/test_traces.py)
+
+test-ray: $(WHEEL) ## batches and decoding on a real local Ray (0.7 GB beside torch)
+	$(call in_engine,ray,ray,tests/ray_cluster)
+
+test-ray-vllm: $(WHEEL) ## decoding on a real local Ray whose actors run the real vLLM
+	$(call in_engine,vllm_and_ray,vllm-$(VLLM),tests/ray_cluster/test_vllm_workers.py)
 
 test-serve: $(STAMP) ## the server over HTTP, its processes killed, its signals, and a minute of load with bombs
 	$(BIN)/python -m pytest -q tests/server -m "soak or not soak" $(ARGS)
 	$(BIN)/python -m benchmarks.serving.load --seconds 60 --clients 50
-
-test-ray: ## batches and decoding on a real local Ray, in an environment of its own (0.7 GB beside torch)
-	test -f build/engines/ray/.installed || sh -ec '$(PYTHON) -m venv build/engines/ray; \
-	  build/engines/ray/bin/python -m pip install --quiet -c constraints-dev.txt scikit-build-core nanobind cmake ninja pytest hypothesis; \
-	  build/engines/ray/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt -e ".[ray,transformers,grammars]"; \
-	  touch build/engines/ray/.installed'
-	build/engines/ray/bin/python -m pytest -q tests/ray_cluster $(ARGS)
-
-test-ray-vllm: ## decoding on a real local Ray whose actors run the real vLLM, in the environment of test-vllm
-	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/engines/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
-	build/engines/vllm-$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "ray[data]" "fsspec>=2025.2" "cryptography>=42"
-	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/ray_cluster/test_vllm_workers.py $(ARGS)
 
 test-gpu: $(STAMP) ## the kernels on a GPU against matchers, native kernels and plain torch; skipped with a reason without one
 	$(BIN)/python -m pytest -v --durations=0 tests/decoding/device/test_device_gpu.py $(ARGS)
@@ -73,24 +94,6 @@ test-gpu: $(STAMP) ## the kernels on a GPU against matchers, native kernels and 
 test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance, and with MLX (installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1" "mlx[cpu]"
 	$(BIN)/python -m pytest -q tests/compat $(ARGS)
-
-test-llama: ## llama.cpp through llama-cpp-python, which is built for it (16 CPU minutes at most), in an environment of its own
-	test -f build/engines/llama/.installed || sh -ec '$(PYTHON) -m venv build/engines/llama; \
-	  build/engines/llama/bin/python -m pip install --quiet llama-cpp-python==0.3.36 gguf pytest hypothesis scikit-build-core nanobind cmake ninja; \
-	  build/engines/llama/bin/python -m pip install --quiet --no-build-isolation ".[grammars,pydantic]"; touch build/engines/llama/.installed'
-	build/engines/llama/bin/python -m pytest -q tests/decoding/engines/test_llama_cpp.py tests/decoding/engines/test_traces.py $(ARGS)
-
-test-mlx: ## MLX-LM on the CPU, in an environment of its own (0.4 GB)
-	test -f build/engines/mlx/.installed || sh -ec '$(PYTHON) -m venv build/engines/mlx; \
-	  build/engines/mlx/bin/python -m pip install --quiet -c constraints-dev.txt "mlx[cpu]" mlx-lm pytest hypothesis scikit-build-core nanobind cmake ninja; \
-	  build/engines/mlx/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt ".[grammars,pydantic]"; touch build/engines/mlx/.installed'
-	build/engines/mlx/bin/python -m pytest -q tests/decoding/engines/test_mlx.py tests/decoding/engines/test_traces.py $(ARGS)
-
-test-genai: ## ONNX Runtime GenAI on the CPU, with a model made for it, in an environment of its own (0.4 GB)
-	test -f build/engines/genai/.installed || sh -ec '$(PYTHON) -m venv build/engines/genai; \
-	  build/engines/genai/bin/python -m pip install --quiet -c constraints-dev.txt onnxruntime-genai onnxruntime onnx tokenizers pytest hypothesis scikit-build-core nanobind cmake ninja; \
-	  build/engines/genai/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt ".[grammars,pydantic]"; touch build/engines/genai/.installed'
-	build/engines/genai/bin/python -m pytest -q tests/decoding/engines/test_onnx_genai.py tests/decoding/engines/test_traces.py $(ARGS)
 
 soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
