@@ -49,10 +49,11 @@ test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 test-random: $(STAMP) ## the test suite with examples that were not tried before
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=random $(ARGS)
 
-# The wheel of this tree, which the engines' environments get before each run of their tests.
+# The wheel of this tree, which the engines' environments get before each run of their tests. TOKENFST_WERROR: compiled as the
+# editable install was, whose object files it takes.
 $(WHEEL): $(STAMP) $(PACKAGE)
 	rm -rf build/wheels
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels .
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -C cmake.define.TOKENFST_WERROR=ON --wheel-dir build/wheels .
 	@touch $@
 
 # $(call in_engine,ENGINE,FOLDER,TESTS): the tests in the engine's own environment; skipped where the engine is not to be had.
