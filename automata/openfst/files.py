@@ -1,7 +1,8 @@
 r"""Reading of transducers over bytes from files: OpenFst's binary files, and a readable text format.
 
 The text format is OpenFst's: one arc on each line, ``source target input output``, and a line with one state for each
-final state. The first state named is the start; lines that begin with ``#`` are comments. Letters take the place of
+final state. States are named by numbers; the machine has only those that are named, in the order of their first
+mention. The first is the start. Lines that begin with ``#`` are comments. Letters take the place of
 labels: a printable ASCII character for itself; ``0x0a`` for any byte; ``<eps>`` for epsilon; ``<any>`` for each byte,
 one arc each; ``<other>`` for each byte that no other line of the source state names. If ``<any>`` or ``<other>`` stands
 on both sides, the byte is copied.
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _EPSILON, _ANY, _OTHER = "<eps>", "<any>", "<other>"
 _CLASSES = (_ANY, _OTHER)
 _HEX = re.compile("0[xX][0-9a-fA-F]{2}")
-_STATE = re.compile("[0-9]{1,7}")
+_STATE = re.compile("[0-9]{1,18}")
 _COMMENT = "#"
 
 _Ints = npt.NDArray[np.int64]
@@ -141,15 +142,15 @@ def parse_fst(text: str) -> pynini.Fst:
 
     Raises ``FstError``, which names the faulty line. Linear in the arcs.
     """
-    start, finals = -1, list[int]()
+    places: dict[int, int] = {}
+    finals: list[int] = []
     lines: list[tuple[int, int, int, str, str]] = []
     named: dict[int, set[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith(_COMMENT):
             continue
-        states = [_state(word, number) for word in words[:2]]
-        start = states[0] if start < 0 else start
+        states = [places.setdefault(_state(word, number), len(places)) for word in words[:2]]
         if len(words) == 1:
             finals += states
         elif len(words) == 4:
@@ -161,7 +162,7 @@ def parse_fst(text: str) -> pynini.Fst:
                 "accepting state "
                 "stands alone, and there are no weights"
             )
-    if start < 0:
+    if not places:
         raise FstError("there is no state in it")
     columns = [np.empty((4, 0), np.int64)]
     for number, source, target, letter, written in lines:
@@ -178,13 +179,12 @@ def parse_fst(text: str) -> pynini.Fst:
             np.stack([np.full(len(labels), source), np.full(len(labels), target), labels, outputs])
         )
     arcs = np.concatenate(columns, axis=1)
-    count = 1 + max(start, *finals, int(arcs[:2].max(initial=0)))
-    return with_byte_symbols(fst.from_arcs(count, start, finals, arcs[0], arcs[2], arcs[3], arcs[1]))
+    return with_byte_symbols(fst.from_arcs(len(places), 0, finals, arcs[0], arcs[2], arcs[3], arcs[1]))
 
 
 def _state(word: str, number: int) -> int:
     if not _STATE.fullmatch(word):
-        raise FstError(f"line {number}: {word!r} is no state; states are numbers of at most 7 digits")
+        raise FstError(f"line {number}: {word!r} is no state; states are numbers of at most 18 digits")
     return int(word)
 
 

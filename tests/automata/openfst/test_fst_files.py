@@ -123,6 +123,15 @@ def test_text_is_the_arcs_that_it_stands_for() -> None:
     assert pynini.isomorphic(parse_fst(ESCAPE), wanted)
 
 
+def test_states_are_names(tmp_path: Path) -> None:
+    """A large number does not make states: seven bytes took 1.6 GB, and ``Language.from_fst`` of them half a minute."""
+    found = parse_fst("9292912 123456789012345678 a b\n7 9292912 c <eps>\n123456789012345678")
+    assert found.num_states() == 3
+    assert found.start() == 0
+    assert pynini.isomorphic(found, parse_fst("0 1 a b\n2 0 c <eps>\n1"))
+    assert parse_fst("9292912").num_states() == 1
+
+
 def test_text_is_read_as_such(tmp_path: Path) -> None:
     path = tmp_path / "escape.txt"
     path.write_text(ESCAPE, encoding="utf-8-sig")
@@ -157,7 +166,7 @@ def test_what_is_written(text: str, reads: str, written: list[str | bytes]) -> N
         ("0 1 a", "line 1 has 3 words"),
         ("0 1 a b 0.5", "line 1 has 5 words.*no weights"),
         ("0 1 a b\nx", "line 2: 'x' is no state"),
-        ("0 12345678 a b", "'12345678' is no state"),
+        ("0 1234567890123456789 a b", "'1234567890123456789' is no state"),
         ("0 1 98 b", "line 1: '98' is no letter"),
         ("0 1 é b", "'é' is no letter"),
         ("0 1 a 0x100", "'0x100' is no letter"),
