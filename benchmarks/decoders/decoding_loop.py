@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any, Literal
 
 import tokenfst
@@ -32,11 +32,8 @@ RUNS = 15
 MOST = 96
 DRAWN = 40
 WORDS = 1500
-WAYS: tuple[tuple[str, Literal["canonical"] | bool], ...] = (
-    ("certain bytes appended, cut as the tokenizer does", "canonical"),
-    ("tokens without an alternative appended", True),
-    ("every token by the model", False),
-)
+WAYS: tuple[Literal["canonical"] | bool, ...] = (False, True, "canonical")
+"""Values of ``jump_forward``."""
 
 
 def decoding(world: World) -> Iterator[Figure]:
@@ -70,16 +67,14 @@ def decoding(world: World) -> Iterator[Figure]:
 def per_token(
     model: Any, prompts: list[list[int]], automaton: tokenfst.TokenAutomaton, what: str
 ) -> Iterator[Figure]:
-    """The two loops take turns, so that both see the same neighbours on the machine; in processor time, as neighbours
-    move the clock by more than the constraint costs, and nothing here waits.
-    """
+    """The two loops take turns, so that both see the same neighbours on the machine."""
     found = tokenfst.generate(model, prompts, automaton, max_new_tokens=MOST, jump_forward=False)
     constrained = partial(
         tokenfst.generate, model, prompts, automaton, max_new_tokens=MOST, jump_forward=False
     )
     free_of_it = partial(unconstrained, model, prompts, found.calls)
-    ours, free = take_turns(constrained, free_of_it, clock=process_time)
-    name = f"greedy decoding of {what}, {len(prompts)} in a batch, processor time per token"
+    ours, free = take_turns(constrained, free_of_it)
+    name = f"{what}, rows: {len(prompts)}"
     note = f"{found.calls} calls of the model, the prompt's included; the first run of each is left out"
     yield figure(name, "constrained", [each / found.calls for each in ours], note=note)
     yield figure(
@@ -91,12 +86,14 @@ def jumps(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> 
     """A text by each way to treat what has no alternative."""
     calls = [
         partial(tokenfst.generate, model, [prompt], automaton, max_new_tokens=MOST, jump_forward=how)
-        for _, how in WAYS
+        for how in WAYS
     ]
-    for (name, _), run, seconds in zip(WAYS, calls, take_turns(*calls), strict=True):
+    for how, run, seconds in zip(WAYS, calls, take_turns(*calls), strict=True):
         found = run()
-        note = f"{found.calls} calls, {len(found.tokens[0])} tokens, {found.replaced} cut anew: {found.texts[0]!r}"
-        yield figure("an object of 5 properties, whole text", name, seconds, note=note)
+        name = f"one object, jump_forward={how!r}"
+        yield figure(name, "time", seconds, note=f"{found.replaced} cut anew: {found.texts[0]!r}")
+        yield Figure(name, "calls of the model", found.calls, unit="count")
+        yield Figure(name, "tokens", len(found.tokens[0]), unit="count")
 
 
 def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
@@ -105,7 +102,7 @@ def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> 
 
     encode = byte_pair_tokenizer(automaton.vocabulary).encode
     ends = automaton.vocabulary.eos_token_ids
-    for name, how in WAYS:
+    for how in WAYS:
         found = tokenfst.generate(
             model,
             [prompt] * DRAWN,
@@ -119,14 +116,10 @@ def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> 
             [token for token in tokens if token not in ends] == encode(text)
             for tokens, text in zip(found.tokens, found.texts, strict=True)
         )
-        note = f"{sum(map(len, found.tokens))} tokens; {own} texts are cut as the tokenizer cuts them"
-        yield Figure(
-            f"{DRAWN} objects drawn in a batch, calls of the model",
-            name,
-            found.calls,
-            unit="count",
-            note=note,
-        )
+        name = f"{DRAWN} drawn in a batch, jump_forward={how!r}"
+        yield Figure(name, "calls of the model", found.calls, unit="count")
+        yield Figure(name, "tokens", sum(map(len, found.tokens)), unit="count")
+        yield Figure(name, "texts cut as the tokenizer does", own, unit="count")
 
 
 def speculation(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
@@ -138,10 +131,14 @@ def speculation(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomato
     fast, slow = take_turns(ours, plain, runs=min(RUNS, 5))
     found, same = ours(), plain()
     what = "an array of 3 such objects, whole text"
-    note = f"{found.target_calls} calls, {len(found.tokens)} tokens, {found.acceptance:.0%} of drafted places accepted"
-    yield figure(what, "speculative_generate by PromptLookup", fast, note=note)
-    note = f"{same.calls} calls; {'the same text' if same[0].tokens == found.tokens else 'ANOTHER TEXT'}"
-    yield figure(what, "generate, tokens without an alternative appended", slow, note=note)
+    assert same[0].tokens == found.tokens, "speculation wrote another text"
+    for name, seconds, calls in (
+        ("`speculative_generate`, `PromptLookup(ngram=2, length=8)`", fast, found.target_calls),
+        ("`generate`, forced tokens appended", slow, same.calls),
+    ):
+        yield figure(f"{what}: {name}", "time", seconds)
+        yield Figure(f"{what}: {name}", "calls of the model", calls, unit="count")
+        yield Figure(f"{what}: {name}", "tokens", len(found.tokens), unit="count")
 
 
 def labels(model: Any, prompt: list[int], vocabulary: tokenfst.Vocabulary) -> Iterator[Figure]:
@@ -169,7 +166,7 @@ def labels(model: Any, prompt: list[int], vocabulary: tokenfst.Vocabulary) -> It
         row_each,
         runs=min(RUNS, 5),
     )
-    what = f"the probabilities of {len(names)} labels ({sum(map(len, sequences))} tokens), tokens known"
+    what = f"{len(names)} labels of {sum(map(len, sequences)):,} tokens"
     yield figure(what, "label_probabilities", trie)
     yield figure(what, "a row each, scores only", rows, at_least=1)
 
@@ -179,18 +176,18 @@ def dict_of(names: list[str], sequences: list[list[int]]) -> Callable[[bytes], l
     return dict(zip([name.encode() for name in names], sequences, strict=True)).__getitem__
 
 
-def take_turns(
-    *functions: Callable[[], object], runs: int = RUNS, clock: Callable[[], float] = perf_counter
-) -> list[list[float]]:
-    """Seconds of each function, the functions one after the other in every round; one round first that is not timed."""
+def take_turns(*functions: Callable[[], object], runs: int = RUNS) -> list[list[float]]:
+    """Seconds of processor time of each function, the functions one after the other in every round. One round first
+    that is not timed. Nothing here waits, and other work on the machine changes the clock more than a constraint does.
+    """
     seconds: list[list[float]] = [[] for _ in functions]
     with quiet():
         for run in range(-1, runs):
             for function, times in zip(functions, seconds, strict=True):
-                begin = clock()
+                begin = process_time()
                 function()
                 if run >= 0:
-                    times.append(clock() - begin)
+                    times.append(process_time() - begin)
     return seconds
 
 

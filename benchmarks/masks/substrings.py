@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tokenfst
 from benchmarks.measuring.libraries import World
-from benchmarks.measuring.measure import OURS, Figure, figure, sample
+from benchmarks.measuring.measure import Figure, figure, sample
 from tokenfst import Language
 
 LENGTH = 100_000
@@ -30,7 +30,6 @@ def substrings(world: World) -> Iterator[Figure]:
         def first_mask(make: Callable[[], Language] = make) -> None:
             world.ours.walk(tokenfst.compile(make(), world.vocabulary)).fill()
 
-        what = f"{name}, {len(text.encode()):,} bytes"
         target = 0.2 if name == "substring_of" else None
-        yield figure(f"{what}: to the language", OURS, sample(make, runs=ROUNDS), target=target)
-        yield figure(f"{what}: to the first mask", OURS, sample(first_mask, runs=ROUNDS))
+        yield figure(name, "to the language", sample(make, runs=ROUNDS), target=target)
+        yield figure(name, "to the first mask", sample(first_mask, runs=ROUNDS))

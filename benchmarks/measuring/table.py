@@ -136,7 +136,7 @@ def print_line(found: Figure, ours: Figure, verdict: str) -> None:
     if found is ours:
         print(f"\n{found.what}")
     ratio = ""
-    if found is not ours and found.median is not None and ours.median:
+    if found is not ours and found.unit == ours.unit and found.median is not None and ours.median:
         ratio = f"{found.median / ours.median:.2f} x"
     median, least = shown(found.median, found.unit), shown(found.least, found.unit)
     print(f"  {found.who:74}{median:>10}{least:>10}{ratio:>9}  {verdict}".rstrip())

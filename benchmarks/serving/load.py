@@ -1,11 +1,12 @@
 """Load on ``tokenfst serve``: many clients, some of whom send bombs and broken bodies.
 
-    python -m benchmarks.serving.load --clients 200 --seconds 600
+    python -m benchmarks.serving.load --clients 200 --seconds 600 [--save]
 
 Each client asks, waits for the answer, and thinks for a while (``--think``, seconds in the mean). Most ask about
 schemas of ``../shared/maskbench``, often the same ones (Zipf), and know the right answer beforehand, from this
 process; 5 of 100 requests are bombs, 5 are broken. Written are the latencies of answers from the server's cache and of
-others, how many answers were wrong, and the memory of the server's processes as time goes on.
+others, how many answers were wrong, and the memory of the server's processes as time goes on. ``--save`` writes the
+figures to docs/data/server.json.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.measure import Figure
+from benchmarks.measuring.record import report
 from tokenfst import Budget, json_schema
 from tokenfst.errors import TokenfstError
 
@@ -60,6 +64,10 @@ class Seen:
     wrong: list[str] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
     """By how much this process itself was late, which the latencies hold too."""
+    front: list[int] = field(default_factory=list)
+    """MiB of the front process, as time goes on."""
+    metrics: str = ""
+    """What the server said at the end."""
 
 
 def good_requests(number: int) -> list[Right]:
@@ -216,42 +224,57 @@ async def load(
     while time.perf_counter() < until:
         await asyncio.sleep(max(1.0, given.seconds / 12))
         front, whole = await asyncio.to_thread(memory, process)
+        seen.front.append(front)
         answered = sum(seen.statuses.values())
         now = time.perf_counter() - began
         lines.append(f"{now:5.0f} s: {front} MiB in front, {whole} MiB in all, {answered:,} answers")
         print(lines[-1], flush=True)
     await asyncio.gather(*tasks)
     ticking.cancel()
-    metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
-    (cpu,) = re.findall(r"^process_cpu_seconds_total (\S+)", metrics, re.M)
-    answered = sum(seen.statuses.values())
-    lines.append(f"in front: {float(cpu):.1f} s of CPU time, {1e3 * float(cpu) / answered:.2f} ms an answer")
+    seen.metrics = metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
     lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_workers_replaced")]
     lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_late_seconds_bucket")]
-    lines.append("cached, by the server's own clock: " + own_buckets(metrics))
     return seen, lines
 
 
-def own_buckets(metrics: str) -> str:
-    """How many answers from the cache took the server how long, from all routes."""
+def own_buckets(metrics: str) -> dict[float, float]:
+    """The part of the answers from the cache, all routes together, that took the server at most so many seconds."""
     found: Counter[float] = Counter()
     for le, number in re.findall(r'request_seconds_bucket\{cached="yes",le="([^"]+)",[^}]*\} (\S+)', metrics):
         found[float(le)] += int(float(number))
     whole = found[float("inf")]
-    return ", ".join(
-        f"<= {1e3 * le:g} ms {100 * found[le] / max(whole, 1):.2f} %" for le in sorted(found) if le < 0.3
-    )
+    return {le: found[le] / max(whole, 1) for le in sorted(found) if le < 0.3}
 
 
-def percentiles(seconds: list[float]) -> str:
-    if not seconds:
-        return "none"
+def percentiles(what: str, seconds: list[float], *, count: bool = True) -> Iterator[Figure]:
+    """How many there are, and the times that a part of them took at most."""
+    if count:
+        yield Figure(what, "answers", len(seconds), unit="count")
     seconds = sorted(seconds)
-    shown = (
-        f"p{part:g} {1e3 * seconds[min(len(seconds) - 1, int(len(seconds) * part / 100))]:.1f} ms"
-        for part in (50, 99, 99.9)
-    )
-    return f"{len(seconds):,}: {', '.join(shown)}, most {1e3 * seconds[-1]:.0f} ms"
+    for who, part in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1.0)):
+        if seconds:
+            yield Figure(what, who, seconds[min(len(seconds) - 1, int(len(seconds) * part))])
+
+
+def figures(seen: Seen) -> Iterator[Figure]:
+    """All that was measured."""
+    yield from percentiles("kept by the server", seen.cached)
+    yield from percentiles("made by a worker, beside the bombs", seen.made)
+    yield from percentiles("how late the process was that measured", seen.late, count=False)
+    for status, number in sorted(seen.statuses.items()):
+        yield Figure(f"answers: {status}", "number", number, unit="count")
+    yield Figure("wrong answers", "number", len(seen.wrong), unit="count")
+    replaced = re.findall(r'^tokenfst_workers_replaced(?:_total)?\{why="(\w+)"\} (\S+)', seen.metrics, re.M)
+    for why, times in replaced:
+        yield Figure(f"workers replaced, {why}", "number", float(times), unit="count")
+    for name, size in (("least", min(seen.front)), ("most", max(seen.front))):
+        yield Figure(f"memory of the front process, {name}", "number", size << 20, unit="bytes")
+    (cpu,) = re.findall(r"^process_cpu_seconds_total (\S+)", seen.metrics, re.M)
+    each = float(cpu) / sum(seen.statuses.values())
+    yield Figure("CPU time of the front process, an answer", "number", each)
+    for le, part in own_buckets(seen.metrics).items():
+        what = f"kept answers within {1e3 * le:g} ms by the server's own clock"
+        yield Figure(what, "number", None, note=f"{part:.2%}")
 
 
 def main() -> int:
@@ -261,6 +284,7 @@ def main() -> int:
     parser.add_argument("--think", type=float, default=2.0)
     parser.add_argument("--schemas", type=int, default=400, help="different good requests")
     parser.add_argument("--limit", default="2", help="seconds that the server gives a request")
+    parser.add_argument("--save", action="store_true", help="write docs/data/server.json, too")
     given = parser.parse_args()
     rights = good_requests(given.schemas)
     with tempfile.TemporaryDirectory() as folder:
@@ -282,10 +306,7 @@ def main() -> int:
             process.terminate()
             code = process.wait()
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
-    print("answers:", dict(sorted(seen.statuses.items())))
-    print("cached: ", percentiles(seen.cached))
-    print("late:   ", percentiles(seen.late), "(this process itself)")
-    print("made:   ", percentiles(seen.made))
+    report("server", figures(seen), keep=given.save)
     print(f"wrong:   {len(seen.wrong)}", *seen.wrong[:5], sep="\n  ")
     print(f"the server ended with the code {code}")
     return 1 if seen.wrong or code else 0

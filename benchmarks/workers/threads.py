@@ -1,11 +1,11 @@
 """Two threads over one automaton: how much faster than one, and how long they waited for each other.
 
-``python -m benchmarks.workers.threads [--runs N]``. Each line is one piece of work, done by one thread and shared by
-two, over an automaton that is made anew for each run of what is cold: the least seconds of each, their ratio, the CPU
-time that two threads took for what takes one thread a second, how often a thread waited for a lock of the core, how
-long in all, and how long at most. Seconds depend on what else the machine does; CPU time hardly does, and waits on
-whether both threads run at once. The first line is of work that shares nothing: no other can be better than that on
-this machine.
+``python -m benchmarks.workers.threads [--runs N] [--save]``. Each line is one piece of work, done by one thread and
+shared by two. What is cold is measured over an automaton that is made anew for each run. A line has the least seconds
+of one thread and of two, their ratio, the CPU time of two threads divided by that of one, how often a thread waited for
+a lock of the core, how long in all, and how long at most. Seconds depend on what else the machine does. CPU time hardly
+does, and waits depend on whether both threads run at once. The first line is of work that shares nothing: no other can
+be better than that on this machine.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 
 import tokenfst
+from benchmarks.measuring.measure import Figure
+from benchmarks.measuring.record import report
 from tokenfst import Vocabulary, _native, allocate_token_bitmask, fill_bitmasks
 
 TEKKEN = "mistral:tekken_240911"
@@ -224,6 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="part of the name of what to measure")
+    parser.add_argument("--save", action="store_true", help="write docs/data/threads.json, too")
     options = parser.parse_args()
     vocabulary = tokenfst.load_vocabulary(TEKKEN)
     schema, texts = branches(lambda text: vocabulary.encode_greedy(text.encode()))
@@ -237,23 +240,28 @@ def main() -> None:
         "cold states, a grammar with a stack": partial(cold_states, vocabulary, grammar, lists),
         f"cold batches of {BRANCHES}": partial(cold_batch, vocabulary, schema, texts),
     }
-    print(
-        f"{'':38}{'1 thread':>10}{'2 threads':>10}{'speed-up':>10}{'CPU':>7}{'waits':>8}{'waited':>10}{'longest':>10}"
-    )
+    works = {name: make for name, make in works.items() if not options.only or options.only in name}
+    report("threads", figures(works, options.runs), keep=options.save)
+
+
+def figures(works: dict[str, Callable[[int], list[Job]]], number: int) -> Iterator[Figure]:
+    """Each work by one thread and by two: the least of the runs, and of waits for locks the longest one of the run
+    that waited least.
+    """
     for name, make in works.items():
-        if options.only and options.only not in name:
-            continue
         runs: dict[int, list[Measured]] = {1: [], 2: []}
-        for threads, run in measured(make, options.runs):
+        for threads, run in measured(make, number):
             runs[threads].append(run)
         one, two = (min(runs[threads], key=lambda run: run.seconds) for threads in (1, 2))
         cpu = min(run.cpu for run in runs[2]) / min(run.cpu for run in runs[1])
-        least = min((run.waits for run in runs[2]), key=lambda waits: waits[1])
-        print(
-            f"{name:38}{one.seconds * 1e3:8.1f}ms{two.seconds * 1e3:8.1f}ms{one.seconds / two.seconds:10.2f}{cpu:7.2f}"
-            f"{least[0]:8}{least[1] * 1e3:8.2f}ms{least[2] * 1e6:8.0f}us",
-            flush=True,
-        )
+        waits, waited, longest = min((run.waits for run in runs[2]), key=lambda waits: waits[1])
+        yield Figure(name, "one thread", one.seconds, runs=number)
+        yield Figure(name, "two threads", two.seconds, runs=number)
+        yield Figure(name, "speed-up", one.seconds / two.seconds, runs=number, unit="x")
+        yield Figure(name, "CPU time", cpu, runs=number, unit="x")
+        yield Figure(name, "waits", waits, unit="count")
+        yield Figure(name, "waited in all", waited) if waits else Figure(name, "waited in all", None, note="none")
+        yield Figure(name, "longest wait", longest) if waits else Figure(name, "longest wait", None, note="none")
 
 
 if __name__ == "__main__":

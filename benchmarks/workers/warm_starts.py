@@ -1,11 +1,12 @@
 """What a cold process pays, and what it saves where a vocabulary is a pack and masks were learned before.
 
-    python -m benchmarks.workers.warm_starts [--schemas FILE] [--count N]
+    python -m benchmarks.workers.warm_starts [--schemas FILE] [--count N] [--save]
 
 CPU time. First a process from its start to the masks of one document, the least of three: importing the package,
 reading Tekken's 131,072 tokens, compiling a schema, its first mask, and the masks of a document; and the same of a
 second schema. Then schemas of a file (lines as in MaskBench) walked over their instances: by new automata, by automata
-that were loaded with what those had learned, and by the same once more; and how many masks each composed.
+that were loaded with what those had learned, and by the same once more; and how many masks each composed. ``--save``
+writes docs/data/cold-process.json and docs/data/learned.json.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from benchmarks.measuring.measure import Figure
+from benchmarks.measuring.record import report
 
 COLD = """
 import sys, time
@@ -48,7 +53,7 @@ text = {"type": "string"}
 email, short = {**text, "format": "email"}, {**text, "maxLength": 20}
 one = masks({"type": "object", "properties": {"name": text, "email": email}, "required": ["name"]})
 two = masks({"type": "object", "properties": {"name": short, "email": text}, "required": ["name"]})
-print(*(1e3 * each for each in [imported - begun, read - imported, *one, *two]))
+print(imported - begun, read - imported, *one, *two)
 """
 PARTS = [
     "import",
@@ -56,13 +61,13 @@ PARTS = [
     *(
         f"{which} schema: {what}"
         for which in ("first", "second")
-        for what in ("compile", "first mask", "a document")
+        for what in ("compile", "its first mask", "a document's masks")
     ),
 ]
 
 
 def cold(spec: str) -> list[float]:
-    """Milliseconds of each part, the least of three processes."""
+    """Seconds of each part, the least of three processes."""
     runs = []
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", COLD, spec], capture_output=True, text=True, check=True)
@@ -123,20 +128,45 @@ def learned(path: Path, count: int) -> dict[str, float]:
     return sums
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--schemas", type=Path, default=Path("../shared/maskbench/dev.jsonl.gz"))
-    parser.add_argument("--count", type=int, default=300)
-    arguments = parser.parse_args()
+def cold_figures() -> Iterator[Figure]:
+    """A cold process, by the kind of file that holds the vocabulary."""
+    from tokenfst import load_vocabulary
+
     with tempfile.TemporaryDirectory() as folder:
         pack = Path(folder) / "tekken.pack"
-        from tokenfst import load_vocabulary
-
         load_vocabulary("mistral:tekken_240911").to_pack(pack)
-        for name, own, packed in zip(PARTS, cold("mistral:tekken_240911"), cold(f"pack:{pack}"), strict=True):
-            print(f"{name:28} {own:8.1f} ms {packed:8.1f} ms with a pack")
-    for name, value in learned(arguments.schemas, arguments.count).items():
-        print(f"{name:28} {value:12.4f}" if value < 100 else f"{name:28} {value:12.0f}")
+        files = {"tokenizer's file": "mistral:tekken_240911", "pack": f"pack:{pack}"}
+        seconds = {who: cold(spec) for who, spec in files.items()}
+    for number, part in enumerate(PARTS):
+        for who, found in seconds.items():
+            yield Figure(part, who, found[number], found[number], 3)
+
+
+def learned_figures(path: Path, count: int) -> Iterator[Figure]:
+    """What learned facts save, over the schemas of a file."""
+    sums = learned(path, count)
+    for name, key, composed in (
+        ("new automata", "new", "composed"),
+        ("loaded with learned facts", "warm", "composed again"),
+        ("the same, known states", "again", ""),
+    ):
+        yield Figure(name, "all masks", sums[key])
+        yield Figure(name, "masks composed", sums[composed] if composed else 0, unit="count")
+    yield Figure("schemas", "number", sums["schemas"], unit="count")
+    yield Figure("artifacts", "size of all", sums["bytes"], unit="bytes")
+    yield Figure("save(learned=True)", "of a schema", sums["save"] / sums["schemas"])
+    yield Figure("load", "of a schema", sums["load"] / sums["schemas"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--schemas", type=Path, default=Path("../shared/maskbench/dev.jsonl.gz"))
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--save", action="store_true", help="write docs/data, too")
+    arguments = parser.parse_args()
+    report("cold-process", cold_figures(), "CPU time, the least of three processes", keep=arguments.save)
+    found = learned_figures(arguments.schemas, arguments.count)
+    report("learned", found, "CPU time, steps included; fragments known", keep=arguments.save)
 
 
 if __name__ == "__main__":

@@ -167,13 +167,16 @@ def test_whole_decodings_are_timed(
     request.addfinalizer(lambda: torch.set_num_threads(threads))
     ours, free = loop.per_token(model, [[1, 2]] * 2, automaton, "x")
     assert ours.what == free.what and ours.median and free.median and free.at_least
-    calls = [int(figure.note.partition(" ")[0]) for figure in loop.jumps(model, [1, 2], automaton)]
-    assert len(calls) == 3 and calls[0] < calls[2]
-    assert next(loop.drawn(model, [1, 2], automaton)).median < 30
-    copied, plain = loop.speculation(model, [1, 2], automaton)
-    assert "the same text" in plain.note and "calls" in copied.note
+    calls = [each.median for each in loop.jumps(model, [1, 2], automaton) if each.who == "calls of the model"]
+    assert len(calls) == 3 and calls[2] < calls[0]
+    assert {each.what for each in loop.drawn(model, [1, 2], automaton)} == {
+        f"2 drawn in a batch, jump_forward={how!r}" for how in (False, True, "canonical")
+    }
+    found = [(each.what.partition("`")[2][:8], each.who) for each in loop.speculation(model, [1, 2], automaton)]
+    kinds = ["time", "calls of the model", "tokens"]
+    assert found == [(which, kind) for which in ("speculat", "generate") for kind in kinds]
     trie, rows = loop.labels(model, [1, 2], vocabulary)
-    assert trie.what == rows.what and "labels (" in trie.what
+    assert trie.what == rows.what and "labels of " in trie.what
 
 
 class CudaWithoutOne:
