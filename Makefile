@@ -15,7 +15,7 @@ VLLM ?= 0.32.0
 ENGINES ?= build/engines
 ENGINE_SECONDS ?= 3600
 
-.PHONY: help install demo check test test-fast test-random test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-ray-vllm test-gpu test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
+.PHONY: help install demo check test test-fast test-random test-wheel check-platforms test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-ray-vllm test-gpu test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,10 @@ test-fast: $(STAMP) ## the first case of each test that is not slow: before each
 
 test-wheel: $(STAMP) ## build the source archive and the wheel, install it elsewhere, and use it
 	$(BIN)/python -m pytest -q -m wheel tests/test_wheel.py
+
+check-platforms: $(STAMP) ## read the core's sources by clang for musl, aarch64, Windows and macOS (package ziglang)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang
+	$(BIN)/python tools/check_platforms.py $(ARGS)
 
 test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)

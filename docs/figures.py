@@ -154,6 +154,15 @@ TABLES = {
     ),
     "scale-ways": Table("scale", (Row("alone.*|a store.*|the same.*|filled.*", r"\g<0>", ""),)),
     "scale-filling": Table("scale", (Row(".* processes", r"\g<0>", ""),)),
+    "decoding-per-token": Table("decoding", (Row(".*, rows: .*", r"\g<0>"),), ratio=True, least=True),
+    "decoding-jumps": Table("decoding", (Row("(?:one object|40 drawn in a batch), .*", r"\g<0>", ""),)),
+    "decoding-speculation": Table("decoding", (Row("an array of 3 .*", r"\g<0>", ""),)),
+    "decoding-labels": Table("decoding", (Row("[0-9]+ labels of .*", r"\g<0>"),), ratio=True, least=True),
+    "beams": Table("beams", ratio=True, least=True),
+    "particles": Table("particles", (Row("SMC.*|plain samples.*", r"\g<0>", ""),), target=True),
+    "particles-step": Table("particles", (Row("one step.*|the circuit.*", r"\g<0>", ""),)),
+    "substrings": Table("substrings", ALONE, target=True),
+    "learned": Table("learned", (Row("new automata|loaded.*|the same.*", r"\g<0>", ""),)),
     "fuzzing": Table(
         "fuzzing", ALONE, columns={name: name for name in ("executions", "processor time", "edges covered")}
     ),
@@ -432,6 +441,9 @@ INLINE = {
     "scale-size": Single("scale", "all of them", "size"),
     "scale-compile": Single("scale", "front end, compile, put", "median"),
     "scale-worst": Single("scale", "front end, compile, put", "most"),
+    "learned-save": Single("learned", "save(learned=True)", "of a schema"),
+    "learned-load": Single("learned", "load", "of a schema"),
+    "learned-size": Single("learned", "artifacts", "size of all"),
     "vocabulary-file": Single("cold-process", "vocabulary", "tokenizer's file"),
     "vocabulary-pack": Single("cold-process", "vocabulary", "pack"),
 }

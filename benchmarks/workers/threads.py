@@ -260,8 +260,16 @@ def figures(works: dict[str, Callable[[int], list[Job]]], number: int) -> Iterat
         yield Figure(name, "speed-up", one.seconds / two.seconds, runs=number, unit="x")
         yield Figure(name, "CPU time", cpu, runs=number, unit="x")
         yield Figure(name, "waits", waits, unit="count")
-        yield Figure(name, "waited in all", waited) if waits else Figure(name, "waited in all", None, note="none")
-        yield Figure(name, "longest wait", longest) if waits else Figure(name, "longest wait", None, note="none")
+        yield (
+            Figure(name, "waited in all", waited)
+            if waits
+            else Figure(name, "waited in all", None, note="none")
+        )
+        yield (
+            Figure(name, "longest wait", longest)
+            if waits
+            else Figure(name, "longest wait", None, note="none")
+        )
 
 
 if __name__ == "__main__":

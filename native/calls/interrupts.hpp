@@ -32,7 +32,7 @@ class Interrupts {
     action.sa_handler = &on_signal;
     sigaction(SIGINT, &action, nullptr);
 #else
-    previous_ = std::signal(SIGINT, &hear);
+    previous_ = std::signal(SIGINT, &on_signal);
     if (previous_ == SIG_DFL || previous_ == SIG_IGN || previous_ == SIG_ERR) {
       std::signal(SIGINT, previous_ == SIG_ERR ? SIG_DFL : previous_);
       previous_ = nullptr;

@@ -172,7 +172,9 @@ def test_whole_decodings_are_timed(
     assert {each.what for each in loop.drawn(model, [1, 2], automaton)} == {
         f"2 drawn in a batch, jump_forward={how!r}" for how in (False, True, "canonical")
     }
-    found = [(each.what.partition("`")[2][:8], each.who) for each in loop.speculation(model, [1, 2], automaton)]
+    found = [
+        (each.what.partition("`")[2][:8], each.who) for each in loop.speculation(model, [1, 2], automaton)
+    ]
     kinds = ["time", "calls of the model", "tokens"]
     assert found == [(which, kind) for which in ("speculat", "generate") for kind in kinds]
     trie, rows = loop.labels(model, [1, 2], vocabulary)
