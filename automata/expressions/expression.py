@@ -270,7 +270,7 @@ def complement(part: Expr) -> Expr:
     """Every word that is not in ``part``."""
     if part is EMPTY:
         return UNIVERSE
-    return part.args[0] if part.op is Op.COMPLEMENT else Expr(Op.COMPLEMENT, (part,))
+    return body_of(part) if part.op is Op.COMPLEMENT else Expr(Op.COMPLEMENT, (part,))
 
 
 def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None = None) -> Expr:
@@ -285,10 +285,18 @@ def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None
 
 
 def bounds_of(node: Expr) -> tuple[int, int | None]:
-    """The least and the greatest number of repetitions of the body of a REPEAT node (None: unbounded)."""
+    """The least and the greatest number of repetitions of a REPEAT node, or of words of a SELECTION node (None:
+    unbounded).
+    """
     assert isinstance(node.value, tuple)
     low, high = node.value
     return low, None if high < 0 else high
+
+
+def body_of(node: Expr) -> Expr:
+    """The operand of a node that has only one: COMPLEMENT, REPEAT, SCOPE, OPENED, FRESH or FEW_TOKENS."""
+    (body,) = node.args
+    return body
 
 
 def copies(bounds: tuple[int, int]) -> int:

@@ -17,6 +17,7 @@ from tokenfst.automata.expressions.expression import (
     Dfa,
     Expr,
     Op,
+    body_of,
     bounds_of,
     concat,
     intersect,
@@ -72,7 +73,7 @@ class _Narrowed:
             if node.op is Op.UNION:
                 return union(*(self.within(arg, low, high, depth + 1) for arg in node.args))
             if node.op is Op.SCOPE:
-                return scope(self.within(node.args[0], low, high, depth + 1))
+                return scope(self.within(body_of(node), low, high, depth + 1))
             if node.op is Op.CONCAT:
                 return self._concatenation(node, low, high, depth)
             if node.op is Op.REPEAT and (narrowed := self._repetition(node, low, high)) is not None:
@@ -94,7 +95,7 @@ class _Narrowed:
 
     def _repetition(self, node: Expr, low: int, high: int | None) -> Expr | None:
         """The bounds as those of the repetition, if all rounds have the same length."""
-        least, greatest = self.widths[id(node.args[0])]
+        least, greatest = self.widths[id(body_of(node))]
         if least != greatest or least == 0:
             return None
         first, last = bounds_of(node)
@@ -103,7 +104,7 @@ class _Narrowed:
             last = high // least if last is None else min(last, high // least)
         if last is not None and last < first:
             return EMPTY
-        return repeat(node.args[0], first, last, node.source)
+        return repeat(body_of(node), first, last, node.source)
 
     def _width(self, node: Expr) -> _Width:
         inner = [self.widths.get(id(arg), _UNKNOWN) for arg in node.args]

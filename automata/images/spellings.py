@@ -42,6 +42,7 @@ from tokenfst.automata.expressions.expression import (
     Unordered,
     behind,
     below,
+    body_of,
     bounds_of,
     complement,
     concat,
@@ -111,7 +112,9 @@ _OPEN = frozenset((_CONCAT, _UNION, _REPEAT))
 
 def _is_universal(node: Expr) -> bool:
     """Whether a node has all words, or all except the empty one."""
-    return node.op is _REPEAT and node.args[0].value == ALL_BYTES and node.value in ((0, -1), (1, -1))
+    return (
+        node.op is _REPEAT and body_of(node).value == ALL_BYTES and bounds_of(node) in ((0, None), (1, None))
+    )
 
 
 class _Mapper:

@@ -9,7 +9,7 @@ Invariant: a cached answer depends on the expression only; a search that exceeds
 
 from __future__ import annotations
 
-from tokenfst.automata.expressions.expression import Dfa, Expr, Op, Unordered, below, bounds_of
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, Unordered, below, body_of, bounds_of
 from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import Budget
 
@@ -71,15 +71,16 @@ def _by_form(root: Expr, budget: Budget | None) -> bool | None:
             inner = [facts.get(id(arg)) for arg in node.args]
             found = False if False in inner else None if None in inner else True
         elif op is _REPEAT:
-            found = True if bounds_of(node)[0] == 0 else facts.get(id(node.args[0]))
+            low, _ = bounds_of(node)
+            found = True if low == 0 else facts.get(id(body_of(node)))
         elif isinstance(node.value, Unordered):
             found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
         elif op in SEARCHED:
             found = node.known == _WORD if node.known else None
         elif op in (Op.OPENED, Op.FRESH, Op.FEW_TOKENS):
-            found = facts.get(id(node.args[0]))
+            found = facts.get(id(body_of(node)))
             if found is None and op is Op.FEW_TOKENS:  # a search needs bytes, and this is token-level
-                found = has_word(node.args[0], budget)
+                found = has_word(body_of(node), budget)
         elif isinstance(node.value, Dfa):
             found = node.value.start != 0
         else:

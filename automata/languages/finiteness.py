@@ -21,6 +21,7 @@ from tokenfst.automata.expressions.expression import (
     Op,
     Unordered,
     below,
+    body_of,
     bounds_of,
     intersect,
     repeat,
@@ -96,10 +97,11 @@ class Sizes:
                 _, high = bounds_of(node)
                 if high == 0:
                     continue
-                filled_body = has_more[node.args[0]]
+                body = body_of(node)
+                filled_body = has_more[body]
                 if high is None and filled_body:
                     return Growth(True, calls)
-                stack.append((node.args[0], grows or (high != 1 and filled_body)))
+                stack.append((body, grows or (high != 1 and filled_body)))
             elif isinstance(node.value, Unordered):
                 others = [arg for arg in node.args[1:] if self.alive(arg)]
                 if node.value.repeats and node.value.high < 0 and self.alive(node.args[-1]):
@@ -141,7 +143,7 @@ class Sizes:
         although its form has unbounded repetitions.
         """
         for node in nodes:
-            if node.op is Op.FRESH and not self.growth(node.args[0]).endless:
+            if node.op is Op.FRESH and not self.growth(body_of(node)).endless:
                 raise AlgebraError(
                     f"is_finite: {source} has strings that must differ from each other, out of finitely many, so its "
                     "form does not tell whether its texts end"

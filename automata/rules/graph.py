@@ -16,6 +16,7 @@ from tokenfst.automata.expressions.expression import (
     Op,
     Unordered,
     below,
+    bounds_of,
     copies,
 )
 from tokenfst.automata.expressions.metering import Deadline
@@ -314,7 +315,9 @@ def least_true(  # noqa: C901  # one pass, and it is hot
             elif is_composed(node):
                 unmet = [arg for arg in node.args if id(arg) not in holds]
                 true = not unmet or (node.op is Op.UNION and len(unmet) < len(node.args))
-                true = true or (isinstance(node.value, tuple) and node.value[0] == 0)
+                if not true and node.op is Op.REPEAT:
+                    low, _ = bounds_of(node)
+                    true = low == 0
                 if not true:
                     missing[key] = len(unmet) if node.op is Op.CONCAT else 1
                     for arg in unmet:

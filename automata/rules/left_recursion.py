@@ -45,6 +45,7 @@ from tokenfst.automata.expressions.expression import (
     Expr,
     Op,
     Unordered,
+    body_of,
     bounds_of,
     call,
     concat,
@@ -218,7 +219,8 @@ def _may_be_empty(node: Expr, empty: set[int], rules: set[str]) -> bool:
     if node.op is Op.UNION:
         return any(id(arg) in empty for arg in node.args)
     if node.op is Op.REPEAT:
-        return bounds_of(node)[0] == 0 or id(node.args[0]) in empty
+        low, _ = bounds_of(node)
+        return low == 0 or id(body_of(node)) in empty
     if isinstance(node.value, Unordered):
         return node.value.low == 0
     return node.op is Op.EPSILON or id(node) in empty
@@ -354,8 +356,9 @@ def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set
                     behind[id(arg)].append((rest, again))
         elif node.op is Op.REPEAT:
             low, high = bounds_of(node)
-            more = repeat(node.args[0], max(low - 1, 0), None if high is None else high - 1, node.source)
-            behind[id(node.args[0])].append((concat(more, rest), again or more is not EPSILON))
+            repeated = body_of(node)
+            more = repeat(repeated, max(low - 1, 0), None if high is None else high - 1, node.source)
+            behind[id(repeated)].append((concat(more, rest), again or more is not EPSILON))
         else:
             flags = _touching(node.args, inside, words.empty, again)[1:]
             ends = (number for number, arg in enumerate(node.args, 1) if id(arg) not in empty)

@@ -12,7 +12,7 @@ import enum
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from tokenfst.automata.expressions.expression import Expr, Op, Unordered
+from tokenfst.automata.expressions.expression import Expr, Op, Unordered, bounds_of
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.emptiness import has_empty_word, has_word
 from tokenfst.automata.rules.graph import (
@@ -126,8 +126,10 @@ def _alone(body: Expr, empty: Container[int]) -> list[str]:
         if isinstance(node.value, Unordered):
             low, _, required, _ = node.value
             return node.args[1 : 2 if required else None] if low <= 1 else ()
-        if isinstance(node.value, tuple) and node.value[0] > 1 and id(node.args[0]) not in empty:
-            return ()
+        if isinstance(node.value, tuple):
+            low, _ = bounds_of(node)
+            repeated, *_ = node.args
+            return () if low > 1 and id(repeated) not in empty else node.args
         return node.args
 
     return calls_found(body, alone)

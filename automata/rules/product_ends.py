@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from tokenfst.automata.expressions.expression import Dfa, Expr, Op, concat, union
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, body_of, concat, union
 from tokenfst.automata.expressions.metering import NodeMeter
 from tokenfst.automata.rules.graph import called, holding, inner_nodes, name_of, reachable
 from tokenfst.automata.rules.leaf_walks import LeafWalks
@@ -118,7 +118,7 @@ class Shape:
                 made[id(node)] = self.rules[name_of(node)]
             elif node.op is Op.REPEAT:
                 assert isinstance(node.value, tuple)
-                made[id(node)] = self._loop(Loop(made[id(node.args[0])], *node.value, node.source), name)
+                made[id(node)] = self._loop(Loop(made[id(body_of(node))], *node.value, node.source), name)
             elif node.op is Op.UNION:
                 made[id(node)] = self._add(Choice(tuple((part,) for part in parts(node))), name)
             else:
