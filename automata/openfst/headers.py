@@ -5,8 +5,11 @@ Every size is compared with the size of the file first.
 
 from __future__ import annotations
 
+import os
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from tokenfst.errors import FstIOError
 from tokenfst.plurals import counted
@@ -16,6 +19,7 @@ SYMBOLS_MAGIC = struct.pack("<i", 2125658996)
 VERSION = 2
 ISYMBOLS, OSYMBOLS, ALIGNED = 1, 2, 4
 
+_Read = TypeVar("_Read")
 Symbols = tuple[str, list[tuple[str, int]]]
 """The name of a table, and its symbols with their labels."""
 
@@ -31,6 +35,14 @@ class Header(NamedTuple):
     start: int
     num_states: int
     num_arcs: int
+
+
+def read_file(path: str | os.PathLike[str], reader: Callable[[bytes], _Read]) -> _Read:
+    """What ``reader`` makes of a file's bytes. The message of an ``FstIOError`` gets the file's name."""
+    try:
+        return reader(Path(path).read_bytes())
+    except FstIOError as error:
+        raise FstIOError(f"{os.fspath(path)}: {error}") from error
 
 
 class Cursor:

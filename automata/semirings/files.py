@@ -19,15 +19,21 @@ import numpy as np
 
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.openfst.headers import ISYMBOLS, OSYMBOLS, Cursor
+from tokenfst.automata.openfst.headers import Cursor, read_file
 from tokenfst.automata.semirings.machines import SemiringFst, lifted, lowered
 from tokenfst.automata.semirings.numbers import Number, SignedLog
 from tokenfst.automata.semirings.protocol import Semiring
 from tokenfst.automata.semirings.structured import Expectation, Gallic, Lexicographic, Power, Product, String
 from tokenfst.automata.transducers import files as native
 from tokenfst.automata.transducers.checks import STATE_BYTES, chosen
-from tokenfst.automata.transducers.files import KINDS, aligned, head, packed, written_head
-from tokenfst.automata.transducers.symbols import read_symbols
+from tokenfst.automata.transducers.files import (
+    KINDS,
+    aligned,
+    head,
+    packed,
+    symbol_tables,
+    written_head,
+)
 from tokenfst.automata.transducers.weights import ARC_TYPES
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstBadWeightError, FstIOError, FstOpError
@@ -160,10 +166,7 @@ def read(source: str | os.PathLike[str], *, budget: Budget | None = None) -> Sem
 
     Raises ``FstIOError`` for an invalid file, ``OSError``, ``BudgetExceeded``. Linear.
     """
-    try:
-        return from_bytes(Path(source).read_bytes(), budget=budget)
-    except FstIOError as error:
-        raise FstIOError(f"{os.fspath(source)}: {error}") from error
+    return read_file(source, lambda data: from_bytes(data, budget=budget))
 
 
 @checked
@@ -176,8 +179,7 @@ def from_bytes(data: bytes, *, budget: Budget | None = None) -> SemiringFst:
         numbers = native.from_bytes(data, budget=budget)
         return lifted(numbers, semiring, lambda number, _: number).set_tables(numbers.tables)
     made, form, limit = SemiringFst(semiring), _Form(semiring), budget or Budget()
-    tables = [read_symbols(cursor) if header.flags & flag else None for flag in (ISYMBOLS, OSYMBOLS)]
-    made.set_tables((tables[0], tables[1]))
+    made.set_tables(symbol_tables(cursor, header))
     states = header.num_states
     if not 0 <= states * form.least <= len(data):
         raise FstIOError(f"it announces {states:,} states, for which it is too short: the file is damaged")

@@ -196,10 +196,9 @@ def _closed(fst: VectorFst, lower: int | str, upper: int, budget: Budget | None)
 
     def before(rest: VectorFst) -> VectorFst:
         """The machine once, then ``rest``."""
-        made = fst.like(plain.core.copy()).concat(rest, budget=budget)
-        if made.num_states() > limit.states:
+        if plain.num_states() + rest.num_states() > limit.states:
             raise BudgetExceeded("states", limit.states, "closure")
-        return made
+        return fst.like(plain.core.copy()).concat(rest, budget=budget)
 
     # From the end, one within the other, so that each number of times has one path: x (x (x)?)?
     made = fst.like(nothing.core.copy())

@@ -13,7 +13,16 @@ import numpy as np
 
 from tokenfst.arguments import checked
 from tokenfst.automata.openfst.fst import require_pynini
-from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS, VERSION, Cursor, Header
+from tokenfst.automata.openfst.headers import (
+    ALIGNED,
+    ISYMBOLS,
+    MAGIC,
+    OSYMBOLS,
+    VERSION,
+    Cursor,
+    Header,
+    read_file,
+)
 from tokenfst.automata.transducers.checks import chosen, limits
 from tokenfst.automata.transducers.symbols import SymbolTable, read_symbols
 from tokenfst.automata.transducers.vector import VectorFst
@@ -45,10 +54,7 @@ def read(source: str | os.PathLike[str], *, budget: Budget | None = None) -> Vec
 
     Raises ``FstIOError`` for an invalid file, ``OSError``, ``BudgetExceeded``. Linear.
     """
-    try:
-        return from_bytes(Path(source).read_bytes(), budget=budget)
-    except FstIOError as error:
-        raise FstIOError(f"{os.fspath(source)}: {error}") from error
+    return read_file(source, lambda data: from_bytes(data, budget=budget))
 
 
 @checked
@@ -57,7 +63,7 @@ def from_bytes(data: bytes, *, budget: Budget | None = None) -> VectorFst:
     cursor = Cursor(data)
     found = head(cursor)
     arc_type = numeric(found.arc_type.decode("ascii", "backslashreplace"))
-    tables = [read_symbols(cursor) if found.flags & flag else None for flag in (ISYMBOLS, OSYMBOLS)]
+    tables = symbol_tables(cursor, found)
     at = cursor.at
     if aligned(found):
         weight = np.dtype(arc_type.dtype).itemsize
@@ -65,7 +71,7 @@ def from_bytes(data: bytes, *, budget: Budget | None = None) -> VectorFst:
     core = arc_type.core.from_body(
         data, at, found.kind == b"vector", found.start, found.num_states, found.num_arcs, limits(budget)
     )
-    return VectorFst.of_core(arc_type, core, (tables[0], tables[1]))
+    return VectorFst.of_core(arc_type, core, tables)
 
 
 def head(cursor: Cursor) -> Header:
@@ -78,6 +84,13 @@ def head(cursor: Cursor) -> Header:
             f"{VERSION}: convert it with fstconvert --fst_type=vector"
         )
     return found
+
+
+def symbol_tables(cursor: Cursor, header: Header) -> tuple[SymbolTable | None, SymbolTable | None]:
+    """The tables of the input and the output labels, which come after the header."""
+    inputs = read_symbols(cursor) if header.flags & ISYMBOLS else None
+    outputs = read_symbols(cursor) if header.flags & OSYMBOLS else None
+    return inputs, outputs
 
 
 def aligned(header: Header) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tokenfst.arguments import checked
-from tokenfst.automata.openfst.headers import SYMBOLS_MAGIC, Cursor
+from tokenfst.automata.openfst.headers import SYMBOLS_MAGIC, Cursor, read_file
 from tokenfst.errors import FstArgError, FstIOError
 from tokenfst.plurals import counted
 
@@ -125,10 +125,7 @@ class SymbolTable:
     @checked
     def read(cls, path: str | os.PathLike[str]) -> SymbolTable:
         """The table in a file. ``FstIOError``, ``OSError``."""
-        try:
-            return cls.read_from_string(Path(path).read_bytes())
-        except FstIOError as error:
-            raise FstIOError(f"{os.fspath(path)}: {error}") from error
+        return read_file(path, cls.read_from_string)
 
     @checked
     def write_text(self, path: str | os.PathLike[str]) -> None:

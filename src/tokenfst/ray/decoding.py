@@ -8,6 +8,7 @@ is lost, Ray gives its batches to others.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -117,7 +118,7 @@ class Written:
     finished: bool
 
 
-class Rows:
+class Rows(ABC):
     """What all actors have: rows in, rows with texts out. ``_write`` lets the model write."""
 
     def __init__(
@@ -156,9 +157,9 @@ class Rows:
             "error": errors,
         }
 
+    @abstractmethod
     def _write(self, prompts: list[str], automata: list[Automaton]) -> list[Written | str]:
         """For each prompt, what the model wrote, or the message why it wrote nothing."""
-        raise NotImplementedError
 
     def _automaton(self, text: str) -> Automaton | str:
         """The automaton of a row's constraint, or the message why there is none."""
