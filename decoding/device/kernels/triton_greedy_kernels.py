@@ -11,8 +11,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tokenfst.decoding.device.kernels.triton_kernels import columns_of, walked
-from tokenfst.decoding.device.kernels.triton_stack_kernels import mask_of_row, step_stack
+from tokenfst.decoding.device.kernels.triton_kernels import columns_of
+from tokenfst.decoding.device.kernels.triton_stack_kernels import mask_of_row, step_row
 
 NO_KEY = tl.constexpr(-(2**31))
 NAN_KEY = tl.constexpr(2**31 - 1)
@@ -94,15 +94,7 @@ def choose_kernel(
     best = tl.max(key, 0)
     token = tl.min(tl.where(key == best, column, vocab_size), 0)
     tl.store(chosen + row, token.to(tl.int64))
-    if stacked > 0:
-        step_stack(
-            row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_states,
-            vocab_size, num_slots, capacity, stacked,
-        )  # fmt: skip
-    else:
-        places = row + tl.arange(0, 1)
-        taken = token + tl.zeros_like(places)
-        behind = walked(
-            tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size
-        )
-        tl.store(reached + places, behind)
+    step_row(
+        row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_states,
+        num_states, vocab_size, num_slots, capacity, stacked,
+    )  # fmt: skip

@@ -22,8 +22,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tokenfst.decoding.device.kernels.triton_kernels import columns_of, walked
-from tokenfst.decoding.device.kernels.triton_stack_kernels import mask_of_row, step_stack
+from tokenfst.decoding.device.kernels.triton_kernels import columns_of
+from tokenfst.decoding.device.kernels.triton_stack_kernels import mask_of_row, step_row
 
 NO_KEY = tl.constexpr(-(2**31))
 LOWEST = tl.constexpr(-(2**31) + 1)
@@ -434,15 +434,7 @@ def draw_kernel(
         word = seen + token // 32
         tl.store(word, tl.load(word) | (tl.full((), 1, tl.int32) << (token % 32)))
     if walks:
-        if stacked > 0:
-            step_stack(
-                row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_controls,
-                vocab_size, num_slots, capacity, stacked,
-            )  # fmt: skip
-        else:
-            places = row + tl.arange(0, 1)
-            taken = token + tl.zeros_like(places)
-            behind = walked(
-                tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size
-            )
-            tl.store(reached + places, behind)
+        step_row(
+            row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_states,
+            num_controls, vocab_size, num_slots, capacity, stacked,
+        )  # fmt: skip

@@ -21,6 +21,7 @@ from tokenfst.decoding.device.kernels.triton_kernels import (
     path_of,
     state_behind,
     text_of,
+    walked,
 )
 
 FAR = tl.constexpr(2**31 - 1)
@@ -125,6 +126,28 @@ def step_stack(
         tokens, actions, pushes, comb, num_states, vocab_size, num_slots, capacity,
     )  # fmt: skip
     _store(reached, row, number, depth, stack, place, capacity)
+
+
+@triton.jit
+def step_row(
+    row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_states, num_controls,
+    vocab_size, num_slots, capacity, stacked: tl.constexpr,
+):  # fmt: skip
+    """Write the row after a token to ``reached``. ``stacked``: ``padded`` of ``step_stack``, or 0 for automata without
+    stacks, whose rows are states.
+    """
+    if stacked > 0:
+        step_stack(
+            row, token, batch, reached, states, table, classes, text, tokens, actions, pushes, comb, num_controls,
+            vocab_size, num_slots, capacity, stacked,
+        )  # fmt: skip
+    else:
+        places = row + tl.arange(0, 1)
+        taken = token + tl.zeros_like(places)
+        behind = walked(
+            tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size
+        )
+        tl.store(reached + places, behind)
 
 
 @triton.jit
