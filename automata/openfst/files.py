@@ -18,6 +18,7 @@ only, and digits would be both letters and labels.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,13 +45,13 @@ _COMMENT = "#"
 _Ints = npt.NDArray[np.int64]
 
 
-def read_fst(path: Path) -> pynini.Fst:
+def read_fst(path: str | os.PathLike[str]) -> pynini.Fst:
     """The transducer in a file, with its symbol tables.
 
     Either an OpenFst file (vector or const type, standard arcs, no weights) or a text (``parse_fst``); the first bytes
     decide. Raises ``FstError`` if it is neither, ``OSError``, ``MissingDependencyError`` without pynini. Linear.
     """
-    data = path.read_bytes()
+    data = Path(path).read_bytes()
     if data.startswith(MAGIC):
         reader = _Reader(data)
         arcs = reader.arcs()
