@@ -31,8 +31,10 @@ GROUND = {
     "locks",
     "notebook",
     "plurals",
+    "printable",
     "clock_cache",
     "renamed",
+    "token_ids",
     "_native",
 }
 MODULES = [(path.relative_to(ROOT).parts[0], path) for path in FILES]

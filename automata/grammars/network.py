@@ -27,6 +27,7 @@ from tokenfst.automata.rules.graph import holding, name_of
 from tokenfst.automata.rules.permutations import written_out
 from tokenfst.errors import DrawingError
 from tokenfst.plurals import counted
+from tokenfst.printable import printable
 
 IGNORED = "%ignore"
 """The rule that ``lark_grammar`` calls before every terminal; drawn as a dot before the terminal."""
@@ -346,8 +347,7 @@ def _label(label: Expr, written: str) -> str:
 
 
 def _html(text: str) -> str:
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _definitions(text: str, positions: Mapping[str, int]) -> dict[str, str]:

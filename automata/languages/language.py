@@ -30,6 +30,7 @@ from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.automata.expressions import expression, tables
 from tokenfst.automata.expressions.expression import Dfa, Expr
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.languages import reversal
 from tokenfst.automata.languages.constraint import Constraint
@@ -320,11 +321,9 @@ class Language(Constraint):
         return self._derived(mapped, "({}).map_bytes(...)")
 
     def minimize(self) -> Language:
-        """The same language with a minimal automaton.
-
-        Computes all states; needs pynini (``MissingDependencyError``).
-        """
-        least = _leaf(fst.minimize_dfa(self.determinize()))
+        """The same language with a minimal automaton. Computes all states."""
+        deadline = Deadline(self.budget, f"the minimization of {self._source or 'a language'}")
+        least = _leaf(fst.minimize_dfa(self.determinize(), deadline))
         return Language(least, self._source, self._budget, self.reading)
 
     # --- questions ------------------------------------------------------------------------------------

@@ -326,9 +326,44 @@ def native_arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
     return _tables(Arcs(found.num_states(), found.start(), *made))
 
 
-def minimize_dfa(dfa: Dfa) -> Dfa:
-    """The minimal deterministic automaton of the same language (Hopcroft, in OpenFst). O(arcs · log states)."""
-    return _tables(to_arcs(dfa_to_fst(dfa).minimize()))
+def minimize_dfa(dfa: Dfa, deadline: Deadline | None = None) -> Dfa:
+    """The minimal deterministic automaton of the same language, by the native core. O(arcs · log states).
+
+    Its letters are the classes of bytes, so it has an arc where the automaton has up to 256. Raises
+    ``BudgetExceeded("seconds" or "bytes")``.
+    """
+    deadline = deadline or Deadline(Budget(), "the minimization of an automaton")
+    if dfa.start == 0:
+        return EMPTY_DFA
+    state, group = np.nonzero(dfa.table[1:])  # in the order of states, then of classes
+    labels = (group + 1).astype(np.int32)
+    targets = dfa.table[1:][state, group].astype(np.int32) - 1
+    counts = np.bincount(state, minlength=dfa.num_states - 1).astype(np.int64)
+    given = (
+        dfa.accepting[1:].astype(np.uint8),
+        counts,
+        labels,
+        labels,
+        np.ones(len(labels), np.uint8),
+        targets,
+    )
+    try:
+        with deadline.part() as budget:
+            limits = (_INT32_MAX, budget.bytes, budget.seconds)
+            machine = _native.Fst_boolean.from_arrays(dfa.start - 1, *given, limits)
+            found = machine.minimize(_DELTA, False, limits)
+    except BudgetExceeded as error:
+        raise BudgetExceeded(error.resource, error.limit, deadline.where) from None
+    accepting, counts, labels, _, _, targets = found.arrays()
+    table = np.zeros((len(counts) + 1, dfa.table.shape[1]), np.uint32)
+    table[np.repeat(np.arange(1, len(counts) + 1), counts), labels - 1] = targets + 1
+    # Classes whose columns are equal now are one class: the first of them in the order of bytes.
+    numbers: dict[bytes, int] = {}
+    merged = [numbers.setdefault(table[:, column].tobytes(), column) for column in range(table.shape[1])]
+    kept = list(dict.fromkeys(merged[column] for column in dfa.classes))
+    new = np.array([kept.index(column) if column in kept else 0 for column in merged], np.uint8)
+    final = np.concatenate(([False], accepting.astype(np.bool_)))
+    return frozen_dfa(new[dfa.classes], np.ascontiguousarray(table[:, kept]), final, found.start() + 1)
 
 
 def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:

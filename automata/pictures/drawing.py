@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tokenfst.errors import DrawingError, MissingDependencyError
 from tokenfst.plurals import counted
+from tokenfst.printable import printable
 
 FORMATS = ("svg", "png", "html", "dot")
 HEADER = (
@@ -125,5 +126,4 @@ def check_size(num_states: int, max_states: int) -> None:
 
 def quoted(text: str) -> str:
     """``text`` as a string of the dot language, in which backslashes of ``text`` stand for themselves."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -46,6 +46,9 @@ _TYPE_FLAGS = int(re.ASCII | re.LOCALE | re.UNICODE)
 _KNOWN_FLAGS = int(_TYPE_FLAGS | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE)
 _LONG = 20_000
 """Patterns with more characters are read by the clock: the parser takes a microsecond for each."""
+_ASCII = int(re.ASCII)
+_READ_AS_BYTES = re.compile(rb"\\[uUN]|\(\?[a-zA-Z]*[aLu]")
+"""What may mean something else in bytes than in a str of the same letters: escapes of characters, flags of types."""
 _REFUSED = {
     "backreference": "a back-reference makes the language irregular; write out what the group may match",
     "conditional": "a conditional on a group is not supported; write its two cases as alternatives",
@@ -74,7 +77,11 @@ class ReservedGroup:
 
 
 class _Watched(str):
-    """A long text that looks at the clock while the parser reads it, a character at a time."""
+    """A long text that looks at the clock while the parser reads it, a character at a time.
+
+    The parser copies bytes before it reads them. So bytes are read as a str of the same letters, where that means the
+    same.
+    """
 
     deadline: Deadline
 
@@ -112,12 +119,8 @@ class Pattern:
         self._parsed, hidden = text, dict[str, ReservedGroup]()
         if reserved and (names := _mentioned(text, reserved)):
             self._parsed, hidden = _hide(text, self.verbose, names)
-        read = self._parsed
-        if isinstance(read, str) and len(read) > _LONG:
-            read = _Watched(read)
-            read.deadline = Deadline(budget, shorten(str(text)))
         try:
-            self.tree: Tree = _parser.parse(read, flags & ~_DEBUG)
+            self.tree: Tree = self._parse(flags & ~_DEBUG)
         except re.error as error:
             raise PatternSyntaxError(error.msg, text, error.pos or 0) from None
         except (OverflowError, ValueError) as error:
@@ -136,6 +139,19 @@ class Pattern:
             self._reject_surrogates(self.tree)
         if self._measure(self.tree)[0] > budget.positions:
             raise BudgetExceeded("positions", budget.positions, shorten(self._decoded))
+
+    def _parse(self, flags: int) -> Tree:
+        text = self._parsed
+        as_bytes = isinstance(text, bytes) and (flags & _TYPE_FLAGS or _READ_AS_BYTES.search(text))
+        if len(text) <= _LONG or as_bytes:
+            return _parser.parse(text, flags)
+        watched = _Watched(text if isinstance(text, str) else text.decode("latin-1"))
+        watched.deadline = Deadline(self.budget, shorten(str(self.text)))
+        if isinstance(text, str):
+            return _parser.parse(watched, flags)
+        tree: Tree = _parser.parse(watched, flags | _ASCII)
+        tree.state.flags &= ~_ASCII
+        return tree
 
     # --- size -----------------------------------------------------------------------------------------
 

@@ -182,6 +182,8 @@ def fill_bitmasks(
     are served one after another. Raises ``MaskBufferError`` if the buffer does not fit.
     """
     _, _, rows, _, _ = _bitmask_view(bitmask)
+    if type(matchers) is not list and not isinstance(matchers, Sequence):
+        refuse("fill_bitmasks", "matchers", matchers, "a sequence of matchers")
     if len(matchers) > rows:
         raise MaskBufferError(f"{len(matchers)} matchers need as many rows of bitmask, and it has {rows}")
     if isinstance(bitmask, np.ndarray) and not bitmask.flags.writeable:

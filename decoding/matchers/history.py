@@ -9,15 +9,15 @@ Cost: a node and a number for each token.
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from tokenfst.arguments import whole
-from tokenfst.errors import RollbackError, TerminatedError, TokenIdError
+from tokenfst.errors import RollbackError, TerminatedError
 from tokenfst.plurals import counted
-from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+from tokenfst.token_ids import token_id as read_token_id
+from tokenfst.token_ids import whole_list
 
 N = TypeVar("N")
 
@@ -56,7 +56,8 @@ class WalkHistory(ABC, Generic[N]):
 
         Raises ``TokenIdError`` and ``TerminatedError``.
         """
-        token = self._checked(token_id)
+        size = len(self.automaton.vocabulary)
+        token = read_token_id(f"{type(self).__name__}.accept_token", "token_id", token_id, size)
         if self._terminated:
             raise TerminatedError(
                 f"token {token} was offered after the end token; reset() or rollback() first"
@@ -65,26 +66,26 @@ class WalkHistory(ABC, Generic[N]):
 
     def accept_tokens(self, token_ids: Sequence[int]) -> bool:
         """Advance by all of the tokens, or by none."""
-        before, whole = len(self._tokens), False
+        tokens, before, all_accepted = self._read("accept_tokens", token_ids), len(self._tokens), False
         try:
-            whole = self._push_all(token_ids) == len(token_ids)
+            all_accepted = self._push_all(tokens) == len(tokens)
         finally:
-            if not whole:
+            if not all_accepted:
                 self.rollback(len(self._tokens) - before)
-        return whole
+        return all_accepted
 
     def validate_tokens(self, token_ids: Sequence[int]) -> int:
         """The number of leading tokens that would be accepted; the matcher does not change."""
-        before = len(self._tokens)
+        tokens, before = self._read("validate_tokens", token_ids), len(self._tokens)
         try:
-            return self._push_all(token_ids)
+            return self._push_all(tokens)
         finally:
             self.rollback(len(self._tokens) - before)
 
     def rollback(self, num_tokens: int = 1) -> None:
         """Undo the last ``num_tokens`` tokens. Raises ``RollbackError``."""
         if type(num_tokens) is not int:
-            num_tokens = whole("rollback", "num_tokens", num_tokens)
+            num_tokens = whole(f"{type(self).__name__}.rollback", "num_tokens", num_tokens)
         if not 0 <= num_tokens <= len(self._tokens):
             raise RollbackError(
                 f"cannot roll back {counted(num_tokens, 'token')}: only {len(self._tokens)} were accepted"
@@ -119,17 +120,14 @@ class WalkHistory(ABC, Generic[N]):
         self._tokens.append(token)
         return True
 
-    def _push_all(self, token_ids: Sequence[int]) -> int:
-        accepted = 0
-        for token in [self._checked(token) for token in token_ids]:
+    def _push_all(self, tokens: list[int]) -> int:
+        for accepted, token in enumerate(tokens):
             if self._terminated or not self._push(token):
-                break
-            accepted += 1
-        return accepted
+                return accepted
+        return len(tokens)
 
-    def _checked(self, token_id: int) -> int:
-        vocabulary: Vocabulary = self.automaton.vocabulary
-        token, size = operator.index(token_id), len(vocabulary)
-        if not 0 <= token < size:
-            raise TokenIdError(f"token id {token} lies outside the vocabulary of {counted(size, 'token')}")
-        return token
+    def _read(self, method: str, token_ids: Sequence[int]) -> list[int]:
+        """The ids, each of which is in the vocabulary."""
+        call, size = f"{type(self).__name__}.{method}", len(self.automaton.vocabulary)
+        tokens = whole_list(call, "token_ids", token_ids)
+        return [read_token_id(call, "token_ids", token, size) for token in tokens]

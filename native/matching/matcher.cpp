@@ -383,11 +383,31 @@ bool Matcher::exclude(uint32_t* mask) {
     if (!excluding_->plans.contains(tokens_.size())) plan(completion.within(from, left()), tokens_.size());
     some |= tokens.remove(from, mask);
   }
-  if (auto it = excluding_->plans.find(tokens_.size()); it != excluding_->plans.end() && !it->second.empty()) {
-    const uint32_t token = completion.cut(it->second, automaton_->is_first(from)).front();
-    if (planned(token)) mask[token >> 5] |= 1u << (token & 31);
-  }
+  add_planned(from, mask);
   return some;
+}
+
+void Matcher::add_planned(Config from, uint32_t* mask) {
+  const auto it = excluding_->plans.find(tokens_.size());
+  if (it == excluding_->plans.end()) return;
+  const auto add = [&](uint32_t token) {
+    if (planned(token)) mask[token >> 5] |= 1u << (token & 31);
+  };
+  if (automaton_->is_first(from)) {  // here tokens have other forms than in the trie
+    for (uint32_t token = 0; token < automaton_->vocabulary().size(); ++token) {
+      if (it->second.starts_with(automaton_->text_of(from, token))) add(token);
+    }
+    return;
+  }
+  const Trie& trie = automaton_->vocabulary().trie();
+  uint32_t node = 0;
+  for (const char sign : it->second) {
+    const std::span<const uint8_t> bytes = trie.child_bytes(node);
+    const auto at = std::ranges::lower_bound(bytes, static_cast<uint8_t>(sign));
+    if (at == bytes.end() || *at != static_cast<uint8_t>(sign)) return;
+    node = trie.children(node)[static_cast<size_t>(at - bytes.begin())].node;
+    trie.each_string(node, add);
+  }
 }
 
 }  // namespace tokenfst

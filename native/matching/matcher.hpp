@@ -153,6 +153,8 @@ class Matcher {
 
   // Removes excluded tokens from a mask, and those that the budget forbids because of exclusion.
   bool exclude(uint32_t* mask);
+  // Adds the tokens with which the plan for this position begins, as accept_token takes them.
+  void add_planned(Config from, uint32_t* mask);
 
   std::shared_ptr<TokenAutomaton> automaton_;
   struct Step {

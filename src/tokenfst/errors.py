@@ -12,9 +12,23 @@ from dataclasses import fields
 
 from tokenfst.budget import Budget
 from tokenfst.plurals import counted
+from tokenfst.printable import printable
+
+_LAYOUT = "\n\t"
+"""Characters that are not printable, and that messages contain as they are."""
 
 
-class TokenfstError(Exception):
+class _Printable(Exception):
+    """An exception whose message is safe to print.
+
+    The message may quote text of a stranger. Characters that cannot be printed are escaped, whatever put them there.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__(), _LAYOUT)
+
+
+class TokenfstError(_Printable):
     """Base class of all errors that tokenfst raises on purpose."""
 
 
@@ -158,7 +172,7 @@ class PatternSyntaxError(PatternError):
     """The pattern is malformed."""
 
 
-class PatternWarning(UserWarning):
+class PatternWarning(_Printable, UserWarning):
     """A pattern deviates from its notation, but has only one possible meaning and is read with that meaning."""
 
 
@@ -438,7 +452,7 @@ class NotInStoreError(StoreError, KeyError):
     """A store has no entry under a key."""
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return printable(str(self.args[0]), _LAYOUT)
 
 
 # --- the rest -----------------------------------------------------------------------------------------
@@ -448,7 +462,7 @@ class MissingDependencyError(TokenfstError, ImportError):
     """The call needs an optional package; the message names the extra that installs it."""
 
 
-class TokenfstWarning(UserWarning):
+class TokenfstWarning(_Printable, UserWarning):
     """Base class of all warnings that tokenfst emits."""
 
 
@@ -466,7 +480,10 @@ def caret(text: str | bytes, position: int) -> str:
     begin = shown.rfind("\n", 0, position) + 1
     end = shown.find("\n", position)
     line = shown[begin:] if end < 0 else shown[begin:end]
-    return f"  {line}\n  {' ' * (position - begin)}^"
+    before = printable(line[: position - begin], _LAYOUT)
+    # A tab stays a tab, so that the caret stands below its character however wide tabs are.
+    under = "".join(each if each == "\t" else " " for each in before.ljust(position - begin))
+    return f"  {printable(line, _LAYOUT)}\n  {under}^"
 
 
 def _some(names: tuple[str, ...]) -> str:

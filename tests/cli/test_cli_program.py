@@ -127,15 +127,18 @@ def test_any_encoding_of_the_terminal_will_do() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and signals as POSIX has them")
-def test_a_closed_pipe_is_quiet() -> None:
+@pytest.mark.parametrize("command", ["sample", "list"])
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["lines", "json"])
+def test_a_closed_pipe_is_quiet(command: str, json: list[str]) -> None:
+    """However many texts are asked for: each is printed as soon as it is there, and none is kept."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tokenfst", "sample", "a+", "-n", "100000"],
+        [sys.executable, "-m", "tokenfst", command, "a+", "-n", str(10**30), *json],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
     ) as running:
         assert running.stdout is not None and running.stderr is not None
-        assert running.stdout.readline()
+        assert running.stdout.read(2) in (b"a\n", b"aa", b'{"')
         running.stdout.close()
         assert running.stderr.read() == b""
         assert running.wait(30) == 141

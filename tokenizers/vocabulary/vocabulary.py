@@ -19,7 +19,6 @@ or a dictionary at construction (both are built on demand).
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -32,8 +31,9 @@ import numpy.typing as npt
 
 import tokenfst.notebook as notebook
 from tokenfst.arguments import checked, checked_but
-from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
+from tokenfst.errors import UnknownSymbolError, VocabularyError
 from tokenfst.plurals import counted
+from tokenfst.token_ids import token_id as read_token_id
 from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.tables import byte_strings, lengths, token_ids
 from tokenfst.tokenizers.vocabulary.token_index import TokenIndex
@@ -326,12 +326,7 @@ class Vocabulary:
         return TokenIndex(self._tokens, self._initial, self._special, self._absorbs)
 
     def _checked(self, token_id: int) -> int:
-        token = operator.index(token_id)
-        if not 0 <= token < len(self._tokens):
-            raise TokenIdError(
-                f"token id {token} is outside of the vocabulary, which has ids 0 to {len(self) - 1}"
-            )
-        return token
+        return read_token_id("Vocabulary", "token_id", token_id, len(self._tokens))
 
     # --- other forms --------------------------------------------------------------------------------------
 

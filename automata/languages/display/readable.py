@@ -16,6 +16,7 @@ from tokenfst.automata.characters.utf8 import SURROGATES, Ranges, negate, normal
 from tokenfst.automata.expressions.expression import ALL_BYTES, Dfa, Expr, Op, TokenBound, Unordered
 from tokenfst.automata.languages.display.drawing import bytes_label
 from tokenfst.plurals import counted
+from tokenfst.printable import printable
 
 _SHOWN_RANGES = 12
 _ESCAPED_IN_CLASS = frozenset("\\[]^-")
@@ -57,11 +58,6 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:half]}…{text[len(text) - (limit - half - 1) :]}"
 
 
-def shown_character(character: str) -> str:
-    """One character, escaped if it cannot be printed."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
-
-
 def cells(data: bytes) -> list[tuple[int, str]]:
     r"""``data`` by characters: the byte offset of each, and its displayed form.
 
@@ -75,7 +71,7 @@ def cells(data: bytes) -> list[tuple[int, str]]:
             found.append((place, f"\\x{ord(character) - 0xDC00:02x}"))
             place += 1
             continue
-        found.append((place, shown_character(character)))
+        found.append((place, printable(character)))
         place += len(character.encode())
     return found
 
@@ -92,7 +88,7 @@ def quoted(data: bytes, limit: int | None = None) -> str:
 def character_class(ranges: Ranges) -> str:
     r"""Characters in regular-expression notation: ``[0-9]``, ``[^"\\]``, or a single one in quotation marks."""
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return f'"{shown_character(chr(ranges[0][0]))}"'
+        return f'"{printable(chr(ranges[0][0]))}"'
     outside = negate(normalize((*ranges, *SURROGATES)))
     if not outside:
         return "any character"
@@ -159,7 +155,7 @@ def _union(args: list[_Text], limit: int) -> _Text:
 def _concatenation(args: list[_Text], limit: int) -> _Text:
     if any(arg.cased for arg in args) and all(arg.word is not None for arg in args):
         word = "".join(arg.word or "" for arg in args)
-        return _Text(f'"{"".join(map(shown_character, word))}"i')
+        return _Text(f'"{"".join(map(printable, word))}"i')
     return _Text(_joined("", [_inside(arg, _CONCAT) for arg in args], limit), _CONCAT)
 
 
@@ -210,13 +206,11 @@ def _plain(character: str) -> str:
     """A character that represents itself."""
     if character == " ":
         return "␣"
-    return f"\\{character}" if character in _ESCAPED else shown_character(character)
+    return f"\\{character}" if character in _ESCAPED else printable(character)
 
 
 def _shown_range(first: int, last: int) -> str:
-    ends = [
-        ("\\" if chr(end) in _ESCAPED_IN_CLASS else "") + shown_character(chr(end)) for end in (first, last)
-    ]
+    ends = [("\\" if chr(end) in _ESCAPED_IN_CLASS else "") + printable(chr(end)) for end in (first, last)]
     if first == last:
         return ends[0]
     return "".join(ends) if first + 1 == last else "-".join(ends)

@@ -7,7 +7,7 @@
 #include "matching/matcher.hpp"
 #include "python/bitmask_buffer.hpp"
 #include "python/calls.hpp"
-#include "python/texts.hpp"
+#include "python/whole_numbers.hpp"
 #include "threads/helpers.hpp"
 #ifdef TOKENFST_STRESS
 #include "bindings/matching/stress.hpp"
@@ -21,15 +21,19 @@ namespace nb = nanobind;
 
 namespace {
 
-bool fill_row(Matcher& matcher, nb::object bitmask, int64_t index) {
+bool fill_row(Matcher& matcher, nb::object bitmask, WholeNumber given) {
+  const int64_t index = given.read("Matcher.fill_next_token_bitmask", "index");
   uint32_t* row = BitmaskBuffer(bitmask, matcher.automaton()->masks().words()).row(index);
   if (const std::optional<bool> known = matcher.fill_known(row)) return *known;
   const LongCall call;
   return matcher.fill(row);
 }
 
-void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<int64_t> next_sibling, Vector<int64_t> draft_tokens,
-                         nb::object bitmask) {
+void traverse_draft_tree(Matcher& matcher, WholeNumbers children, WholeNumbers siblings, WholeNumbers tokens, nb::object bitmask) {
+  const char* const name = "Matcher.traverse_draft_tree";
+  const std::vector<int64_t> next_token = children.read(name, "next_token");
+  const std::vector<int64_t> next_sibling = siblings.read(name, "next_sibling");
+  const std::vector<int64_t> draft_tokens = tokens.read(name, "draft_tokens");
   size_t nodes = draft_tokens.size();
   if (next_token.size() != nodes || next_sibling.size() != nodes)
     throw Error(Fault::MaskBuffer, "the three arrays of a draft tree must have one entry a node");
@@ -37,8 +41,7 @@ void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<in
   BitmaskBuffer rows(bitmask, matcher.automaton()->masks().words());
   rows.row(static_cast<int64_t>(nodes) - 1);
   const LongCall call;
-  matcher.traverse_draft_tree({next_token.data(), nodes}, {next_sibling.data(), nodes}, {draft_tokens.data(), nodes}, rows.row(0),
-                              rows.stride());
+  matcher.traverse_draft_tree(next_token, next_sibling, draft_tokens, rows.row(0), rows.stride());
 }
 
 // The rows of one call of fill_bitmasks, which several threads share.
@@ -174,6 +177,37 @@ std::string forced_bytes(Matcher& matcher) {
   return matcher.forced_bytes();
 }
 
+bool accept_token(Matcher& matcher, WholeNumber given) {
+  const int64_t token = given.read("Matcher.accept_token", "token_id");
+  const QuickCall call;
+  return matcher.accept_token(token);
+}
+
+bool accept_tokens(Matcher& matcher, WholeNumbers given) {
+  const std::vector<int64_t> tokens = given.read("Matcher.accept_tokens", "token_ids");
+  const LongCall call;
+  return matcher.accept_tokens(tokens);
+}
+
+bool accept_until_over(Matcher& matcher, WholeNumbers given) {
+  const std::vector<int64_t> tokens = given.read("Matcher.accept_until_over", "token_ids");
+  const QuickCall call;
+  return matcher.accept_until_over(tokens);
+}
+
+size_t validate_tokens(Matcher& matcher, WholeNumbers given) {
+  const std::vector<int64_t> tokens = given.read("Matcher.validate_tokens", "token_ids");
+  const LongCall call;
+  return matcher.validate_tokens(tokens);
+}
+
+void rollback(Matcher& matcher, WholeNumber given) {
+  const int64_t count = given.read("Matcher.rollback", "num_tokens");
+  if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
+  const QuickCall call;
+  matcher.rollback(static_cast<size_t>(count));
+}
+
 // Raises ArgumentTypeError or ArgumentValueError for what is no number of tokens, as `TokenAutomaton.matcher` does.
 void set_max_tokens_left(Matcher& matcher, nb::object left) {
   std::optional<uint64_t> number;
@@ -194,27 +228,34 @@ Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. Masking, advancing and 
 text is; advancing takes time proportional to the token's bytes. Not for several threads at once; the automaton is.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
            nb::call_guard<LongCall>())
-      .def("accept_token", &Matcher::accept_token, "token_id"_a, nb::call_guard<QuickCall>(),
+      .def("accept_token", &accept_token, "token_id"_a.none(), nb::sig("def accept_token(self, token_id: int) -> bool"),
            R"(Advance by one token. Returns False, and changes nothing, if the token is not allowed.
 
 Raises TokenIdError for a token outside the vocabulary, and TerminatedError after the end token.)")
-      .def("accept_tokens", &Matcher::accept_tokens, "token_ids"_a, nb::call_guard<LongCall>(),
+      .def("accept_tokens", &accept_tokens, "token_ids"_a.none(),
+           nb::sig("def accept_tokens(self, token_ids: collections.abc.Sequence[int]) -> bool"),
            "Advance by several tokens. Returns False, and changes nothing, if one of them is not allowed.")
-      .def("accept_until_over", &Matcher::accept_until_over, "token_ids"_a, nb::call_guard<QuickCall>(),
+      .def("accept_until_over", &accept_until_over, "token_ids"_a.none(),
+           nb::sig("def accept_until_over(self, token_ids: collections.abc.Sequence[int]) -> bool"),
            R"(Advance by several tokens up to the end of the text, and ignore the tokens behind it.
 
 False where one is not allowed; the tokens before it stay accepted.)")
-      .def("validate_tokens", &Matcher::validate_tokens, "token_ids"_a, nb::call_guard<LongCall>(),
+      .def("validate_tokens", &validate_tokens, "token_ids"_a.none(),
+           nb::sig("def validate_tokens(self, token_ids: collections.abc.Sequence[int]) -> int"),
            "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
-      .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,
+      .def("fill_next_token_bitmask", &fill_row, "bitmask"_a.none(), "index"_a.none() = 0,
+           nb::sig("def fill_next_token_bitmask(self, bitmask: object, index: int = 0) -> bool"),
            R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
 
 Returns False if every token is allowed, so that there is nothing to mask. Raises MaskBufferError if the
 buffer does not fit. A mask that was computed before costs one copy of the row.)")
-      .def("traverse_draft_tree", &traverse_draft_tree, "next_token"_a, "next_sibling"_a, "draft_tokens"_a, "bitmask"_a,
+      .def("traverse_draft_tree", &traverse_draft_tree, "next_token"_a.none(), "next_sibling"_a.none(), "draft_tokens"_a.none(),
+           "bitmask"_a.none(),
+           nb::sig("def traverse_draft_tree(self, next_token: collections.abc.Sequence[int], next_sibling: "
+                   "collections.abc.Sequence[int], draft_tokens: collections.abc.Sequence[int], bitmask: object) -> None"),
            R"(Masks for a tree of draft tokens (speculative decoding): row i is the mask after the path to node i.
 
-int64 arrays with one entry for each node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
+Arrays or lists of integers, with one entry for each node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
 is the last one accepted. Rows after a token that is not allowed are all zero. The matcher does not change.)")
       .def("forced_tokens", &Matcher::forced_tokens, nb::call_guard<LongCall>(),
            "The token ids that have no alternative, up to the next choice or the end of the text.")
@@ -228,13 +269,8 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
             return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "ignore"));
           },
           "forced_bytes() as text, without an incomplete last character.")
-      .def(
-          "rollback",
-          [](Matcher& self, int64_t count) {
-            if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
-            self.rollback(static_cast<size_t>(count));
-          },
-          "num_tokens"_a = 1, nb::call_guard<QuickCall>(), "Undo the last tokens. Raises RollbackError if fewer were accepted.")
+      .def("rollback", &rollback, "num_tokens"_a.none() = 1, nb::sig("def rollback(self, num_tokens: int = 1) -> None"),
+           "Undo the last tokens. Raises RollbackError if fewer were accepted.")
       .def(
           "fork",
           [](Matcher& self) {

@@ -4,6 +4,7 @@ meaning.
 
 from __future__ import annotations
 
+import time
 from itertools import product
 
 import numpy as np
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 
 from reference.expressions.nondeterministic import Nfa
 from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.openfst.fst import compose, dfa_to_fst, from_arcs, minimize_dfa, reverse_dfa
 from tokenfst.automata.openfst.label_kinds import fst_to_dfa
+from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
 
@@ -91,6 +94,9 @@ def test_minimize_and_reverse(nfa: Nfa) -> None:
     check_invariants(least)
     check_invariants(turned)
     assert least.num_states <= dfa.num_states
+    theirs = fst_to_dfa(dfa_to_fst(dfa).minimize(), byte_zero=1)
+    assert least.table.shape == theirs.table.shape
+    assert (least.classes == theirs.classes).all()
     for word in WORDS:
         assert run(least, word) == run(dfa, word)
         assert run(turned, word) == run(dfa, word[::-1])
@@ -198,3 +204,14 @@ def _paths(fst: pynini.Fst, length: int) -> list[list[int]]:
         if len(labels) < length:
             stack += [(arc.nextstate, [*labels, arc.ilabel]) for arc in fst.arcs(state)]
     return found
+
+
+def test_the_seconds_of_a_budget_cover_minimization() -> None:
+    dfa = regex("(a|b)*a(a|b){16}").determinize()
+    begun = time.process_time()
+    with pytest.raises(BudgetExceeded, match="seconds") as refused:
+        minimize_dfa(dfa, Deadline(Budget(seconds=0.05), "the minimization of it"))
+    assert time.process_time() - begun < 0.05 + 0.25
+    assert refused.value.where == "the minimization of it"
+    with pytest.raises(BudgetExceeded, match="bytes"):
+        minimize_dfa(dfa, Deadline(Budget(bytes=1_000), "the minimization of it"))

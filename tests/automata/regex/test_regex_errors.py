@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tokenfst.automata.regex import parse
 from tokenfst.automata.regex.parse import Pattern
 from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.budget import Budget
@@ -298,11 +300,12 @@ def test_warnings_of_the_parser_are_passed_on() -> None:
 LONG = "|".join(f"w{i}x{i * 7919 % 100_003}" for i in range(60_000))
 
 
-def test_a_long_pattern_is_read_within_the_seconds() -> None:
+@pytest.mark.parametrize("pattern", [LONG, LONG.encode()], ids=["str", "bytes"])
+def test_a_long_pattern_is_read_within_the_seconds(pattern: str | bytes) -> None:
     """The parser of the standard library needs half a second and more for it, and nothing interrupts it."""
     began = time.process_time()
     with pytest.raises(BudgetExceeded, match=r"needs more than 0\.1 seconds") as caught:
-        regex(LONG, budget=Budget(seconds=0.1))
+        regex(pattern, budget=Budget(seconds=0.1))
     assert time.process_time() - began < 0.25 and caught.value.resource == "seconds"
 
 
@@ -317,3 +320,35 @@ def test_a_long_pattern_is_read_as_a_short_one(body: str) -> None:
     with pytest.raises(re.error) as theirs:
         re.compile(longer + "(")
     assert caught.value.position == theirs.value.pos
+
+
+PIECES = rb"a|\xe9|\d|[a-z\xff]|[^\s]|(?i:k)|(?P<n>x)|(?:a|ab)|a{2,3}?|.|^|$|(?=a)|(?<!b)|\101|(?#c)|(?-i:A)"
+PIECES += rb"|\q|\8|(|)|*|\u0041|\N{DIGIT ONE}|(?a:b)|(?u:b)|(?L:b)|(?x: a b )|(?m)|(?>a)|a++|||\x85|#"
+
+
+def test_long_bytes_are_read_as_the_parser_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read as a str of the same letters, which the parser can be stopped in."""
+    monkeypatch.setattr(parse, "_LONG", 0)
+    parser = re._parser  # type: ignore[attr-defined]
+    chance = random.Random(1)
+    errors = 0
+    for _ in range(4_000):
+        pattern = b"".join(chance.choices([*PIECES.split(b"|"), b"|", b"\xe9"], k=chance.randint(1, 7)))
+        flags = chance.choice([0, 0, re.I, re.X, re.S | re.M, re.A])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                theirs = parser.parse(pattern, int(flags))
+            except re.error as error:
+                errors += 1
+                with pytest.raises(PatternSyntaxError) as refused:
+                    Pattern(pattern, flags, Budget())
+                assert (refused.value.message, refused.value.position) == (error.msg, error.pos or 0), pattern
+                continue
+            try:
+                ours = Pattern(pattern, flags, Budget())
+            except PatternError:
+                continue
+        assert repr(ours.tree) == repr(theirs), pattern
+        assert ours.flags == theirs.state.flags and ours.tree.state.groupdict == theirs.state.groupdict
+    assert 1_000 < errors < 3_000

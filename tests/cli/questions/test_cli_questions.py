@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
@@ -40,6 +41,19 @@ def test_texts_come_shorter_ones_first_and_end_where_there_are_no_more() -> None
     done = tokenfst("list", "[ba]|aa", "-n", "2")
     assert (done.code, done.out) == (0, "a\nb\n")
     assert tokenfst("list", "[ba]|aa", "-n", str(10**30)).out == "a\nb\naa\n"
+
+
+def test_lists_in_json_are_printed_text_by_text() -> None:
+    """The same JSON as of an answer that is there at once, with none, one and several texts."""
+    for pattern, texts in (("(?!)", []), ("a", ["a"]), ("[bé]|aa", ["b", "aa", "é"])):
+        done = tokenfst("list", pattern, "-n", "9", "--json")
+        parts = [{"text": text, "hex": text.encode().hex()} for text in texts]
+        answer = {"command": "list", "source": f"regex({pattern!r})", "texts": parts}
+        assert done.out == json.dumps(answer) + "\n" and done.code == (0 if texts else 1)
+    drawn = tokenfst("sample", "[ab]{3}", "-n", "2", "--seed", "1", "--json")
+    lines = tokenfst("sample", "[ab]{3}", "-n", "2", "--seed", "1").out.split()
+    answer = json.loads(drawn.out)
+    assert [each["text"] for each in answer["samples"]] == lines and drawn.out == json.dumps(answer) + "\n"
 
 
 # --- check --------------------------------------------------------------------------------------------
@@ -173,8 +187,8 @@ def test_initial_forms_are_named_as_they_stand_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-t", "12"], "token id 12 is outside of the vocabulary"),
-        (["-t", "-1"], "token id -1 is outside of the vocabulary"),
+        (["-t", "12"], "token id 12 lies outside the vocabulary of"),
+        (["-t", "-1"], "token id -1 lies outside the vocabulary of"),
         (["-t", "1,x"], "--tokens takes ids"),
         (["-t", "1", "text"], "not both"),
     ],

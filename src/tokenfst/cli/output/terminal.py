@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from rich.cells import cell_len
@@ -18,6 +19,7 @@ from tokenfst.cli.output.exits import Exit as Exit
 from tokenfst.cli.output.exits import UsageError as UsageError
 from tokenfst.errors import BudgetExceeded
 from tokenfst.plurals import counted as counted
+from tokenfst.printable import printable
 
 writing = threading.Lock()
 """Held while a file is written, so that an interrupt waits for it."""
@@ -28,14 +30,14 @@ writing = threading.Lock()
 
 def say(text: str = "", style: str = "") -> None:
     """Print a line of the answer."""
-    _print(False, Text(text, style))
+    _print(False, Text(_safe(text), style))
 
 
 def say_pairs(pairs: list[tuple[str, str]], indent: str = "") -> None:
     """Print lines of a name and a value, with the values aligned."""
     width = max(len(name) for name, _ in pairs) + 2
     for name, value in pairs:
-        _print(False, Text.assemble(indent, (f"{name:<{width}}", "cyan"), value))
+        _print(False, Text.assemble(indent, (f"{name:<{width}}", "cyan"), _safe(value)))
 
 
 def say_json(answer: dict[str, Any]) -> None:
@@ -43,20 +45,34 @@ def say_json(answer: dict[str, Any]) -> None:
     print(json.dumps(answer))
 
 
+def say_json_list(answer: dict[str, Any], name: str, parts: Iterable[dict[str, Any]]) -> int:
+    """Print ``say_json(answer | {name: [*parts]})``, each part as soon as it is there, and return their number.
+
+    What was printed before an error or an interrupt is not whole JSON; the exit code tells.
+    """
+    print(f"{json.dumps(answer)[:-1]}, {json.dumps(name)}: [", end="")
+    number = 0
+    for part in parts:
+        print(", " * (number > 0) + json.dumps(part), end="")
+        number += 1
+    print("]}")
+    return number
+
+
 def note(text: str) -> None:
     """Print a note that is not a part of the answer."""
-    _print(True, Text(text, "dim"))
+    _print(True, Text(_safe(text), "dim"))
 
 
 def warn(text: str) -> None:
     """A warning."""
-    _print(True, Text.assemble(("warning: ", "bold yellow"), text))
+    _print(True, Text.assemble(("warning: ", "bold yellow"), _safe(text)))
 
 
 def complain(text: str) -> None:
     """Print an error. The command then ends with the exit code of the error, even if stderr is closed."""
     with contextlib.suppress(OSError):
-        _print(True, Text.assemble(("error: ", "bold red"), text))
+        _print(True, Text.assemble(("error: ", "bold red"), _safe(text)))
 
 
 def leave_interrupted() -> None:
@@ -86,6 +102,11 @@ def _print(stderr: bool, text: Text) -> None:
     if stderr:
         sys.stdout.flush()
     console(stderr).print(text)
+
+
+def _safe(text: str) -> str:
+    """``text`` with escapes for characters that a terminal would obey: names of files may contain them, too."""
+    return printable(text, "\n\t")
 
 
 def explain(error: BaseException) -> str:

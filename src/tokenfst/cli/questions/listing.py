@@ -11,7 +11,7 @@ import typer
 from tokenfst.cli.constraints import options
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions
-from tokenfst.cli.output.terminal import Exit, json_bytes, plain, say, say_json
+from tokenfst.cli.output.terminal import Exit, json_bytes, plain, say, say_json_list
 
 
 def register(app: typer.Typer) -> None:
@@ -35,11 +35,12 @@ def list_command(
     """
     budget = budgeting.read()
     given = constraining.one(budget)
-    found: list[bytes] = []
-    for text in islice(given.value, min(number, sys.maxsize)):
-        found.append(text)
-        if not json:
-            say(plain(text))
+    texts = islice(given.value, min(number, sys.maxsize))
+    found = 0
     if json:
-        say_json({"command": "list", "source": given.source, "texts": [json_bytes(text) for text in found]})
+        found = say_json_list({"command": "list", "source": given.source}, "texts", map(json_bytes, texts))
+    else:
+        for text in texts:
+            say(plain(text))
+            found += 1
     return Exit.YES if found else Exit.NO

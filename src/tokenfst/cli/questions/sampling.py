@@ -11,7 +11,7 @@ from tokenfst.cli.constraints import options
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions
 from tokenfst.cli.input.tokens import VocabularyOptions
-from tokenfst.cli.output.terminal import Exit, UsageError, json_bytes, plain, say, say_json, warn
+from tokenfst.cli.output.terminal import Exit, UsageError, json_bytes, plain, say, say_json_list, warn
 from tokenfst.cli.questions.checking import allowed_tokens
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
@@ -58,6 +58,8 @@ def sample_command(
 ) -> int:
     """Draw random strings that satisfy a constraint, one on each line.
 
+    Each is printed as soon as it is drawn, however many are asked for: Ctrl-C or a closed pipe ends the command.
+
     With --vocabulary, draw random token sequences, as a model does that prefers no token. Line breaks, control
     characters and bytes that are not UTF-8 are shown as escapes; --json prints the exact strings.
     """
@@ -69,7 +71,6 @@ def sample_command(
     budget = budgeting.read()
     rng = random.Random(seed)
     given = constraining.one(budget)
-    samples: list[dict[str, Any]] = []
     automaton: TokenAutomaton | CanonicalAutomaton | None = None
     if tokenizing.vocabulary is None and given.automaton is None:
         if length is not None and max_length is not None:
@@ -83,18 +84,20 @@ def sample_command(
             )
         table = given.tokens(tokenizing, "sample")
         automaton = given.token_automaton(table, budget, tokenizing)
-    for _ in range(number):
+
+    def draw() -> tuple[bytes, dict[str, Any]]:
         if automaton is None:
-            word, extra = given.value.sample(rng, max_length, length=length), {}
-        else:
-            ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_new_tokens is None else max_new_tokens)
-            word, extra = automaton.vocabulary.shown(ids), {"tokens": ids}
-        if json:
-            samples.append(json_bytes(word) | extra)
-        else:
-            say(plain(word))
+            return given.value.sample(rng, max_length, length=length), {}
+        ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_new_tokens is None else max_new_tokens)
+        return automaton.vocabulary.shown(ids), {"tokens": ids}
+
+    draws = (draw() for _ in range(number))
     if json:
-        say_json({"command": "sample", "source": given.source, "samples": samples})
+        samples = (json_bytes(word) | extra for word, extra in draws)
+        say_json_list({"command": "sample", "source": given.source}, "samples", samples)
+    else:
+        for word, _ in draws:
+            say(plain(word))
     return Exit.YES
 
 

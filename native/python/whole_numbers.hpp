@@ -1,0 +1,115 @@
+// Integers, and lists of them, as arguments of a public call.
+//
+// Integers of 64 bits, also numpy's, and lists of them are read here. All else goes to Python (tokenfst.arguments,
+// tokenfst.token_ids), which reads arrays, and refuses the rest with an error that names the call and the argument.
+// nanobind alone would take True for 1 and round an array of floats. Declare such a parameter `.none()`, so that None is
+// refused here as well, and give the function a signature in which it is an int.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "python/texts.hpp"
+
+namespace tokenfst {
+
+class WholeNumber {
+ public:
+  explicit WholeNumber(nanobind::handle given) : given_(given), known_(number(given)) {}
+
+  // The number, or none where only `read` can tell. Arrays have an __index__ as well, whatever their type, and are left to it.
+  static std::optional<int64_t> number(nanobind::handle given) {
+    PyObject* const object = given.ptr();
+    int64_t value = 0;
+    if (PyLong_CheckExact(object)) return nanobind::try_cast(given, value, false) ? std::optional(value) : std::nullopt;
+    if (PyBool_Check(object) || !PyIndex_Check(object) || PySequence_Check(object)) return std::nullopt;
+    const nanobind::object index = nanobind::steal(PyNumber_Index(object));
+    if (!index) PyErr_Clear();
+    return index && nanobind::try_cast(index, value, false) ? std::optional(value) : std::nullopt;
+  }
+  int64_t read(const char* call, const char* name) const {
+    return known_ ? *known_ : nanobind::cast<int64_t>(nanobind::module_::import_("tokenfst.arguments").attr("whole")(call, name, given_));
+  }
+
+ private:
+  nanobind::handle given_;  // the caller of the function holds it
+  std::optional<int64_t> known_;
+};
+
+class WholeNumbers {
+ public:
+  explicit WholeNumbers(nanobind::handle given) : given_(given) {}
+
+  std::vector<int64_t> read(const char* call, const char* name) const {
+    std::vector<int64_t> found;
+    if (PyList_CheckExact(given_.ptr())) {
+      if (read_list(nanobind::borrow<nanobind::list>(given_), found)) return found;
+    } else if (PyObject_CheckBuffer(given_.ptr())) {
+      Vector<int64_t> array;
+      if (nanobind::try_cast(given_, array, false)) return {array.data(), array.data() + array.size()};
+    }
+    const nanobind::object list = nanobind::module_::import_("tokenfst.token_ids").attr("whole_list")(call, name, given_);
+    return nanobind::cast<std::vector<int64_t>>(list);
+  }
+
+ private:
+  static bool read_list(const nanobind::list& list, std::vector<int64_t>& found) {
+    found.reserve(list.size());
+    for (nanobind::handle each : list) {
+      const std::optional<int64_t> number = WholeNumber::number(each);
+      if (!number) return false;
+      found.push_back(*number);
+    }
+    return true;
+  }
+
+  nanobind::handle given_;
+};
+
+}  // namespace tokenfst
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<tokenfst::WholeNumber> {
+  static constexpr auto Name = const_name("int");
+  template <typename T_>
+  using Cast = tokenfst::WholeNumber;
+  template <typename T_>
+  static constexpr bool can_cast() {
+    return true;
+  }
+  bool from_python(handle given, uint8_t, cleanup_list*) noexcept {
+    given_ = given;
+    return true;
+  }
+  explicit operator tokenfst::WholeNumber() { return tokenfst::WholeNumber(given_); }
+  handle given_;
+};
+
+template <>
+struct type_caster<tokenfst::WholeNumbers> {
+  static constexpr auto Name = const_name("collections.abc.Sequence[int]");
+  template <typename T_>
+  using Cast = tokenfst::WholeNumbers;
+  template <typename T_>
+  static constexpr bool can_cast() {
+    return true;
+  }
+  bool from_python(handle given, uint8_t, cleanup_list*) noexcept {
+    given_ = given;
+    return true;
+  }
+  explicit operator tokenfst::WholeNumbers() { return tokenfst::WholeNumbers(given_); }
+  handle given_;
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,45 @@
+"""Token ids, alone or in sequences, as arguments of calls that run for every token.
+
+Such calls do not go through ``arguments.checked``, which takes a microsecond. Here a plain ``int`` costs one comparison
+of types; all else goes through ``arguments``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tokenfst.arguments import refuse, whole
+from tokenfst.errors import TokenIdError
+from tokenfst.plurals import counted
+
+
+def token_id(call: str, name: str, value: object, size: int) -> int:
+    """``value`` as a token id below ``size``. Raises ``TokenIdError`` outside of that range."""
+    token = _number(call, name, value)
+    if not 0 <= token < size:
+        raise TokenIdError(
+            f"token id {token} lies outside the vocabulary of {counted(size, 'token')}, which have the ids 0 to "
+            f"{size - 1:,}"
+        )
+    return token
+
+
+def whole_list(call: str, name: str, value: object) -> list[int]:
+    """A sequence of integers, or an array or tensor of one dimension, as a list."""
+    given: Any = value
+    counted_and_indexed = hasattr(given, "__len__") and hasattr(given, "__getitem__")
+    if not counted_and_indexed or isinstance(given, str | bytes | bytearray | memoryview | Mapping | type):
+        refuse(call, name, given, "a sequence of integers")
+    if hasattr(given, "shape"):
+        numbers = str(given.dtype).removeprefix("torch.").startswith(("int", "uint"))
+        if len(given.shape) != 1 or not numbers:
+            refuse(call, name, given, "a sequence of integers")
+        given = given.tolist()
+    return [_number(call, f"{name}[{place}]", each) for place, each in enumerate(given)]
+
+
+def _number(call: str, name: str, value: object) -> int:
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return value
+    return whole(call, name, value)
