@@ -70,6 +70,7 @@ class Fst_boolean:  # noqa: N801  # named after OpenFst's arc types
         delta: float,
         limits: tuple[int, int, float],
     ) -> Fst_boolean: ...
+    def minimize(self, delta: float, allow_nondet: bool, limits: tuple[int, int, float]) -> Fst_boolean: ...
 
 class PlainForms:
     def __init__(self) -> None: ...
@@ -529,9 +530,9 @@ class Matcher:
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool: ...
     def traverse_draft_tree(
         self,
-        next_token: npt.NDArray[np.int64],
-        next_sibling: npt.NDArray[np.int64],
-        draft_tokens: npt.NDArray[np.int64],
+        next_token: Sequence[int] | npt.NDArray[np.integer[Any]],
+        next_sibling: Sequence[int] | npt.NDArray[np.integer[Any]],
+        draft_tokens: Sequence[int] | npt.NDArray[np.integer[Any]],
         bitmask: Any,
     ) -> None: ...
     def forced_tokens(self) -> list[int]: ...
