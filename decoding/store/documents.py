@@ -25,8 +25,8 @@ from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.structural_tag import structural_tag
 from tokenfst.budget import Budget
 from tokenfst.decoding.store.keys import NAME, Key, compiler
-from tokenfst.decoding.store.places import Place
 from tokenfst.decoding.store.signatures import Signatures
+from tokenfst.decoding.store.storages.places import Place
 from tokenfst.errors import ConstraintError, SignatureError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

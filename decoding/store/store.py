@@ -32,9 +32,9 @@ from tokenfst.decoding.store.keys import (
     path_of_document,
 )
 from tokenfst.decoding.store.learned_files import LearnedFiles
-from tokenfst.decoding.store.places import Place, open_place
 from tokenfst.decoding.store.signatures import Signatures
-from tokenfst.decoding.store.turns import ByTurns
+from tokenfst.decoding.store.storages.places import Place, open_place
+from tokenfst.decoding.store.storages.turns import ByTurns
 from tokenfst.decoding.store.upkeep import Damage, Pruned, Stored, prune, verify
 from tokenfst.decoding.store.vocabulary_files import VocabularyFiles
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tokenfst.decoding.store.keys import DOCUMENTS, ENTRIES, is_document, key_at
 from tokenfst.decoding.store.learned_files import LearnedFiles
-from tokenfst.decoding.store.places import Listed, Place
+from tokenfst.decoding.store.storages.places import Listed, Place
 from tokenfst.errors import ArtifactError
 
 _DAY = 86_400.0

@@ -18,8 +18,8 @@ from tokenfst.decoding.artifacts.artifact_format import corrupt, parse_header, s
 from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.entries import MOST_HEADER
 from tokenfst.decoding.store.keys import NAME
-from tokenfst.decoding.store.places import Place
 from tokenfst.decoding.store.signatures import Signatures
+from tokenfst.decoding.store.storages.places import Place
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TransferError, VocabularyError
 from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -54,6 +54,7 @@ ROOMS = [
     "decoding/canonical",
     "decoding/scores",
     "decoding/compiling",
+    "decoding/store/storages",
     "decoding/store",
     "decoding/device/tables",
     "decoding/device/kernels",

@@ -14,7 +14,7 @@ import pytest
 
 from tokenfst import Store, Vocabulary, compile, regex
 from tokenfst.decoding.store.cache import Cache
-from tokenfst.decoding.store.local_files import LocalFiles
+from tokenfst.decoding.store.storages.local_files import LocalFiles
 from tokenfst.errors import NotInStoreError
 
 SMALL = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)

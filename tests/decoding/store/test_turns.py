@@ -11,9 +11,9 @@ import pytest
 from support.worlds.stores import SMALL
 
 from tokenfst import Store
-from tokenfst.decoding.store.local_files import LocalFiles
-from tokenfst.decoding.store.places import Listed
-from tokenfst.decoding.store.turns import ByTurns
+from tokenfst.decoding.store.storages.local_files import LocalFiles
+from tokenfst.decoding.store.storages.places import Listed
+from tokenfst.decoding.store.storages.turns import ByTurns
 from tokenfst.errors import StoreError
 
 THREADS = 8

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tokenfst.decoding.store.places import Listed, Place
+from tokenfst.decoding.store.storages.places import Listed, Place
 
 
 class ByTurns:

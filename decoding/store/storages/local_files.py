@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tokenfst.decoding.store.places import Listed
+from tokenfst.decoding.store.storages.places import Listed
 from tokenfst.errors import StoreError
 
 _LEFT = ".tokenfst-"

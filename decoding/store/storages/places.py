@@ -69,11 +69,11 @@ def open_place(url: str | os.PathLike[str], options: Mapping[str, Any]) -> Place
             f"a store's URL is a folder or a URL that fsspec knows, such as s3://bucket/folder, not {text!r}"
         )
     if scheme in ("", "file", "local") and "::" not in text:
-        from tokenfst.decoding.store.local_files import LocalFiles
+        from tokenfst.decoding.store.storages.local_files import LocalFiles
 
         if options:
             raise StoreError(f"a folder has no storage options, and {sorted(options)} were given for {text}")
         return LocalFiles(text.partition("://")[2] if scheme else text)
-    from tokenfst.decoding.store.remote import Remote
+    from tokenfst.decoding.store.storages.remote import Remote
 
     return Remote(text, options)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
-from tokenfst.decoding.store.places import Listed
+from tokenfst.decoding.store.storages.places import Listed
 from tokenfst.errors import MissingDependencyError, StoreError, TransferError
 
 _USED = "used/"

@@ -1,0 +1,8 @@
+"""Where the bytes of a store are: a folder, or a location that fsspec supports.
+
+Every storage creates a file completely or not at all, and does not replace one that exists. Nothing here knows what
+the bytes mean.
+
+Read in this order: ``places`` (the interface ``Place``, and ``open_place``), ``local_files`` (folders), ``remote``
+(everything else), ``turns`` (how the threads of a batch share a processor while a storage works).
+"""
