@@ -17,7 +17,7 @@ from typing import Any
 
 from tokenfst.arguments import checked
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document, SchemaAnswer, compare
-from tokenfst.automata.json_schema.reading.source import LISTS, ONE, TABLES, escape
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 

@@ -14,8 +14,8 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
-from tokenfst.automata.json_schema.reading.source import LISTS, ONE, TABLES, escape
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
 
 _MOST_PARTS = 500_000
 """Maximum total number of parts of the compiled schemas: about 3 µs each."""

@@ -29,13 +29,13 @@ from tokenfst.arguments import checked_but, refuse
 from tokenfst.automata.expressions.expression import EMPTY, Expr
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
 from tokenfst.automata.json_schema.contradiction import contradiction
+from tokenfst.automata.json_schema.documents.forms import Forms
+from tokenfst.automata.json_schema.documents.schema_texts import read
+from tokenfst.automata.json_schema.documents.source import Resolver, Source
 from tokenfst.automata.json_schema.providers import Provider, provider_findings
 from tokenfst.automata.json_schema.python_types import read_type
-from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
-from tokenfst.automata.json_schema.reading.schema_texts import read
-from tokenfst.automata.json_schema.reading.source import Resolver, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.layout import Layout, Surrounding, layout

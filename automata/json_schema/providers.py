@@ -18,9 +18,9 @@ from functools import cache
 from typing import Any, Literal, get_args
 from urllib.parse import unquote
 
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
-from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS
-from tokenfst.automata.json_schema.reading.source import LISTS, ONE, TABLES, escape
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
 from tokenfst.automata.rules.graph import components
 from tokenfst.errors import ConstraintError
 

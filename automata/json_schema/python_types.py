@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenfst.automata.formats.registry import find_format
-from tokenfst.automata.json_schema.reading.source import escape
+from tokenfst.automata.json_schema.documents.source import escape
 from tokenfst.errors import ConstraintError, MissingDependencyError, UnsupportedSchemaError
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)

@@ -25,10 +25,10 @@ from tokenfst.automata.expressions.expression import (
     literal,
     union,
 )
-from tokenfst.automata.json_schema.reading.forms import Forms
+from tokenfst.automata.json_schema.documents.forms import Forms
+from tokenfst.automata.json_schema.documents.source import Source
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
-from tokenfst.automata.json_schema.reading.source import Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape

@@ -33,6 +33,7 @@ ROOMS = [
     "automata/weighted_grammars",
     "automata/json_values",
     "automata/json_schema/sets",
+    "automata/json_schema/documents",
     "automata/json_schema/reading",
     "automata/json_schema/writing",
     "automata/json_schema",

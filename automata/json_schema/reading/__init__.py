@@ -1,8 +1,6 @@
 """Translation of a schema document to sets of values, one nesting level of a value at a time.
 
-Read in this order: ``schema_texts`` (JSON texts as Python values), ``source`` (documents, identifiers, references) with
-``metaschemas`` (the official meta-schemas), ``keywords`` (which draft knows which keyword, and in what form), ``forms``
-(checks the form of every keyword in a document), ``meaning`` (applicators) with ``keys`` (keys under which equal
-sub-schemas are shared) and ``plain_parts`` (the native reader of sub-schemas), ``leaves`` (keywords of one type),
-``one_of`` with ``overlaps`` (which branches of a ``oneOf`` can overlap), ``unevaluated`` and ``closing``.
+Read in this order: ``meaning`` (applicators) with ``keys`` (keys under which equal sub-schemas are shared) and
+``plain_parts`` (the native reader of sub-schemas), ``leaves`` (keywords of one type), ``one_of`` with ``overlaps``
+(which branches of a ``oneOf`` can overlap), ``unevaluated`` and ``closing``.
 """

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tokenfst.automata.json_schema.reading.keywords import known
-from tokenfst.automata.json_schema.reading.source import NESTED, Place
+from tokenfst.automata.json_schema.documents.keywords import known
+from tokenfst.automata.json_schema.documents.source import NESTED, Place
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 
 _ALTERNATIVES = ("anyOf", "oneOf")

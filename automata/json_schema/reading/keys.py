@@ -10,7 +10,7 @@ import marshal
 from collections.abc import Hashable, Set
 from typing import Any
 
-from tokenfst.automata.json_schema.reading.source import Place
+from tokenfst.automata.json_schema.documents.source import Place
 
 FAR_DOWN = 1000
 """Length of a JSON pointer beyond which schemas are shared by identity only."""

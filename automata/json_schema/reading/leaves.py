@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from tokenfst.automata.formats.registry import find_format, format_language, outer_language
-from tokenfst.automata.json_schema.reading.keywords import bounds
-from tokenfst.automata.json_schema.reading.source import Place
+from tokenfst.automata.json_schema.documents.keywords import bounds
+from tokenfst.automata.json_schema.documents.source import Place
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.arrays import Array, Contains
 from tokenfst.automata.json_schema.sets.arrays import cell as array_cell

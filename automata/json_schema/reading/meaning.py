@@ -20,14 +20,14 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS, known, scalar_types
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type
+from tokenfst.automata.json_schema.documents.source import Place, Resource, Source
 from tokenfst.automata.json_schema.reading.closing import Closing, closing
 from tokenfst.automata.json_schema.reading.keys import key_of
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.one_of import ExactlyOne
 from tokenfst.automata.json_schema.reading.plain_parts import READER, TYPE_KEY
-from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS, json_type
-from tokenfst.automata.json_schema.reading.source import Place, Resource, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.arrays import cell as array_cell

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
-from tokenfst.automata.json_schema.reading.source import Place
+from tokenfst.automata.json_schema.documents.source import Place
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.shape import Shape

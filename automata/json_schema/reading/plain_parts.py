@@ -8,9 +8,9 @@ from __future__ import annotations
 import marshal
 
 from tokenfst._native import PlainReader
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
+from tokenfst.automata.json_schema.documents.source import SCALARS, Place
 from tokenfst.automata.json_schema.reading.keys import FAR_DOWN
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
-from tokenfst.automata.json_schema.reading.source import SCALARS, Place
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Kind
 
 TYPE_KEY = frozenset({"type"})

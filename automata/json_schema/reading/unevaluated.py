@@ -14,8 +14,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tokenfst.automata.json_schema.reading.keywords import known
-from tokenfst.automata.json_schema.reading.source import Place
+from tokenfst.automata.json_schema.documents.keywords import known
+from tokenfst.automata.json_schema.documents.source import Place
 from tokenfst.automata.json_schema.sets.formula import ANY, Formula, Formulas
 from tokenfst.errors import UnsupportedSchemaError
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from tokenfst._native import PlainWriter
 from tokenfst.automata.expressions.expression import Differing, Expr, Unordered, union
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, bounds
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS, bounds
+from tokenfst.automata.json_schema.documents.source import NESTED, Place
 from tokenfst.automata.json_schema.reading.leaves import LONGEST_CONSTANTS, typed
 from tokenfst.automata.json_schema.reading.plain_parts import BITS, READER
-from tokenfst.automata.json_schema.reading.source import NESTED, Place
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import Formula

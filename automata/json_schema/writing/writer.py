@@ -27,8 +27,8 @@ from tokenfst.automata.expressions.expression import (
     optional,
     union,
 )
+from tokenfst.automata.json_schema.documents.source import Place
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
-from tokenfst.automata.json_schema.reading.source import Place
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from tokenfst.arguments import shown
-from tokenfst.automata.json_schema.reading.source import escape
+from tokenfst.automata.json_schema.documents.source import escape
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.documents.formats import (
     AnyText,

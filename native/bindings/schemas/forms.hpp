@@ -80,7 +80,7 @@ inline bool are_members(nb::handle properties, nb::handle required) {
 // whatever documents lead to it. Linear.
 class PlainForms {
  public:
-  // The forms, in the order of their numbers in reading/forms.py.
+  // The forms, in the order of their numbers in json_schema/documents/forms.py.
   enum class Form : long { Anything, String, Boolean, Schema, Table, Schemas, Items, Types, Count, Names, List, Number, Positive };
 
   // `forms`: for each keyword the number of its form; a form that is none of these makes the answer uncertain.

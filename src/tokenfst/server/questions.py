@@ -20,8 +20,8 @@ from typing import Any
 from tokenfst.arguments import shown
 from tokenfst.automata.json_schema.changes import schema_changes
 from tokenfst.automata.json_schema.comparing import ComparedSchema
+from tokenfst.automata.json_schema.documents.schema_texts import read as read_schema
 from tokenfst.automata.json_schema.providers import PROVIDERS, provider_findings
-from tokenfst.automata.json_schema.reading.schema_texts import read as read_schema
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.tools.requests import from_openai

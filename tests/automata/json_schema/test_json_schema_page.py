@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tokenfst.automata.formats.registry import FORMATS
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
 from tokenfst.automata.json_schema.json_schema import json_schema
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.errors import UnsupportedSchemaError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "constraints" / "json-schema.md"

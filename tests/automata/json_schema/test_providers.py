@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tokenfst import ProviderSchemaError, json_schema
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
 from tokenfst.automata.json_schema.providers import PROVIDERS, provider_findings
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.cli.questions.linting import Provider
 from tokenfst.errors import ConstraintError, SchemaError
 

@@ -118,8 +118,8 @@ def _not_taken(reading: GrammarOptions, strict: Provider) -> list[Remark]:
     """The parts of the given schema that a provider does not accept."""
     if reading.json_schema is None:
         raise UsageError("--strict goes with --json-schema")
+    from tokenfst.automata.json_schema.documents.schema_texts import read
     from tokenfst.automata.json_schema.providers import provider_findings
-    from tokenfst.automata.json_schema.reading.schema_texts import read
     from tokenfst.automata.json_schema.sets.work import Work
 
     schema = read(read_text(reading.json_schema, "the schema"), "#", Work(None))

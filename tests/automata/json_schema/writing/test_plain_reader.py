@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tokenfst._native import MemberNodes, NameTexts
 from tokenfst.automata.expressions.expression import EMPTY, Expr, concat, literal
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
+from tokenfst.automata.json_schema.documents.source import NESTED, Place, Source
 from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
 from tokenfst.automata.json_schema.reading.plain_parts import READER
-from tokenfst.automata.json_schema.reading.source import NESTED, Place, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.work import Work

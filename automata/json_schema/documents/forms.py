@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tokenfst._native import PlainForms
-from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
-from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS
-from tokenfst.automata.json_schema.reading.source import LISTS, ONE, TABLES, draft_of, escape
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, draft_of, escape
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError
 

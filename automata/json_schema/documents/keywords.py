@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from tokenfst.automata.images.lengths import MAX_LENGTH
-from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS
-from tokenfst.automata.json_schema.reading.source import SCALARS, Place
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS
+from tokenfst.automata.json_schema.documents.source import SCALARS, Place
 from tokenfst.automata.json_values.bounds import is_finite
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 

@@ -12,7 +12,9 @@ import re
 from functools import lru_cache
 from typing import Any
 
-_FOLDER = importlib.resources.files("tokenfst.automata.json_schema.reading").joinpath("official_metaschemas")
+_FOLDER = importlib.resources.files("tokenfst.automata.json_schema.documents").joinpath(
+    "official_metaschemas"
+)
 _URI = re.compile(
     r"https?://json-schema\.org/(draft-0[467]/schema|draft/20(?:19-09|20-12)/(?:schema|meta/[a-z-]+)|schema)"
 )

@@ -11,8 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tokenfst.automata.json_schema.documents.metaschemas import metaschema
 from tokenfst.automata.json_schema.json_schema import json_schema
-from tokenfst.automata.json_schema.reading.metaschemas import metaschema
 from tokenfst.errors import SchemaError
 
 VALIDATORS = {

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
-from tokenfst.automata.json_schema.reading.metaschemas import metaschema
-from tokenfst.automata.json_schema.reading.schema_texts import MAPPINGS, json_type, read
+from tokenfst.automata.json_schema.documents.metaschemas import metaschema
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type, read
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
