@@ -106,39 +106,39 @@ class _Parts(Semiring):
         return tuple(getattr(each, method)(*row) for each, *row in zip(self.parts, *values, strict=True))
 
     def plus(self, one: Any, other: Any) -> Any:
-        """Part by part."""
+        """The sum of each component."""
         return self._each("plus", one, other)
 
     def times(self, one: Any, other: Any) -> Any:
-        """Part by part."""
+        """The product of each component."""
         return self._each("times", one, other)
 
     def divide_left(self, product: Any, factor: Any) -> Any:
-        """Part by part."""
+        """The quotient of each component."""
         return self._each("divide_left", product, factor)
 
     def divide_right(self, product: Any, factor: Any) -> Any:
-        """Part by part."""
+        """The quotient of each component."""
         return self._each("divide_right", product, factor)
 
     def star(self, value: Any) -> Any:
-        """Part by part."""
+        """The star of each component."""
         return self._each("star", value)
 
     def has_star(self) -> bool:
-        """Whether all parts have it."""
+        """Whether the semirings of all components have a star."""
         return all(each.has_star() for each in self.parts)
 
     def reverse(self, value: Any) -> Any:
-        """Part by part."""
+        """The reverse of each component."""
         return self._each("reverse", value)
 
     def near(self, one: Any, other: Any, delta: float) -> bool:
-        """Whether all parts are."""
+        """Whether all components are equal up to ``delta``."""
         return all(s.near(a, b, delta) for s, a, b in zip(self.parts, one, other, strict=True))
 
     def key(self, value: Any, delta: float) -> Any:
-        """Part by part."""
+        """The keys of the components."""
         return tuple(s.key(v, delta) for s, v in zip(self.parts, value, strict=True))
 
     def member(self, value: Any) -> bool:
@@ -192,7 +192,7 @@ class Lexicographic(_Parts):
         return one
 
     def star(self, value: Any) -> Any:
-        """One, where no value is better."""
+        """One. Raises ``FstOpError`` for a value that is better than One."""
         if self.plus(self.one, value) != self.one:
             raise FstOpError(f"{value} is better than One, so a cycle of it has no sum")
         return self.one
@@ -221,13 +221,13 @@ class Gallic(_Parts):
             self.path = True
 
     def plus(self, one: Any, other: Any) -> Any:
-        """Part by part, or the pair of the better weight."""
+        """The sum of each component; for "min" the pair with the better weight."""
         if self.kind != "min":
             return super().plus(one, other)
         return one if self.parts[1].plus(one[1], other[1]) == one[1] else other
 
     def star(self, value: Any) -> Any:
-        """Part by part, or One where no value is better."""
+        """The star of each component; for "min" One, or ``FstOpError`` for a value that is better."""
         if self.kind != "min":
             return super().star(value)
         return self.plus(self.one, ((), self.parts[1].star(value[1])))
@@ -253,7 +253,7 @@ class Expectation(Semiring):
         self.commutative = weight.commutative and value.commutative
 
     def plus(self, one: Any, other: Any) -> Any:
-        """Part by part."""
+        """The sum of each component."""
         return self.parts[0].plus(one[0], other[0]), self.parts[1].plus(one[1], other[1])
 
     def times(self, one: Any, other: Any) -> Any:
@@ -268,11 +268,11 @@ class Expectation(Semiring):
         return total, self.parts[1].times(self.parts[1].times(total, value[1]), total)
 
     def has_star(self) -> bool:
-        """Whether the weight's semiring has it."""
+        """Whether the semiring of the probability has a star."""
         return self.parts[0].has_star()
 
     def near(self, one: Any, other: Any, delta: float) -> bool:
-        """Whether both components are."""
+        """Whether both components are equal up to ``delta``."""
         return all(s.near(a, b, delta) for s, a, b in zip(self.parts, one, other, strict=True))
 
     def member(self, value: Any) -> bool:

@@ -2,7 +2,7 @@
 used, and a copy each time, so that changing one in place changes no other.
 
 ``BYTE`` is every byte but 0, ``SPACE`` the blank, tab, newline and carriage return, ``PUNCT`` the punctuation of
-``string.punctuation``, ``GRAPH`` all that leaves ink.
+``string.punctuation``, ``GRAPH`` every visible character.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ def disambiguate(
     ifst: VectorFst, delta: float = DELTA, nstate: int = NO_STATE_ID, subsequential_label: int = 0,
     weight: Weight | str | float | None = None, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """An equivalent machine in which no two paths have the same input; the weight of a path is the sum over all former
-    ones.
+    """An equivalent machine in which no two paths have the same input; the weight of a path is the sum over all
+    former paths with its input.
 
     Epsilon is treated as a label. The result is pruned (``weight``, ``nstate``). Unlike ``determinize`` it keeps states
     without a common continuation apart, so it terminates for more machines. Raises ``FstOpError`` for an input with two
@@ -217,7 +217,7 @@ def shortestpath(
     budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
     """The ``nshortest`` best paths as a tree; with ``unique``, for an acceptor, the best path of each of the best
-    words. One best path is that of a word already: then the machine may be a transducer, as in OpenFst.
+    words. For one path ``unique`` changes nothing, and the machine may be a transducer, as in OpenFst.
 
     ``weight``: excludes paths worse than the best one times it. ``nstate``: the search stops after about this number of
     states. Needs a semiring with the path property (``FstOpError``). The cost is that of the distances to acceptance,

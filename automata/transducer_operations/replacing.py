@@ -26,8 +26,8 @@ def replace(
 
     ``pairs``: (label, machine). The arc into a machine keeps the labels that ``call_arc_labeling`` names ("neither",
     "input", "output", "both"), the arc out of it has ``return_label`` on those that ``return_arc_labeling`` names;
-    ``epsilon_on_replace`` leaves none on either. Raises ``FstOpError`` for recursive machines. One state for each state
-    in each chain of calls: exponential in the depth of calls in the worst case.
+    with ``epsilon_on_replace`` both are epsilon on both sides. Raises ``FstOpError`` for recursive machines. One state
+    for each state in each chain of calls: exponential in the depth of calls in the worst case.
     """
     chosen("replace: call_arc_labeling", call_arc_labeling, SIDES)
     chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)

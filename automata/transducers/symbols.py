@@ -61,7 +61,7 @@ class SymbolTable:
 
     @checked
     def get_nth_key(self, pos: int) -> int:
-        """The label at a position of the table, or -1 behind the last one."""
+        """The label at a position of the table, or -1 beyond the last one."""
         keys = list(self._symbols)
         return keys[pos] if 0 <= pos < len(keys) else NO_SYMBOL
 

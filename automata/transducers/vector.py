@@ -113,8 +113,8 @@ class VectorFst(WithArcs):
         return int(self.core.properties(limits(Budget.unlimited()))) & mask
 
     def verify(self) -> bool:
-        """Whether all weights are members of the semiring; a product may overflow float32. States and labels are
-        checked on input.
+        """Whether all weights are members of the semiring. A product that overflows float32 is not one. States and
+        labels are checked on input.
         """
         finals, weights = self.arrays()[0], self.arrays()[4]
         values = np.concatenate([finals, weights]).astype(np.float64)

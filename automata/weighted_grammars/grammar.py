@@ -116,8 +116,10 @@ class WeightedGrammar:
 
     @checked
     def expected_length(self) -> float:
-        """The mean number of bytes of a text, each as probable as its share of the mass. ``DivergingGrammarError``
-        where there is none: texts that are as likely to grow as to end; ``EmptyLanguageError``.
+        """The mean number of bytes of a text under the distribution in proportion to the weights.
+
+        Raises ``DivergingGrammarError`` if it is infinite, because texts are as likely to grow as to end, and
+        ``EmptyLanguageError``.
 
         The cost is that of ``log_mass``.
         """
@@ -125,7 +127,7 @@ class WeightedGrammar:
 
     @checked
     def expected_calls(self) -> dict[str, float]:
-        """How often each rule is called in a derivation, on average, the first call of the start among them. Errors as
+        """The mean number of calls of each rule in a derivation, including the first call of the start. Errors as
         for ``expected_length``.
         """
         found = self._expectations().calls.tolist()

@@ -180,8 +180,8 @@ class DeviceAutomaton(DeviceMasks):
         return plain.advance(self._tables, states, tokens, self._longest)
 
     def compose(self, states: Tensor) -> Tensor:
-        """The result of ``bitmask`` without a budget, recomputed by running the whole vocabulary from each state
-        through the class table. Stored masks are not used. O(nodes of the vocabulary's trie) per row.
+        """The result of ``bitmask`` without a limit of tokens, recomputed by running the whole vocabulary from each
+        state through the class table. Stored masks are not used. O(nodes of the vocabulary's trie) per row.
         """
         self._check_states(states)
         words = self._composed_by_triton(states)

@@ -61,17 +61,19 @@ class Residence(NamedTuple):
 
 
 class LazyDeviceAutomaton(DeviceAutomaton):
-    """A ``DeviceAutomaton`` whose states and masks come to the device as they are met: states are int32 (B, 3).
+    """A ``DeviceAutomaton`` whose states and masks are copied to the device when they are first needed.
+
+    States are int32 (B, 3).
 
     ``automata``: lazy token automata, with or without stacks, deterministic or not. ``slots``: the initial number of
     masks on the device; ``overflow``: whether their number grows, the oldest are evicted, or ``BudgetExceeded`` is
-    raised when they are taken. ``capacity``: maximum bytes of all tables. ``ahead``: how many states of each automaton
-    are copied at once, before any text. ``composes``: whether masks may be composed on the device (``None``: not on
-    the host). The other parameters are those of ``DeviceAutomaton``.
+    raised when all slots are taken. ``capacity``: maximum bytes of all tables. ``ahead``: how many states of each
+    automaton are copied at once, before any text. ``composes``: whether masks may be composed on the device
+    (``None``: not on the host). The other parameters are those of ``DeviceAutomaton``.
 
-    Raises the errors of ``ByteStates`` for automata that cannot be met lazily, and ``BudgetExceeded`` if the masks of
-    one batch do not fit into the slots. Each call settles its rows first (``settle``). Not for several threads at
-    once, except ``settle`` itself.
+    Raises the errors of ``ByteStates`` for automata that cannot be computed lazily, and ``BudgetExceeded`` if the masks
+    of one batch do not fit into the slots. Each call settles its rows first (``settle``). Not thread-safe, except
+    ``settle`` itself.
     """
 
     can_be_captured = False
@@ -147,7 +149,7 @@ class LazyDeviceAutomaton(DeviceAutomaton):
 
     @renamed(budget="max_new_tokens")
     def settle(self, states: Tensor, max_new_tokens: Left = None) -> Tensor:
-        """Bring what these rows need to the device, and rewrite in place those that wait for the host; returns
+        """Copy what these rows need to the device, and rewrite in place those that wait for the host; returns
         ``states``.
 
         Raises ``BudgetExceeded``; the rows are then as they were.
@@ -215,7 +217,9 @@ class LazyDeviceAutomaton(DeviceAutomaton):
         self._early = states, _version(states), sent, arrived
 
     def _brought(self, rows: npt.NDArray[np.int32], limits: npt.NDArray[np.int32] | None) -> None:
-        """Bring what is missing, and rewrite rows. ``limits``: the tokens left of each row; ``None``: no masks."""
+        """Copy what is missing to the device, and rewrite rows. ``limits``: the tokens left of each row; ``None``: no
+        masks.
+        """
         self._early = None
         composes = self.device.type != "cpu" if self._composes is None else self._composes
         try:

@@ -224,8 +224,9 @@ void set_max_tokens_left(Matcher& matcher, nb::object left) {
 void bind_matchers(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: the configuration that the accepted tokens have led to.
 
-Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. Masking, advancing and rolling back cost the same however long the
-text is; advancing takes time proportional to the token's bytes. Not for several threads at once; the automaton is.)")
+Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. The cost of a mask, a step or a
+rollback does not depend on the length of the text; a step takes time proportional to the bytes of its token. Not thread-safe,
+but threads may share the automaton.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
            nb::call_guard<LongCall>())
       .def("accept_token", &accept_token, "token_id"_a.none(), nb::sig("def accept_token(self, token_id: int) -> bool"),
@@ -237,12 +238,12 @@ Raises TokenIdError for a token outside the vocabulary, and TerminatedError afte
            "Advance by several tokens. Returns False, and changes nothing, if one of them is not allowed.")
       .def("accept_until_over", &accept_until_over, "token_ids"_a.none(),
            nb::sig("def accept_until_over(self, token_ids: collections.abc.Sequence[int]) -> bool"),
-           R"(Advance by several tokens up to the end of the text, and ignore the tokens behind it.
+           R"(Advance by several tokens up to the end of the text; tokens after it are ignored.
 
-False where one is not allowed; the tokens before it stay accepted.)")
+Returns False if a token is not allowed; the tokens before it remain accepted.)")
       .def("validate_tokens", &validate_tokens, "token_ids"_a.none(),
            nb::sig("def validate_tokens(self, token_ids: collections.abc.Sequence[int]) -> int"),
-           "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
+           "The number of these tokens, from the first on, that could be accepted. The matcher does not change.")
       .def("fill_next_token_bitmask", &fill_row, "bitmask"_a.none(), "index"_a.none() = 0,
            nb::sig("def fill_next_token_bitmask(self, bitmask: object, index: int = 0) -> bool"),
            R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
@@ -279,8 +280,8 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
             return self.fork();
           },
           "An independent copy. Copies the history (12 bytes for each token) and the stacks.")
-      .def_prop_ro("automaton", &Matcher::automaton, "What is walked, as the core holds it.")
-      .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Back to the beginning of the text.")
+      .def_prop_ro("automaton", &Matcher::automaton, "The automaton object of the native core.")
+      .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Return to the start of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_over", &Matcher::is_over, "Whether the end token was accepted, or the last token of `max_new_tokens`.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")
@@ -290,15 +291,16 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
             const LongCall call;
             return self.distance();
           },
-          "The least number of tokens, the end token not counted, that complete the text. The first call explores what is below this "
-          "state.")
-      .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
-                   nb::for_setter(nb::sig("def max_tokens_left(self, left: int | None, /) -> None")),
-                   R"(How many tokens may still come, including the end token; None: no limit. With n left the mask admits a token only if
-n - 1 more can complete the text. Setting it raises TokenBudgetError if no accepted text fits.)")
-      .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, including the end token.")
+          "The least number of tokens, not counting the end token, that complete the text. The first call visits the states that are "
+          "reachable from here.")
+      .def_prop_rw(
+          "max_tokens_left", &Matcher::max_tokens_left, &set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
+          nb::for_setter(nb::sig("def max_tokens_left(self, left: int | None, /) -> None")),
+          R"(The number of tokens that may still be accepted, including the end token; None: no limit. With n left, the mask allows only
+tokens after which n - 1 more can complete the text. Setting it raises TokenBudgetError if no accepted text fits.)")
+      .def_prop_ro("num_tokens", &Matcher::num_tokens, "The number of accepted tokens, including the end token.")
       .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
-      .def_prop_ro("memory", &Matcher::memory, "The bytes of this sequence, without the shared automaton.")
+      .def_prop_ro("memory", &Matcher::memory, "Bytes in memory of this sequence, without the shared automaton.")
       .def_prop_ro(
           "state",
           [](const Matcher& self) {
@@ -306,7 +308,7 @@ n - 1 more can complete the text. Setting it raises TokenBudgetError if no accep
             if (self.memory() > kMuch) call.emplace();
             return self.state();
           },
-          "The position of the matcher as a number: equal numbers of a matcher and its forks have equal futures.");
+          "A number for the current position: where it is equal in a matcher and a fork of it, the same texts can follow.");
   m.def("watch_interrupts", &Interrupts::watch);
   m.def("lock_waits", [] {
     const LockWaits::Counts counts = LockWaits::take();

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tokenfst._native import PlainForms
-from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
 from tokenfst.automata.json_schema.documents import forms
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError
 
