@@ -51,7 +51,7 @@ class WholeNumbers {
   std::vector<int64_t> read(const char* call, const char* name) const {
     std::vector<int64_t> found;
     if (PyList_CheckExact(given_.ptr())) {
-      if (read_list(nanobind::borrow<nanobind::list>(given_), found)) return found;
+      if (read_list(given_, found)) return found;
     } else if (PyObject_CheckBuffer(given_.ptr())) {
       Vector<int64_t> array;
       if (nanobind::try_cast(given_, array, false)) return {array.data(), array.data() + array.size()};
@@ -61,9 +61,12 @@ class WholeNumbers {
   }
 
  private:
-  static bool read_list(const nanobind::list& list, std::vector<int64_t>& found) {
-    found.reserve(list.size());
-    for (nanobind::handle each : list) {
+  // By index, with a reference to each: __index__ of one of them may change the list.
+  static bool read_list(nanobind::handle list, std::vector<int64_t>& found) {
+    found.reserve(nanobind::len(list));
+    for (Py_ssize_t at = 0; at < PyList_Size(list.ptr()); ++at) {
+      const nanobind::object each = nanobind::steal(PySequence_GetItem(list.ptr(), at));
+      if (!each) throw nanobind::python_error();
       const std::optional<int64_t> number = WholeNumber::number(each);
       if (!number) return false;
       found.push_back(*number);

@@ -92,6 +92,25 @@ class TestMatchers:
         assert matcher.validate_tokens(np.array([0, 2, 1, 1], getattr(kind, "__name__", "int"))) >= 3
 
 
+def test_lists_that_change_while_they_are_read() -> None:
+    """``__index__`` of an element empties the list; reading went on in memory that was free."""
+
+    class Emptying:
+        def __init__(self, given: list[Any]) -> None:
+            self.given = given
+
+        def __index__(self) -> int:
+            self.given.clear()
+            self.given.extend(range(1000))
+            self.given.clear()
+            return 0
+
+    for matcher in matchers():
+        given: list[Any] = []
+        given += [Emptying(given), *([1] * 1000)]
+        assert matcher.validate_tokens(given) == 1
+
+
 def test_tensors() -> None:
     torch = pytest.importorskip("torch")
     for matcher in matchers():
