@@ -13,7 +13,8 @@ Sorted by colours, the program is traversed from its root, and rules are numbere
 description is that of the numbered bodies. If the partition is not stable after 32 rounds, the program is described as
 written: then one grammar written in two ways may have two digests, but two languages never share one.
 
-Cost: a SHA-256 of a few dozen bytes for each instruction; for those above a call, one for each round.
+Cost: a SHA-256 of a few dozen bytes for each instruction; for those above a call, one for each round. Constraints
+of one kind have most of their parts in common, so descriptions are remembered by what they are made of.
 
 Rejected: the native core's own numbers for expressions, which depend on the order of creation; hashing minimized
 automata, which costs as much as the artifact that the digest is to save.
@@ -21,9 +22,9 @@ automata, which costs as much as the artifact that the digest is to save.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,7 +41,9 @@ _EPSILON, _BYTES, _LITERAL, _CONCAT, _UNION, _INTERSECT = (
     int(Op[name]) for name in ("EPSILON", "BYTES", "LITERAL", "CONCAT", "UNION", "INTERSECT")
 )
 _VARIABLE, _CALL, _UNORDERED = int(Op.VARIABLE), int(Op.CALL), int(Op.UNORDERED)
-_MIXED = frozenset({_UNION, _INTERSECT, _UNORDERED})
+_NAMES = frozenset({_VARIABLE, _CALL})
+_MIXED_NODES = frozenset({_UNION, _INTERSECT})
+_MIXED = _MIXED_NODES | {_UNORDERED}
 _LEAVES = frozenset({_BYTES, _LITERAL, _CALL, *map(int, (Op.MACHINE, Op.WORDS, Op.TOKENS))})
 _OWN = {
     int(op): count
@@ -54,6 +57,8 @@ _OWN = {
 }
 """The number of trailing operands that are numbers, not nodes."""
 _TAGS = [op.name.encode() + b"\n" for op in Op]
+_MOST_REMEMBERED = 1 << 16
+"""Maximum number of remembered descriptions. At about 300 bytes each these are 20 MB; then all are forgotten."""
 _machines: WeakKeyDictionary[Dfa, bytes] = WeakKeyDictionary()
 
 _Part = bytes | str
@@ -65,13 +70,29 @@ def digest(program: Program) -> str:
     return _Description(program).digest()
 
 
-@dataclass(slots=True)
-class _Step:
-    """An instruction: its kind, its operands that are instructions, and its other data."""
+class _Told:
+    """The description of an instruction, which never changes."""
 
-    op: int
-    parts: list[int]
-    own: list[int]
+    __slots__ = ("bits", "found", "inner", "row")
+
+    def __init__(
+        self, found: bytes, row: Sequence[_Part] = (), inner: frozenset[bytes] = frozenset(), bits: int = 0
+    ) -> None:
+        self.found = found
+        self.row = row
+        """The parts of a concatenation or a word."""
+        self.inner = inner
+        """The parts of a union or an intersection but for sets of bytes."""
+        self.bits = bits
+        """Its sets of bytes, combined; of a set itself the bytes."""
+
+
+_NOTHING = _Told(b"")
+_Remembered = dict[tuple[Any, ...], _Told]
+_remembered: dict[bool, _Remembered] = {False: {}, True: {}}
+"""Descriptions, by the kind of an instruction, its own data and the descriptions of its operands; apart for programs
+that constrain tokens, whose intersections are described differently.
+"""
 
 
 class _Description:
@@ -79,7 +100,8 @@ class _Description:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.steps = list(_steps(program.code.tolist()))
+        self.ops, self.parts, self.own = _instructions(tuple(program.code.tolist()))
+        """Of each instruction its kind, its operands that are instructions, and its other data."""
         self.sets = [row.tobytes() for row in program.sets]
         self.lexicons = [_hash(b"lexicon", *map(_sized, lexicon.words())) for lexicon in program.lexicons]
         self.machines = [_of_machine(dfa) for dfa in program.machines]
@@ -88,42 +110,48 @@ class _Description:
             not program.is_token_level
         ):  # otherwise x & ~y differs from the complement of y that is intersected with x later
             self.nested.add(_INTERSECT)
+        self.remembered = _remembered[program.is_token_level]
+        if len(self.remembered) > _MOST_REMEMBERED:
+            self.remembered.clear()
         self.open_steps = self._find_open()
-        self.found: list[bytes] = [b""] * len(self.steps)
-        self.rows: list[Sequence[_Part]] = [()] * len(self.steps)  # for concatenations and words
-        self.inner: list[set[bytes]] = [set()] * len(self.steps)  # for unions and intersections
-        self.bits = [0] * len(self.steps)
+        self.told: list[_Told] = [_NOTHING] * len(self.ops)
 
     def digest(self) -> str:
         """The digest of the whole program."""
-        for number, step in enumerate(self.steps):
+        for number in range(len(self.ops)):
             if number not in self.open_steps:
-                self._tell_one(number, step)
-        root = len(self.steps) - 1
+                self.told[number] = self._told_of(number, self.remembered)
+        root = len(self.ops) - 1
         kind = b"labelled" if self.program.labelled else b"program"
         if root not in self.open_steps:
-            return _hash(kind, self.found[root]).hex()
+            return _hash(kind, self.told[root].found).hex()
         order = self._reached(root, None)
+        if len(order) == 1:  # it is the first one, whatever its colour
+            (name,) = order
+            self._tell({name: _hash(b"number", bytes(4))}, self.remembered)
+            return _hash(
+                kind, self.told[root].found, self._kind(name), self.told[self._body(name)].found
+            ).hex()
         colors = {name: _hash(b"color", self._kind(name)) for name in order}
         told = len(set(colors.values()))
         for _ in range(min(_MOST_ROUNDS, len(order))):
-            self._tell(colors)
-            colors = {name: _hash(colors[name], self.found[self._body(name)]) for name in order}
+            self._tell(colors, {})
+            colors = {name: _hash(colors[name], self.told[self._body(name)].found) for name in order}
             before, told = told, len(set(colors.values()))
             if told == before:
                 break
         else:  # the partition may not be stable, so no two are taken as equal
             colors = {name: _hash(colors[name], name.to_bytes(4, "little", signed=True)) for name in order}
-        self._tell(colors)
+        self._tell(colors, {})
         firsts: dict[bytes, int] = {}
-        for name in self._reached(root, self.found):
+        for name in self._reached(root, self.told):
             firsts.setdefault(colors[name], name)
         places = {color: place.to_bytes(4, "little") for place, color in enumerate(firsts)}
-        self._tell({name: _hash(b"number", places[colors[name]]) for name in order})
+        self._tell({name: _hash(b"number", places[colors[name]]) for name in order}, self.remembered)
         bodies = (
-            part for name in firsts.values() for part in (self._kind(name), self.found[self._body(name)])
+            part for name in firsts.values() for part in (self._kind(name), self.told[self._body(name)].found)
         )
-        return _hash(kind, self.found[root], *bodies).hex()
+        return _hash(kind, self.told[root].found, *bodies).hex()
 
     # --- names: rules as -1, -2, ...; variables as their instructions ---------------------------------------------
 
@@ -131,22 +159,23 @@ class _Description:
         return b"variable" if name >= 0 else b"empty" if self.program.rules[-1 - name][1] else b"filled"
 
     def _body(self, name: int) -> int:
-        return self.steps[name].parts[0] if name >= 0 else self.program.rules[-1 - name][0]
+        return self.parts[name][0] if name >= 0 else self.program.rules[-1 - name][0]
 
     def _name(self, step: int) -> int | None:
         """The name in a step, if it is a leaf for the steps above it."""
-        op = self.steps[step].op
-        return step if op == _VARIABLE else -1 - self.steps[step].own[0] if op == _CALL else None
+        op = self.ops[step]
+        return step if op == _VARIABLE else -1 - self.own[step][0] if op == _CALL else None
 
     def _find_open(self) -> dict[int, None]:
         """The steps that contain a name, in order."""
         found: dict[int, None] = {}
-        for number, step in enumerate(self.steps):
-            if self._name(number) is not None or any(part >= number or part in found for part in step.parts):
+        inside = found.keys()
+        for number, (op, parts) in enumerate(zip(self.ops, self.parts, strict=True)):
+            if op in _NAMES or (parts and (max(parts) >= number or not inside.isdisjoint(parts))):
                 found[number] = None
         return found
 
-    def _reached(self, root: int, order: Sequence[bytes] | None) -> list[int]:
+    def _reached(self, root: int, order: Sequence[_Told] | None) -> list[int]:
         """The names that ``root`` reaches, in the order of visits; unordered parts in the order of ``order``."""
         found: dict[int, None] = {}
         seen: set[int] = set()
@@ -162,147 +191,178 @@ class _Description:
                     found[name] = None
                     stack.append(self._body(name))
                 continue
-            step = self.steps[number]
-            parts = step.parts if order is None else self._unnested(step)
-            parts = [part for part in parts if part in self.open_steps]
-            if order is not None and step.op in _MIXED:
-                parts.sort(key=order.__getitem__)
-            stack += reversed(parts)
+            parts = self.parts[number] if order is None else self._unnested(number)
+            inside = [part for part in parts if part in self.open_steps]
+            if order is not None and self.ops[number] in _MIXED:
+                inside.sort(key=lambda part: order[part].found)
+            stack += reversed(inside)
         return list(found)
 
-    def _unnested(self, step: _Step) -> list[int]:
-        """The parts of a step, in which parts of the same kind that are described inline (``_tell_mixed``) are
-        replaced by theirs.
+    def _unnested(self, number: int) -> Sequence[int]:
+        """The parts of a step, in which parts of the same kind that are described inline (``_of_mixed``) are replaced
+        by theirs.
         """
+        op = self.ops[number]
         found: dict[int, None] = {}
-        rest = step.parts[::-1]
+        rest = list(reversed(self.parts[number]))
         while rest:
             part = rest.pop()
             if part in found:
                 continue
             found[part] = None
-            if self._in_place(step.op, part):
-                rest += self.steps[part].parts[::-1]
-        return [part for part in found if not self._in_place(step.op, part)]
+            if self._in_place(op, part):
+                rest += reversed(self.parts[part])
+        return [part for part in found if not self._in_place(op, part)]
 
     # --- one step -------------------------------------------------------------------------------------------------
 
-    def _tell(self, names: dict[int, bytes]) -> None:
+    def _tell(self, names: dict[int, bytes], remembered: _Remembered) -> None:
         """Describe the open steps, with ``names`` for the names in them."""
         for number in self.open_steps:
-            if (name := self._name(number)) is not None:
-                self.found[number] = names.get(name, b"")  # nothing for a rule that the root does not reach
+            if (name := self._name(number)) is not None:  # nothing for a rule that the root does not reach
+                self.told[number] = _kept(remembered, (_CALL, names.get(name, b"")), _Told)
         for number in self.open_steps:
-            if self._name(number) is None:
-                self._tell_one(number, self.steps[number])
+            if self.ops[number] not in _NAMES:
+                self.told[number] = self._told_of(number, remembered)
 
-    def _tell_one(self, number: int, step: _Step) -> None:
-        op = step.op
-        if op == _CONCAT:
-            self.rows[number] = parts = self._in_a_row(step)
-            self.found[number] = _of_parts(parts)
-        elif op in (_UNION, _INTERSECT):
-            self._tell_mixed(number, step)
-        elif op in (_EPSILON, _LITERAL) or (op == _BYTES and self._bits(number).bit_count() == 1):
-            self.rows[number] = parts = [self._text(number)]
-            self.found[number] = _of_parts(parts)
-        else:
-            self.found[number] = _hash(_TAGS[op], *self._content(step))
-
-    def _content(self, step: _Step) -> Iterator[bytes]:
-        op, own = step.op, step.own
-        told = [self.found[part] for part in step.parts]
+    def _told_of(self, number: int, remembered: _Remembered) -> _Told:
+        op, own = self.ops[number], self.own[number]
+        if op in (_LITERAL, _EPSILON):
+            return _kept(remembered, (_LITERAL, self._text(own)), _of_text)
         if op == _BYTES:
-            yield self.sets[own[0]]
-        elif op == Op.MACHINE:
-            yield self.machines[own[0]]
-        elif op == Op.WORDS:
-            yield self.lexicons[own[0]]
-        elif op == Op.TOKENS:
-            name = self.program.token_names[own[0]]
-            yield _sized(repr((name.name, name.special, name.but)).encode("utf-8", "surrogatepass"))
-        else:
-            if (
-                op == _UNORDERED
-            ):  # the separator, required members, optional members, members that may be repeated
-                required, last = 1 + own[2], len(told) - (own[3] > 0)
-                told[1:required] = sorted(told[1:required])
-                told[required:last] = sorted(told[required:last])
-            yield np.array(own, "<i4").tobytes()
-            yield from told
+            return _kept(remembered, (op, self.sets[own[0]]), _of_bytes)
+        if op in _LEAVES:
+            return _kept(remembered, (op, self._leaf(op, own[0])), lambda leaf: _Told(_hash(_TAGS[op], leaf)))
+        parts = [self.told[part] for part in self.parts[number]]
+        key = (op, *own, *parts)
+        known = remembered.get(key)
+        if known is None:
+            if op == _CONCAT:
+                row = _in_a_row(parts)
+                known = _Told(_of_parts(row), row)
+            elif op in _MIXED_NODES:
+                known = self._of_mixed(op, number, parts)
+            else:
+                known = _Told(_hash(_TAGS[op], *_content(op, own, parts)))
+            remembered[key] = known
+        return known
 
-    def _in_a_row(self, step: _Step) -> list[_Part]:
-        """The parts of a concatenation, with consecutive words combined into one."""
-        found: list[_Part] = []
-        word = ""
-        for part in step.parts:
-            known = self.rows[part]
-            for each in known if 0 < len(known) <= _MOST_IN_A_ROW else (self.found[part],):
-                if isinstance(each, str):
-                    word += each
-                    continue
-                if word:
-                    found.append(word)
-                    word = ""
-                found.append(each)
-        return [*found, word] if word or not found else found
+    def _leaf(self, op: int, index: int) -> bytes:
+        """What determines a leaf that is neither bytes nor a name."""
+        if op == Op.MACHINE:
+            return self.machines[index]
+        if op == Op.WORDS:
+            return self.lexicons[index]
+        name = self.program.token_names[index]
+        return _sized(repr((name.name, name.special, name.but)).encode("utf-8", "surrogatepass"))
 
-    def _tell_mixed(self, number: int, step: _Step) -> None:
-        """Describe a union or an intersection: its distinct parts in a fixed order, with the sets of bytes of a
-        union combined.
+    def _of_mixed(self, op: int, number: int, parts: list[_Told]) -> _Told:
+        """A union or an intersection: its distinct parts in a fixed order, with the sets of bytes of a union
+        combined.
         """
         found: set[bytes] = set()
         bits = 0
-        for part in step.parts:
-            below = self.steps[part].op
-            if step.op == _UNION and below == _BYTES:
-                bits |= self._bits(part)
-            elif self._in_place(step.op, part):
-                found |= self.inner[part]
-                bits |= self.bits[part]
+        for place, part in zip(self.parts[number], parts, strict=True):
+            if op == _UNION and self.ops[place] == _BYTES:
+                bits |= part.bits
+            elif self._in_place(op, place):
+                found |= part.inner
+                bits |= part.bits
             else:
-                found.add(self.found[part])
-        self.inner[number], self.bits[number] = found, bits
+                found.add(part.found)
         told = sorted({*found, _of_set(bits)} if bits else found)
-        self.found[number] = told[0] if len(told) == 1 else _hash(_TAGS[step.op], *told)
-        same = (part for part in step.parts if self.found[part] == told[0]) if len(told) == 1 else ()
-        self.rows[number] = next((self.rows[part] for part in same), ())
+        if len(told) > 1:
+            return _Told(_hash(_TAGS[op], *told), (), frozenset(found), bits)
+        row = next((part.row for part in parts if part.found == told[0]), ())
+        return _Told(told[0], row, frozenset(found), bits)
 
     def _in_place(self, op: int, part: int) -> bool:
-        return self.steps[part].op == op and op in self.nested and len(self.inner[part]) <= _MOST_PARTS
+        return self.ops[part] == op and op in self.nested and len(self.told[part].inner) <= _MOST_PARTS
 
-    def _bits(self, number: int) -> int:
-        return int.from_bytes(self.sets[self.steps[number].own[0]], "little")
-
-    def _text(self, number: int) -> str:
-        step = self.steps[number]
-        if step.op == _EPSILON:
+    def _text(self, own: tuple[int, ...]) -> str:
+        """The letters of a word; the empty word has no data."""
+        if not own:
             return ""
-        if step.op == _BYTES:
-            return chr(self._bits(number).bit_length() - 1)
-        begin, length = step.own
+        begin, length = own
         return self.program.blob[begin : begin + length].decode("latin-1")
 
 
-def _steps(code: list[int]) -> Iterator[_Step]:
-    """The instructions of a program's code."""
+def _content(op: int, own: tuple[int, ...], parts: list[_Told]) -> Iterator[bytes]:
+    """What determines an operation that is none of those above."""
+    told = [part.found for part in parts]
+    if op == _UNORDERED:  # the separator, required members, optional members, members that may be repeated
+        required, last = 1 + own[2], len(told) - (own[3] > 0)
+        told[1:required] = sorted(told[1:required])
+        told[required:last] = sorted(told[required:last])
+    yield np.array(own, "<i4").tobytes()
+    yield from told
+
+
+def _in_a_row(parts: list[_Told]) -> list[_Part]:
+    """The parts of a concatenation, with consecutive words combined into one."""
+    found: list[_Part] = []
+    word = ""
+    for part in parts:
+        known = part.row
+        for each in known if 0 < len(known) <= _MOST_IN_A_ROW else (part.found,):
+            if isinstance(each, str):
+                word += each
+                continue
+            if word:
+                found.append(word)
+                word = ""
+            found.append(each)
+    return [*found, word] if word or not found else found
+
+
+def _instructions(
+    code: tuple[int, ...],
+) -> tuple[list[int], list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Of each instruction of a program's code its kind, its operands that are instructions, and its other data."""
+    ops, parts, own = list[int](), list[tuple[int, ...]](), list[tuple[int, ...]]()
     place = 0
     while place < len(code):
-        op, count = code[place : place + 2]
-        place += 2
-        nodes = 0 if op in _LEAVES else count - _OWN.get(op, 0)
-        yield _Step(op, code[place : place + nodes], code[place + nodes : place + count])
-        place += count
+        op = code[place]
+        first = place + 2
+        place = first + code[place + 1]
+        middle = first if op in _LEAVES else place - _OWN.get(op, 0)
+        ops.append(op)
+        parts.append(code[first:middle])
+        own.append(code[middle:place])
+    return ops, parts, own
+
+
+def _kept(remembered: _Remembered, key: tuple[int, Any], make: Callable[[Any], _Told]) -> _Told:
+    """The description of a leaf: what is remembered, or what ``make`` makes of its content."""
+    known = remembered.get(key)
+    if known is None:
+        known = remembered[key] = make(key[1])
+    return known
+
+
+def _of_text(text: str) -> _Told:
+    return _Told(_of_parts((text,)), (text,))
+
+
+def _of_bytes(row: bytes) -> _Told:
+    bits = int.from_bytes(row, "little")
+    if bits.bit_count() == 1:
+        letter = chr(bits.bit_length() - 1)
+        return _Told(_of_parts((letter,)), (letter,), bits=bits)
+    return _Told(_hash(_TAGS[_BYTES], row), bits=bits)
 
 
 def _of_parts(parts: Sequence[_Part]) -> bytes:
     if len(parts) == 1:
         part = parts[0]
         return part if isinstance(part, bytes) else _hash(b"word", part.encode("latin-1"))
-    told = (
-        b"\1" + part if isinstance(part, bytes) else b"\0" + _sized(part.encode("latin-1")) for part in parts
-    )
-    return _hash(_TAGS[_CONCAT], *told)
+    told = [_TAGS[_CONCAT]]
+    for part in parts:
+        if isinstance(part, bytes):
+            told += b"\1", part
+        else:
+            told += b"\0", len(part).to_bytes(8, "little"), part.encode("latin-1")
+    return sha256(b"".join(told)).digest()
 
 
 def _of_set(bits: int) -> bytes:

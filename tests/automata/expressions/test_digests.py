@@ -13,10 +13,11 @@ from reference.expressions import program_digests as slow
 from reference.expressions.random_expressions import random_expression
 from reference.grammars.random_grammars import random_body
 from tokenfst import Grammar, Language, choices, json_schema, one_token, regex, special_token, unordered
+from tokenfst.automata.expressions import digests
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.digests import digest
 from tokenfst.automata.expressions.expression import Expr, Op
-from tokenfst.automata.expressions.program import linearize
+from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.errors import ConstraintError
 
@@ -198,6 +199,30 @@ def test_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
     assert len(found) == 1 and len(found.pop().strip()) == 64
+
+
+def test_what_others_left_behind_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Descriptions are remembered, and forgotten when there are many: neither may show in a digest."""
+    rng = random.Random(11)
+    programs = [linearize(random_expression(rng, rng.randint(1, 3))) for _ in range(300)]
+    programs += [json_schema({"enum": [k], "type": ["integer", "null"]}).program() for k in range(5)]
+    programs.append(
+        json_schema({"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "null"}]}).program()
+    )
+    remembered = digests._remembered
+
+    def alone(program: Program) -> str:
+        for each in remembered.values():
+            each.clear()
+        return digest(program)
+
+    wanted = [alone(program) for program in programs]
+    assert [digest(program) for program in programs] == wanted
+    monkeypatch.setattr(digests, "_MOST_REMEMBERED", 20)
+    for _ in range(3):
+        order = rng.sample(range(len(programs)), len(programs))
+        assert [digest(programs[k]) for k in order] == [wanted[k] for k in order]
+        assert len(remembered[False]) < 2000
 
 
 def test_a_long_union_is_not_quadratic() -> None:
