@@ -5,7 +5,7 @@
 // must never be a choice between a sentinel and a byte of text that both lead on. Texts come without sentinels: text is read as
 // far as some word continues with it, and sentinels are taken when they are requested, or when nothing else can follow.
 //
-// Invariant: some word begins with what was read and taken. Cost: that of TextWalk.
+// Invariant: some word begins with what was read and taken. One thread at a time uses it, others wait. Cost: that of TextWalk.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "exclusion/text_walk.hpp"
+#include "threads/exclusive_use.hpp"
 
 namespace tokenfst {
 
@@ -34,11 +35,18 @@ class TextWithSentinels {
 
   explicit TextWithSentinels(ByteAutomaton& bytes) : walk_(bytes), kinds_(walk_.kinds_of_bytes(kFirstByte)) {}
 
-  bool alive() const { return !is_dead(walk_.config()); }
-  bool accepting() const { return walk_.accepting(); }
+  bool alive() const {
+    const InUse::Scope use(in_use_);
+    return !is_dead(walk_.config());
+  }
+  bool accepting() const {
+    const InUse::Scope use(in_use_);
+    return walk_.accepting();
+  }
 
   // Reads as much of a text as some word continues with; returns its length.
   size_t read(std::string_view text) {
+    const InUse::Scope use(in_use_);
     size_t length = 0;
     while (length < text.size() && static_cast<uint8_t>(text[length]) < kFirstByte && walk_.try_step(static_cast<uint8_t>(text[length])))
       ++length;
@@ -48,6 +56,7 @@ class TextWithSentinels {
   // The same, with sentinels: a sentinel is taken if the text cannot continue, or if the text ends and nothing but a sentinel can
   // follow.
   Read read_on(std::string_view text) {
+    const InUse::Scope use(in_use_);
     Read found;
     while (alive()) {
       found.length += read(text.substr(found.length));
@@ -61,6 +70,7 @@ class TextWithSentinels {
 
   // Takes the sentinel that can come here (the least of several) and returns it. Empty: there is none.
   std::string take_sentinel() {
+    const InUse::Scope use(in_use_);
     std::string found;
     do {
       uint8_t byte = kFirstByte;
@@ -74,11 +84,13 @@ class TextWithSentinels {
 
   // Returns the sentinel that can come after the text `way` (the least of several); empty: there is none. Does not move.
   std::string sentinel_after(std::string_view way) {
+    const InUse::Scope use(in_use_);
     return walk_.trial([&] { return read(way) == way.size() ? take_sentinel() : std::string(); });
   }
 
   // The sentinels that text leads to from here, if there are at most `most`.
   NextSentinels ahead(size_t most) {
+    const InUse::Scope use(in_use_);
     return walk_.trial([&] {
       NextSentinels found;
       std::vector<std::pair<Config, size_t>> known;
@@ -87,10 +99,16 @@ class TextWithSentinels {
     });
   }
   // A number that is equal only where `ahead` has equal results, or -1.
-  int64_t state() const { return walk_.state(); }
+  int64_t state() const {
+    const InUse::Scope use(in_use_);
+    return walk_.state();
+  }
 
   // The bytes of text that can follow after the text `way`, and whether the text can end there.
-  std::pair<std::string, bool> next_bytes(std::string_view way) { return walk_.next_bytes(way, kFirstByte); }
+  std::pair<std::string, bool> next_bytes(std::string_view way) {
+    const InUse::Scope use(in_use_);
+    return walk_.next_bytes(way, kFirstByte);
+  }
 
  private:
   static constexpr uint8_t kFirstByte = 0xF8, kFirstLastByte = 0xFC;
@@ -143,6 +161,7 @@ class TextWithSentinels {
 
   TextWalk walk_;
   const std::vector<uint8_t> kinds_;  // one byte of text for each class of bytes
+  mutable InUse in_use_;
 };
 
 }  // namespace tokenfst

@@ -13,6 +13,7 @@
 
 #include <list>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -91,16 +92,22 @@ class Lazy {
     ++made_;
     return view(std::move(made));
   }
-  // The number of states with numbers, of states in the cache, and of states computed so far, and the bytes of the
-  // cache.
+  // The number of states that have numbers.
   uint64_t named() {
     if (machine_) return static_cast<uint64_t>(machine_->num_states());
     const InUse::Scope scope(in_use_);
     return maker_->named();
   }
-  uint64_t kept() const { return order_.size(); }
-  uint64_t made() const { return made_; }
-  uint64_t used() const { return used_; }
+  // The bytes of the cache.
+  uint64_t used() {
+    const InUse::Scope scope(in_use_);
+    return used_;
+  }
+  // The number of states that have numbers, of states computed so far, and of states in the cache, and the bytes of the cache.
+  std::tuple<uint64_t, uint64_t, uint64_t, uint64_t> counts() {
+    const InUse::Scope scope(in_use_);
+    return {named(), made_, order_.size(), used_};
+  }
 
  private:
   struct Kept {

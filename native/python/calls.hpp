@@ -5,6 +5,11 @@
 // no Call, and costs two stores: `latest_` belongs to the thread that holds Python's lock. Both re-acquire the lock
 // when they end, so Python objects are created after their scope. Invariant: no thread acquires Python's lock while it
 // holds a lock of the core.
+//
+// Free-threaded Python has no such lock: to release it means that this thread touches no Python object until the end of
+// the call, so that the garbage collector does not wait for it. There `latest_` exists once for each thread. What Python's
+// lock protects elsewhere, nanobind's guards of objects (`nb::lock_self`, `nb::ft_object_guard`, `nb::ft_mutex`) protect
+// there; with the lock they do nothing.
 #pragma once
 
 #include <Python.h>
@@ -38,15 +43,18 @@ class QuickCall {
   // To be called once, before the first call.
   static void set_up() {
     Call::on_work = [] {
-      if (latest_ && holds_lock()) latest_->lengthen();
+      if (latest_ && is_of_this_thread()) latest_->lengthen();
     };
   }
 
  private:
-  // Whether this thread holds Python's lock. PyGILState_Check is not in the stable ABI. The dictionary of the current
-  // thread state is, and it is null without the lock; before Python 3.12 it would be the dictionary of any thread.
-  static bool holds_lock() {
-#ifdef Py_LIMITED_API
+  // Whether `latest_` is of this thread: whether this thread holds Python's lock. PyGILState_Check is not in the stable ABI.
+  // The dictionary of the current thread state is, and it is null without the lock; before Python 3.12 it would be the
+  // dictionary of any thread.
+  static bool is_of_this_thread() {
+#if defined(Py_GIL_DISABLED)
+    return true;
+#elif defined(Py_LIMITED_API)
     static_assert(Py_LIMITED_API >= 0x030C0000);
     return PyThreadState_GetDict() != nullptr;
 #else
@@ -60,7 +68,11 @@ class QuickCall {
     is_long_ = true;
   }
 
+#ifdef Py_GIL_DISABLED
+  static inline thread_local constinit QuickCall* latest_ = nullptr;
+#else
   static inline QuickCall* latest_ = nullptr;  // protected by Python's lock
+#endif
 
   bool is_long_ = false;
   union {

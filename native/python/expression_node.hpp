@@ -8,6 +8,9 @@
 // Garbage collection: a cycle always contains a VARIABLE, and the value of a node holds no nodes. So only VARIABLEs and
 // nodes that contain one are tracked by the garbage collector, and tuples that contain tracked objects; the others are
 // so many that traversing them would cause pauses.
+//
+// Threads: a node is changed only by the thread that makes it, before others see it. The exception is `known`, one byte, to
+// which every thread writes the same.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -40,7 +40,7 @@ class InUse {
     if (by_.load(std::memory_order_relaxed) == own) return true;
     for (uint64_t other = 0; !by_.compare_exchange_strong(other, own, std::memory_order_acquire); other = 0) {
       if (other >> 32 != ForkGate::generation()) {
-        throw Error(Fault::Constraint, "another thread was using this matcher when the process was forked: create one in this process");
+        throw Error(Fault::Constraint, "another thread was using this when the process was forked: create another one in this process");
       }
       Call::work();  // the other thread may take long
       std::this_thread::sleep_for(std::chrono::microseconds(20));

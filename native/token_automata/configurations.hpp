@@ -2,14 +2,15 @@
 //
 // The stacks of a matcher are its own, so configurations of two matchers cannot be compared. Here all stacks are nodes
 // of one graph (stacks.hpp), and equal configurations get one number, in the order in which they are reached, so
-// results about a configuration can be stored under its number. Numbers and stacks are never removed. Not for several
-// threads at once.
+// results about a configuration can be stored under its number. Numbers and stacks are never removed. One thread at a
+// time uses it, others wait.
 #pragma once
 
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "threads/exclusive_use.hpp"
 #include "token_automata/token_automaton.hpp"
 
 namespace tokenfst {
@@ -28,17 +29,30 @@ class Configurations {
     number_of(automaton_->start());
   }
 
-  size_t size() const { return configs_.size(); }
+  size_t size() const {
+    const InUse::Scope use(in_use_);
+    return configs_.size();
+  }
   int64_t num_tokens() const { return automaton_->vocabulary().size(); }
-  bool accepting(uint32_t number) const { return automaton_->accepting(configs_.at(number)); }
+  bool accepting(uint32_t number) const {
+    const InUse::Scope use(in_use_);
+    return automaton_->accepting(configs_.at(number));
+  }
   // With stacks this is an upper bound (token_automaton.hpp).
-  uint32_t distance(uint32_t number) { return automaton_->distance(configs_.at(number), stacks_); }
+  uint32_t distance(uint32_t number) {
+    const InUse::Scope use(in_use_);
+    return automaton_->distance(configs_.at(number), stacks_);
+  }
   bool distances_are_least() const { return automaton_->distances_are_least(); }
-  size_t memory() const { return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32; }
+  size_t memory() const {
+    const InUse::Scope use(in_use_);
+    return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32;
+  }
 
   // Writes the mask within `left` tokens (kUnreachable: no limit), if the bounds on distances decide it. Returns false
   // if some token may lead farther away, which a bound does not decide.
   bool fill(uint32_t number, uint32_t left, uint32_t* out) {
+    const InUse::Scope use(in_use_);
     const Config config = configs_.at(number);
     if (left != kUnreachable &&
         (left == 0 || automaton_->distance(config, stacks_) == kUnreachable || automaton_->worst(config, stacks_) > left - 1))
@@ -50,6 +64,7 @@ class Configurations {
 
   // The target of a token; -1: none. End tokens lead nowhere.
   int64_t advance(uint32_t number, uint32_t token) {
+    const InUse::Scope use(in_use_);
     Config end = automaton_->advance(configs_.at(number), token, stacks_);
     return is_dead(end) || !automaton_->spellable(end, stacks_) ? -1 : int64_t{number_of(end)};
   }
@@ -57,6 +72,7 @@ class Configurations {
   // All arcs, by a walk of the vocabulary. Targets are in the order of their first tokens' bytes; end tokens are left
   // out.
   Arcs arcs(uint32_t number) {
+    const InUse::Scope use(in_use_);
     auto found = automaton_->arcs(configs_.at(number), stacks_);
     Arcs out;
     std::unordered_map<uint32_t, uint32_t> place;
@@ -86,6 +102,7 @@ class Configurations {
   Stacks stacks_;
   std::vector<Config> configs_;
   std::unordered_map<uint64_t, uint32_t> number_;
+  mutable InUse in_use_;
 };
 
 }  // namespace tokenfst

@@ -4,13 +4,14 @@
 // are reached. A text leads to one configuration, however many ways there are to read it, so paths here are texts, and
 // counting paths counts texts, not derivations. Every configuration except the dead one, which has no number, can reach
 // acceptance. Strings that must differ (exclusion.hpp) are read as if they might be equal. Numbers and stacks are never
-// removed; the budget's states bound their number. Not for several threads at once.
+// removed; the budget's states bound their number. One thread at a time uses it, others wait.
 #pragma once
 
 #include <unordered_map>
 #include <vector>
 
 #include "byte_automata/lengths.hpp"
+#include "threads/exclusive_use.hpp"
 #include "walks/walker.hpp"
 
 namespace tokenfst {
@@ -31,12 +32,22 @@ class ByteWalk {
     if (!is_dead(walker_.start())) number_of(walker_.start());
   }
 
-  size_t size() const { return configs_.size(); }
-  bool accepting(uint32_t number) const { return bytes_.accepting(configs_[number].state); }
-  size_t memory() const { return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32; }
+  size_t size() const {
+    const InUse::Scope use(in_use_);
+    return configs_.size();
+  }
+  bool accepting(uint32_t number) const {
+    const InUse::Scope use(in_use_);
+    return bytes_.accepting(configs_[number].state);
+  }
+  size_t memory() const {
+    const InUse::Scope use(in_use_);
+    return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32;
+  }
 
   // A lower bound of the length of a text that leads to acceptance. 0 if the form of the expression does not give one.
   uint32_t least(uint32_t number) {
+    const InUse::Scope use(in_use_);
     if (!tells_lengths_) return 0;
     const uint32_t found = lengths_.of(configs_[number], stacks_);
     return found == kUnreachable ? 0 : found;
@@ -44,18 +55,21 @@ class ByteWalk {
 
   // The target of a byte; -1: none.
   int64_t advance(uint32_t number, uint8_t byte) {
+    const InUse::Scope use(in_use_);
     const Config end = walker_.step(configs_[number], byte);
     return is_dead(end) ? -1 : int64_t{number_of(end)};
   }
 
   // The target of a token boundary, which matters if something is limited to few tokens; -1: none.
   int64_t boundary(uint32_t number) {
+    const InUse::Scope use(in_use_);
     const Config end = walker_.boundary(configs_[number]);
     return is_dead(end) ? -1 : int64_t{number_of(end)};
   }
 
   // All arcs. Each class of bytes is stepped once.
   Arcs arcs(uint32_t number) {
+    const InUse::Scope use(in_use_);
     const Config from = configs_[number];
     const uint8_t* classes = bytes_.classes();
     std::vector<int64_t> place(bytes_.num_classes(), kUnasked);  // for each class, its index in `targets`
@@ -112,6 +126,7 @@ class ByteWalk {
   const bool tells_lengths_;
   std::vector<Config> configs_;
   std::unordered_map<uint64_t, uint32_t> number_;
+  mutable InUse in_use_;
 };
 
 }  // namespace tokenfst

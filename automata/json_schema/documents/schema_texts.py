@@ -6,7 +6,8 @@ What is not JSON is refused here, so that the other modules of this room see val
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -46,6 +47,8 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
         raise SchemaError(where, problem)
     if not isinstance(schema, (dict, bool, Mapping)):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
+    if not _IS_LOCKED():
+        schema = own_copy(schema)
     parts = plain_parts(schema)
     if (parts or text_parts(schema, work)) > work.budget.positions:
         raise BudgetExceeded("positions", work.budget.positions, f"{where} (the values of its JSON text)")
@@ -59,6 +62,38 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
             raise
         raise SchemaError(where, f"no JSON value: {error}") from None
     return schema
+
+
+_IS_LOCKED: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+"""Whether Python's lock is on: if it is not, another thread can change a dict while the core reads it."""
+
+
+def own_copy(document: Any) -> Any:
+    """A copy of the dicts and lists of a document, which no other thread can change. One that occurs at several places
+    is copied once. Linear in the number of objects.
+    """
+    copies: dict[int, tuple[Any, Any]] = {}
+    waiting: list[Any] = []
+
+    def copied(value: Any) -> Any:
+        if type(value) is not dict and type(value) is not list:
+            return value
+        known = copies.get(id(value))
+        if known is None:
+            known = value.copy(), value  # the original is kept, so that no other object gets its id
+            copies[id(value)] = known
+            waiting.append(known[0])
+        return known[0]
+
+    made = copied(document)
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            each[:] = map(copied, each)
+        else:
+            for name, value in each.items():
+                each[name] = copied(value)
+    return made
 
 
 def _number(value: Any) -> str:

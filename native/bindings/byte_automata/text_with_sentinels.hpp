@@ -14,7 +14,7 @@ inline void bind_text_with_sentinels(nanobind::module_& m) {
   nb::class_<TextWithSentinels>(m, "TextWithSentinels",
                                 R"(A text of a language with sentinels, read piece by piece, and the configuration that it has led to.
 
-Not for several threads at once; the automaton is.)")
+One thread at a time uses it, others wait.)")
       .def(
           "__init__",
           [](TextWithSentinels* self, ByteAutomaton& automaton) {

@@ -1,7 +1,8 @@
 // Binds the room fst: a class for each semiring, `_native.Fst_standard` and so on, which automata/transducers uses.
 //
 // A Python object shares its machine with the calls that read it, and with its copies; before a change, a shared
-// machine is copied. So a call that has released Python's lock reads a machine that nobody changes.
+// machine is copied. So a call that has released Python's lock reads a machine that nobody changes. Free-threaded Python
+// has no such lock; there a lock of the handle protects it during a change, and while a call begins to share it.
 #pragma once
 
 #include <memory>
@@ -30,16 +31,23 @@ class FstHandle {
   using W = typename S::Weight;
   FstHandle() : machine_(std::make_shared<M>()) {}
   explicit FstHandle(M made) : machine_(std::make_shared<M>(std::move(made))) {}
-  std::shared_ptr<const M> read() const { return machine_; }
-  M& own() {
+  FstHandle(const FstHandle& other) : machine_(other.shared()) {}
+  FstHandle(FstHandle&& other) noexcept : machine_(std::move(other.machine_)) {}
+  std::shared_ptr<const M> read() const { return shared(); }
+  // Calls `change(machine)` with a machine that only this handle has.
+  template <class Change>
+  auto change(Change&& change) {
+    const nanobind::ft_lock_guard lock(mutex_);
     if (machine_.use_count() > 1) machine_ = std::make_shared<M>(*machine_);
-    return *machine_;
+#ifdef Py_GIL_DISABLED
+    else std::shared_ptr<M>(machine_).reset();  // whoever shared it has finished reading: this count is ordered behind theirs
+#endif
+    return change(*machine_);
   }
   // Checks that a state exists.
-  fst::Id state(int64_t s) const {
-    if (s < 0 || s >= machine_->num_states()) {
-      throw Error(Fault::FstIndex,
-                  "there is no state " + std::to_string(s) + ": the machine has " + std::to_string(machine_->num_states()));
+  static fst::Id state(const M& machine, int64_t s) {
+    if (s < 0 || s >= machine.num_states()) {
+      throw Error(Fault::FstIndex, "there is no state " + std::to_string(s) + ": the machine has " + std::to_string(machine.num_states()));
     }
     return static_cast<fst::Id>(s);
   }
@@ -57,6 +65,12 @@ class FstHandle {
   }
 
  private:
+  std::shared_ptr<M> shared() const {
+    const nanobind::ft_lock_guard lock(mutex_);
+    return machine_;
+  }
+
+  mutable nanobind::ft_mutex mutex_;
   std::shared_ptr<M> machine_;
 };
 
@@ -81,34 +95,48 @@ void bind_fst_basics(nanobind::class_<FstHandle<S>>& c) {
       .def("total_arcs", [](const H& h) { return h.read()->num_arcs(); })
       .def("memory", [](const H& h) { return h.read()->memory(); })
       .def("start", [](const H& h) { return h.read()->start(); })
-      .def("set_start", [](H& h, int64_t s) { h.own().set_start(h.state(s)); })
-      .def("add_state", [](H& h) { return h.own().add_state(); })
-      .def("add_arc", [](H& h, int64_t s, int64_t ilabel, int64_t olabel, double w,
-                         int64_t next) { h.own().add_arc(h.state(s), {H::label(ilabel), H::label(olabel), H::weight(w), h.state(next)}); })
-      .def("final", [](const H& h, int64_t s) { return static_cast<double>(h.read()->final(h.state(s))); })
-      .def("set_final", [](H& h, int64_t s, double w) { h.own().set_final(h.state(s), H::weight(w)); })
-      .def("num_arcs", [](const H& h, int64_t s) { return h.read()->arcs(h.state(s)).size(); })
+      .def("set_start", [](H& h, int64_t s) { h.change([&](M& m) { m.set_start(H::state(m, s)); }); })
+      .def("add_state", [](H& h) { return h.change([](M& m) { return m.add_state(); }); })
+      .def("add_arc",
+           [](H& h, int64_t s, int64_t ilabel, int64_t olabel, double w, int64_t next) {
+             h.change([&](M& m) { m.add_arc(H::state(m, s), {H::label(ilabel), H::label(olabel), H::weight(w), H::state(m, next)}); });
+           })
+      .def("final",
+           [](const H& h, int64_t s) {
+             const auto m = h.read();
+             return static_cast<double>(m->final(H::state(*m, s)));
+           })
+      .def("set_final", [](H& h, int64_t s, double w) { h.change([&](M& m) { m.set_final(H::state(m, s), H::weight(w)); }); })
+      .def("num_arcs",
+           [](const H& h, int64_t s) {
+             const auto m = h.read();
+             return m->arcs(H::state(*m, s)).size();
+           })
       .def("arc",
            [](const H& h, int64_t s, size_t at) {
-             const auto arcs = h.read()->arcs(h.state(s));
+             const auto m = h.read();
+             const auto arcs = m->arcs(H::state(*m, s));
              if (at >= arcs.size()) throw nb::index_error("no such arc");
              return std::tuple(arcs[at].ilabel, arcs[at].olabel, static_cast<double>(arcs[at].weight), arcs[at].nextstate);
            })
       .def("arcs",
            [](const H& h, int64_t s) {
              nb::list out;
-             for (const auto& arc : h.read()->arcs(h.state(s))) {
+             const auto m = h.read();
+             for (const auto& arc : m->arcs(H::state(*m, s))) {
                out.append(nb::make_tuple(arc.ilabel, arc.olabel, static_cast<double>(arc.weight), arc.nextstate));
              }
              return out;
            })
       .def("clear_arcs",
            [](H& h, int64_t s, size_t last) {
-             const fst::Id state = h.state(s);
-             const size_t count = h.read()->arcs(state).size();
-             h.own().shrink_arcs(state, last >= count ? 0 : count - last);
+             h.change([&](M& m) {
+               const fst::Id state = H::state(m, s);
+               const size_t count = m.arcs(state).size();
+               m.shrink_arcs(state, last >= count ? 0 : count - last);
+             });
            })
-      .def("reserve", [](H& h, uint64_t states, uint64_t arcs) { h.own().reserve(states, arcs); })
+      .def("reserve", [](H& h, uint64_t states, uint64_t arcs) { h.change([&](M& m) { m.reserve(states, arcs); }); })
       .def_static("checked_weight", [](double w) { return static_cast<double>(H::weight(w)); })
       .def_static("zero", [] { return static_cast<double>(S::zero()); })
       .def_static("one", [] { return static_cast<double>(S::one()); })

@@ -55,7 +55,7 @@ void bind_lazy(nanobind::module_& m, const char* name) {
       .def(
           "expanded",
           [](const L& a, Limits l) { return metered(l, "a lazy machine", [&](Meter& meter) { return H(fst::expanded(*a.lazy, meter)); }); })
-      .def("counts", [](const L& a) { return std::tuple(a.lazy->named(), a.lazy->made(), a.lazy->kept(), a.lazy->used()); })
+      .def("counts", [](const L& a) { return a.lazy->counts(); })
       .def_static("union", [=](const std::vector<const L*>& given,
                                uint64_t cache) { return made(std::make_unique<fst::LazyUnion<S>>(all(given)), cache); })
       .def_static("concat",

@@ -158,8 +158,8 @@ inline void bind_member_nodes(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<NameTexts>(m, "NameTexts", "The texts of names in one spelling.")
       .def(nb::init<nb::object, bool, nb::object, nb::object, size_t>(), "every"_a, "has_plain_names"_a, "one"_a, "several"_a, "few"_a)
-      .def("of", &NameTexts::of, "name"_a)
-      .def("without", &NameTexts::without, "names"_a);
+      .def("of", &NameTexts::of, "name"_a, nb::lock_self())
+      .def("without", &NameTexts::without, "names"_a, nb::lock_self());
   nb::class_<MemberNodes>(m, "MemberNodes", "Members with listed names as nodes.")
       .def(nb::init<nb::object, bool>(), "colon"_a, "has_plain_names"_a)
       .def("members", &MemberNodes::members, "names"_a, "formulas"_a, "known_names"_a, "members"_a, "texts"_a, "value_of"_a, "name_of"_a);

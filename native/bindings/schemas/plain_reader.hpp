@@ -56,6 +56,17 @@ class PlainReader {
     return found;
   }
 
+  // The same of a dict that other threads may change; not valid if it has no such key.
+  static nb::object item_of_shared(const nb::dict& dict, nb::handle key) {
+#ifdef Py_GIL_DISABLED
+    PyObject* found = nullptr;
+    if (PyDict_GetItemRef(dict.ptr(), key.ptr(), &found) < 0) throw nb::python_error();
+    return nb::steal(found);
+#else
+    return nb::borrow(item(dict.ptr(), key.ptr()));
+#endif
+  }
+
   // The keywords of a schema, a dict.
   uint64_t said(const nb::dict& schema) const {
     uint64_t found = 0;

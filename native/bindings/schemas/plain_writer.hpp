@@ -151,7 +151,7 @@ class PlainWriter {
     const nb::object spelling = get(read.writer, spelling_), fractions = get(read.writer, fractions_);
     if (said == type_bit_) {
       const nb::tuple key = nb::make_tuple(read.types, read.is_draft4, spelling, fractions);
-      if (PyObject* const known = PlainReader::item(typed_.ptr(), key.ptr())) return nb::borrow(known);
+      if (nb::object known = PlainReader::item_of_shared(typed_, key); known.is_valid()) return known;
       return ways_.attr(typed_name_)(read.writer, read.types, read.place);
     }
     if (!(said & ~of_words_)) {
@@ -162,7 +162,7 @@ class PlainWriter {
     const nb::object key = reader_.text_of(read.value, count(read.value));
     if (!key.is_valid() || PyBytes_Size(key.ptr()) > kLongKey) return {};
     const nb::tuple whole = nb::make_tuple(key, get(read.resource, draft_), spelling, fractions, shares);
-    if (PyObject* const known = PlainReader::item(scalars_.ptr(), whole.ptr())) return nb::borrow(known);
+    if (nb::object known = PlainReader::item_of_shared(scalars_, whole); known.is_valid()) return known;
     return ways_.attr(scalar_name_)(read.writer, read.level, formula, whole);
   }
   // Listed strings.

@@ -21,7 +21,7 @@ inline void bind_configurations(nanobind::module_& m) {
   nb::class_<Configurations>(m, "Configurations",
                              R"(The configurations of a token automaton that a search visits, by number; 0 is the start.
 
-Equal ones have one number, whatever path led there. Not for several threads at once; the automaton is.)")
+Equal ones have one number, whatever path led there. One thread at a time uses it, others wait.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>>(), "automaton"_a, nb::call_guard<LongCall>())
       .def("__len__", &Configurations::size)
       .def(
