@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 import subprocess
 import sys
@@ -217,6 +218,17 @@ def test_files_stay_small_enough_to_hold_in_the_head() -> None:
     ]
     large = {path.name: count for path in kept if (count := len(path.read_text().splitlines())) > 520}
     assert not large, large
+
+
+def test_each_exception_from_a_rule_has_a_reason() -> None:
+    kept = [*FILES, *ROOT.glob("src/**/*.py")]
+    bare = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in kept
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"# noqa: [A-Z0-9, ]+$", line) or re.search(r"# noqa$", line)
+    ]
+    assert not bare, bare
 
 
 def test_nothing_names_a_place_of_this_machine() -> None:

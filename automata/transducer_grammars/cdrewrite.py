@@ -34,7 +34,7 @@ _FEW = 200
 
 @checked
 def cdrewrite(
-    tau: VectorFst, l: VectorFst | str | bytes, r: VectorFst | str | bytes, sigma_star: VectorFst,  # noqa: E741
+    tau: VectorFst, l: VectorFst | str | bytes, r: VectorFst | str | bytes, sigma_star: VectorFst,  # noqa: E741  # pynini's name
     direction: str = "ltr", mode: str = "obl", *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
     """The transducer that rewrites by ``tau`` wherever it occurs after ``l`` and before ``r``.

@@ -308,7 +308,7 @@ def string_file(
 
 @checked
 def cdrewrite(
-    tau: VectorFst | str | bytes, l: VectorFst | str | bytes, r: VectorFst | str | bytes,  # noqa: E741
+    tau: VectorFst | str | bytes, l: VectorFst | str | bytes, r: VectorFst | str | bytes,  # noqa: E741  # pynini's name
     sigma_star: VectorFst | str | bytes, direction: str = "ltr", mode: str = "obl", *, budget: Budget | None = None,
 ) -> Fst:  # fmt: skip
     """The transducer that rewrites by ``tau`` wherever it occurs after ``l`` and before ``r``

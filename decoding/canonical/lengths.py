@@ -137,7 +137,7 @@ class CanonicalLengths:
             return within
         pending = np.arange(len(tokens))
         while len(pending):
-            for place, index in enumerate(pending.tolist()):  # noqa: B007
+            for place, index in enumerate(pending.tolist()):  # noqa: B007  # used after the loop
                 node = automaton.node(state, cuts, int(tokens[index]))
                 assert node is not None, "dead cuts are left out"
                 automaton.deadline.tick(10)

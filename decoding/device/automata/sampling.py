@@ -234,14 +234,13 @@ class DeviceSampler:
             raise ConstraintError(
                 f"a {type(device).__name__} advances by itself: use choose(), then follow() with the tokens"
             )
-        # The private members belong to this room.
-        limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001
-        if device._triton(states, logits) is not None:  # noqa: SLF001
+        limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001  # of this room
+        if device._triton(states, logits) is not None:  # noqa: SLF001  # of this room
             return self._by_triton(logits, states, limit, walker is not None, logs)
-        resting, left = device._resting(states, limit)  # noqa: SLF001
+        resting, left = device._resting(states, limit)  # noqa: SLF001  # of this room
         drawn = plain.sample(
             logits,
-            device._allowed(resting, left),  # noqa: SLF001
+            device._allowed(resting, left),  # noqa: SLF001  # of this room
             self._numbers,
             self.seeds,
             self.draws,

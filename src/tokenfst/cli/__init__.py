@@ -82,7 +82,7 @@ def _open_streams() -> None:
             if opened != number:
                 os.dup2(opened, number)
                 os.close(opened)
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  # it stays open
 
 
 def _leave(code: int) -> None:
