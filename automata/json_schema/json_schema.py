@@ -1,6 +1,6 @@
 """``json_schema``: the language of the JSON texts whose values a schema allows.
 
-A schema is read on demand (``reading.source``) and becomes a set of values that is divided by type and closed under
+A schema is read on demand (``documents.source``) and becomes a set of values that is divided by type and closed under
 intersection, union and complement (``reading.meaning``, ``sets.shape``). Each set whose values have parts becomes a
 rule of a grammar (``writing.writer``). Nothing is approximated: a keyword without an exact automaton of reasonable size
 is rejected with its JSON pointer.
