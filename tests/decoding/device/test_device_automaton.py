@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.worlds.devices.device_worlds import Row, ids, random_automata
+from support.worlds.devices.implementations import implementations, in_plain_torch
 
 from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst import TokenAutomaton, Vocabulary, compile, json_schema, lark_grammar, regex, special_token
@@ -48,19 +49,8 @@ def automaton(pattern: str, vocabulary: Vocabulary = ABC) -> TokenAutomaton:
         return compile(regex(pattern), vocabulary)
 
 
-class Plain(DeviceAutomaton):
-    """Takes plain torch for host tensors too."""
-
-    def _is_native(self) -> bool:
-        return False
-
-
-IMPLEMENTATIONS = {"native": DeviceAutomaton, "torch": Plain}
-
-
-@pytest.fixture(params=sorted(IMPLEMENTATIONS))
-def make(request: pytest.FixtureRequest) -> Any:
-    return IMPLEMENTATIONS[request.param]
+Plain = in_plain_torch(DeviceAutomaton)
+make = implementations(DeviceAutomaton)
 
 
 def check(make: Any, seed: int, count: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.worlds.devices.device_worlds import Row, ids
+from support.worlds.devices.implementations import implementations
 
 from reference.expressions.random_expressions import random_expression
 from reference.grammars.random_grammars_wide import GrammarGenerator
@@ -55,19 +56,7 @@ SCHEMA = {
 }
 
 
-class Plain(LazyDeviceAutomaton):  # type: ignore[misc]
-    """Takes plain torch for host tensors too."""
-
-    def _is_native(self) -> bool:
-        return False
-
-
-IMPLEMENTATIONS = {"native": LazyDeviceAutomaton, "torch": Plain}
-
-
-@pytest.fixture(params=sorted(IMPLEMENTATIONS))
-def make(request: pytest.FixtureRequest) -> Any:
-    return IMPLEMENTATIONS[request.param]
+make = implementations(LazyDeviceAutomaton)
 
 
 def complete_vocabulary(rng: random.Random) -> Vocabulary:

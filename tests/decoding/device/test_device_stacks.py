@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.worlds.devices.device_worlds import Row, ids
+from support.worlds.devices.implementations import implementations, in_plain_torch
 
 from reference.grammars.random_grammars_wide import GrammarGenerator
 from tests.decoding.artifacts.test_pushdown_artifact import GRAMMARS, VOCABULARY
@@ -42,19 +43,8 @@ tables = pytest.importorskip("tokenfst.decoding.device.tables.stacks")
 DEPTH = 12
 
 
-class Plain(PushDownDeviceAutomaton):  # type: ignore[misc]
-    """Takes plain torch for host tensors too."""
-
-    def _is_native(self) -> bool:
-        return False
-
-
-IMPLEMENTATIONS = {"native": PushDownDeviceAutomaton, "torch": Plain}
-
-
-@pytest.fixture(params=sorted(IMPLEMENTATIONS))
-def make(request: pytest.FixtureRequest) -> Any:
-    return IMPLEMENTATIONS[request.param]
+Plain = in_plain_torch(PushDownDeviceAutomaton)
+make = implementations(PushDownDeviceAutomaton)
 
 
 def automata() -> list[TokenAutomaton]:
