@@ -34,8 +34,8 @@ from tokenfst.automata.json_schema.documents.schema_texts import read
 from tokenfst.automata.json_schema.documents.source import Resolver, Source
 from tokenfst.automata.json_schema.providers import Provider, provider_findings
 from tokenfst.automata.json_schema.python_types import read_type
-from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
+from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.layout import Layout, Surrounding, layout
@@ -190,7 +190,7 @@ def json_schema(  # one option after the other
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver, work, Forms(work).check)
-        meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
+        meaning = Meaning(known, TypedKeywords(budget, formats), work, relax=relax)
         any_order = property_order == "any"
         writer = Writer(
             meaning,

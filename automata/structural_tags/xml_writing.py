@@ -27,8 +27,8 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.json_schema.documents.forms import Forms
 from tokenfst.automata.json_schema.documents.source import Source
-from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
+from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape
@@ -72,7 +72,7 @@ def styled(
     """
     work = Work(budget)
     known = Source(schema, None, None, work, Forms(work).check)
-    meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
+    meaning = Meaning(known, TypedKeywords(budget, "assert"), work, relax=False)
     json = Writer(meaning, layout(whitespace), fractions=True, any_order=any_order, distinct=True)
     if excludes:
         json = Excluding(meaning, json.layout, fractions=True, any_order=any_order, excludes=excludes)

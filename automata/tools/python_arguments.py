@@ -13,8 +13,8 @@ from typing import Any
 from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, literal, union
 from tokenfst.automata.json_schema.documents.forms import Forms
 from tokenfst.automata.json_schema.documents.source import Source
-from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
+from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
@@ -43,7 +43,7 @@ def python_arguments(
     made: Language | WrittenGrammar
     with placed(pointer):
         known = Source(schema, None, None, work, Forms(work).check)
-        meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
+        meaning = Meaning(known, TypedKeywords(budget, "assert"), work, relax=False)
         with work.placed_errors():
             rules = _Keywords(_Values(meaning)).write(meaning.formula(known.root.closing(Evaluated())))
         if rules.bodies:

@@ -25,9 +25,9 @@ from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_
 from tokenfst.automata.json_schema.documents.source import Place, Resource, Source
 from tokenfst.automata.json_schema.reading.closing import Closing, closing
 from tokenfst.automata.json_schema.reading.keys import key_of
-from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.one_of import ExactlyOne
 from tokenfst.automata.json_schema.reading.plain_parts import READER, TYPE_KEY
+from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.arrays import cell as array_cell
@@ -80,7 +80,7 @@ class Relaxed:
 class Meaning:
     """The shapes of one schema and its sub-schemas."""
 
-    def __init__(self, source: Source, leaves: Leaves, work: Work, *, relax: bool) -> None:
+    def __init__(self, source: Source, typed: TypedKeywords, work: Work, *, relax: bool) -> None:
         self.formulas = Formulas(work)
         own = weakref.ref(self)  # no cycle, so everything that a schema needs is freed when it is done
 
@@ -94,8 +94,8 @@ class Meaning:
 
         self.algebra = Algebra(self.formulas, alive, is_empty)
         self.relaxed: dict[Relaxed, None] = {}
-        self.relaxes, self.shares = relax, leaves.shares
-        self._source, self._leaves = source, leaves
+        self.relaxes, self.shares = relax, typed.shares
+        self._source, self._typed = source, typed
         self._shapes: dict[Formula, Shape] = {ANY: EVERY, NONE: NOTHING}
         self.targets: dict[_Link, Formula] = {}
         """For each reference that was followed, the formula of its target."""
@@ -249,10 +249,10 @@ class Meaning:
         keywords = known(place)
         closed = closing(place, self._target)
         if closed.named is None and _APPLICATORS.isdisjoint(keywords):
-            return self.tried(partial(self._leaves.shape, place, keywords, self))
+            return self.tried(partial(self._typed.shape, place, keywords, self))
         # Its own keywords first, because its own members come first in the texts.
         steps: list[tuple[str, Callable[[], Shape] | None]] = [
-            ("", partial(self._leaves.shape, place, keywords, self))
+            ("", partial(self._typed.shape, place, keywords, self))
         ]
         for name in keywords:
             step = self._applicator(place, name, keywords, closed)
@@ -383,7 +383,7 @@ class Meaning:
 
     def _others(self, place: Place, evaluated: Evaluated, name: str) -> Strings:
         """The names of members that were not evaluated."""
-        parts = tuple(Part(self._leaves.pattern(place, each, name), False) for each in evaluated.patterns)
+        parts = tuple(Part(self._typed.pattern(place, each, name), False) for each in evaluated.patterns)
         return Strings(parts=parts, excluded=evaluated.names)
 
     # --- emptiness ------------------------------------------------------------------------------------

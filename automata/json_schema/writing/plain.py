@@ -18,8 +18,8 @@ from tokenfst._native import PlainWriter
 from tokenfst.automata.expressions.expression import Differing, Expr, Unordered, union
 from tokenfst.automata.json_schema.documents.keywords import KEYWORDS, bounds
 from tokenfst.automata.json_schema.documents.source import NESTED, Place
-from tokenfst.automata.json_schema.reading.leaves import LONGEST_CONSTANTS, typed
 from tokenfst.automata.json_schema.reading.plain_parts import BITS, READER
+from tokenfst.automata.json_schema.reading.typed_keywords import LONGEST_CONSTANTS, typed
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import Formula

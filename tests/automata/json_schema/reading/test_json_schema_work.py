@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import tokenfst
 from tokenfst import Budget, errors
 from tokenfst._native import plain_parts
-from tokenfst.automata.json_schema.reading import leaves as schema_leaves
+from tokenfst.automata.json_schema.reading import typed_keywords
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.clock_cache import Recent
@@ -178,8 +178,8 @@ def test_what_is_left_out_does_not_depend_on_the_clock(monkeypatch: pytest.Monke
     def slow(pattern: str, budget: Budget | None) -> tokenfst.Language:
         raise errors.BudgetExceeded("seconds", 1.0, f"the pattern {pattern}")
 
-    monkeypatch.setattr(schema_leaves, "ecma_pattern", slow)
-    schema_leaves._pattern.cache_clear()
+    monkeypatch.setattr(typed_keywords, "ecma_pattern", slow)
+    typed_keywords._pattern.cache_clear()
     with pytest.raises(errors.BudgetExceeded, match=r"#/properties/a \(the pattern slow\)"):
         tokenfst.json_schema({"properties": {"a": {"pattern": "slow"}}}, on_unsupported="relax")
 

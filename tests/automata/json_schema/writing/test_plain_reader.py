@@ -14,9 +14,9 @@ from tokenfst.automata.expressions.expression import EMPTY, Expr, concat, litera
 from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
 from tokenfst.automata.json_schema.documents.source import NESTED, Place, Source
 from tokenfst.automata.json_schema.json_schema import SchemaGrammar, json_schema
-from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
 from tokenfst.automata.json_schema.reading.plain_parts import READER
+from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.work import Work
@@ -77,7 +77,7 @@ CLOSED = st.sampled_from([None, NESTED, Evaluated()])
 def meaning_of(document: Any, draft: str) -> tuple[Meaning, Place]:
     work = Work()
     source = Source(document, draft, None, work)
-    return Meaning(source, Leaves(None, "assert"), work, relax=False), source.root
+    return Meaning(source, TypedKeywords(None, "assert"), work, relax=False), source.root
 
 
 def by_python(meaning: Meaning, place: Place, schema: Any, *tokens: str) -> Formula:

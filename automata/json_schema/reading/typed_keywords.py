@@ -68,7 +68,7 @@ LONGEST_CONSTANTS = 500_000
 """Maximum number of characters of all strings of one ``enum``: each becomes part of an expression."""
 
 
-class Leaves:
+class TypedKeywords:
     """Translation of keywords to shapes, with a cache of one schema's patterns."""
 
     def __init__(self, budget: Budget | None, formats: Literal["assert", "annotate"]) -> None:
