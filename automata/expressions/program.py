@@ -17,6 +17,7 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst._native import Lexicon, Machine, ProgramCode
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, TokenName, below
+from tokenfst.clock_cache import Recent
 from tokenfst.errors import ConstraintError
 from tokenfst.renamed import old_attribute
 
@@ -84,17 +85,14 @@ class Program:
         return self.is_token_level
 
     def native(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> _native.Program:
-        """The native core's decoded and checked form of the program; without ``classes`` it is cached with the program.
+        """The native core's decoded and checked form of the program; without ``classes`` it is kept for a while.
 
         ``classes``: for each of ``token_names`` the symbols (as bits) and the words of its tokens. If they are missing
         and the program constrains tokens, raises ``ConstraintError``.
         """
         if classes is None:
             self.refuse_tokens()
-            found = _programs.get(self)
-            if found is None:
-                found = _programs[self] = self._read(())
-            return found
+            return _programs.get(self, lambda: self._read(()))
         return self._read(classes)
 
     def _read(self, classes: Sequence[tuple[int, Lexicon | None]]) -> _native.Program:
@@ -111,8 +109,10 @@ class Program:
         )
 
 
-_programs: WeakKeyDictionary[Program, _native.Program] = WeakKeyDictionary()
-"""The native form of each program without token classes: several automata are made from one."""
+_programs: Recent[Program, _native.Program] = Recent(4)
+"""The native forms of the last programs without token classes: if several automata are made from one, that is soon
+after each other. An automaton does not need it, and it takes as much memory as the program.
+"""
 
 
 def linearize(
