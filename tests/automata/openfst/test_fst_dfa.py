@@ -138,7 +138,7 @@ def test_labels_of_pynini() -> None:
     assert pynini.equivalent(language.to_fst(byte_zero=0), words.optimize())
     with pytest.raises(FstError, match="byte 0"):
         Language.literal(b"a\x00").to_fst(byte_zero=0)
-    with pytest.raises(FstError, match=r"label 983040.* is not a byte"):
+    with pytest.raises(FstError, match=r"label 9830\d\d.* is not a byte"):
         Language.from_fst(pynini.accep("[name]"), byte_zero=0)
 
 
@@ -207,11 +207,11 @@ def _paths(fst: pynini.Fst, length: int) -> list[list[int]]:
 
 
 def test_the_seconds_of_a_budget_cover_minimization() -> None:
-    dfa = regex("(a|b)*a(a|b){16}").determinize()
+    dfa = regex("(a|b)*a(a|b){17}").determinize()
     begun = time.process_time()
     with pytest.raises(BudgetExceeded, match="seconds") as refused:
-        minimize_dfa(dfa, Deadline(Budget(seconds=0.05), "the minimization of it"))
-    assert time.process_time() - begun < 0.05 + 0.25
+        minimize_dfa(dfa, Deadline(Budget(seconds=0.02), "the minimization of it"))
+    assert time.process_time() - begun < 0.02 + 0.25
     assert refused.value.where == "the minimization of it"
     with pytest.raises(BudgetExceeded, match="bytes"):
         minimize_dfa(dfa, Deadline(Budget(bytes=1_000), "the minimization of it"))
