@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <vector>
 
 #include "support/reused_memory.hpp"
 
@@ -46,7 +46,7 @@ class Rows {
  private:
   static constexpr size_t kLeastBlock = 256, kBlock = 16384;  // entries; a block is as large as all before it
 
-  std::deque<ReusedVector<State>> blocks_;  // which never grow, so that rows do not move
+  std::vector<ReusedVector<State>> blocks_;  // which never grow, so that rows do not move
   size_t memory_ = 0;
 };
 

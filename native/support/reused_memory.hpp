@@ -2,7 +2,8 @@
 //
 // The tables of an automaton grow by doubling, to some hundred kilobytes, and are freed with it. Fresh pages cost more
 // than what is written into them: the system maps and clears each page at its first touch, in the middle of computing a
-// mask. So freed blocks are kept for the next automaton, up to a bound for the process, sorted by size (powers of two).
+// mask. So freed blocks are kept for the next automaton, up to a bound for the process, sorted by size. There are eight
+// sizes from each power of two to the next, so that little of a block is left empty.
 // Any thread may allocate and free. No thread waits: if another thread is in here, or in a child process that was
 // forked meanwhile, the block comes from the default allocator. Rejected: keeping the blocks of each automaton for
 // itself, since that only holds blocks that its tables have outgrown.
@@ -26,17 +27,17 @@ class ReusedMemory {
     ReusedMemory& all = instance();
     if (const std::unique_lock lock(all.mutex_, std::try_to_lock); lock) {
       if (Free*& first = all.of_size(bytes)) {
-        all.held_ -= std::bit_ceil(bytes);
+        all.held_ -= rounded(bytes);
         return std::exchange(first, first->next);
       }
     }
-    return ::operator new(std::bit_ceil(bytes));
+    return ::operator new(rounded(bytes));
   }
   static void give(void* block, size_t bytes) noexcept {
     if (is_kept(bytes)) {
       ReusedMemory& all = instance();
-      if (const std::unique_lock lock(all.mutex_, std::try_to_lock); lock && all.held_ + std::bit_ceil(bytes) <= kMostHeld) {
-        all.held_ += std::bit_ceil(bytes);
+      if (const std::unique_lock lock(all.mutex_, std::try_to_lock); lock && all.held_ + rounded(bytes) <= kMostHeld) {
+        all.held_ += rounded(bytes);
         Free*& first = all.of_size(bytes);
         first = new (block) Free{first};
         return;
@@ -46,6 +47,8 @@ class ReusedMemory {
   }
 
  private:
+  static constexpr int kStepBits = 3;
+  static constexpr size_t kSteps = 1 << kStepBits;  // sizes from a power of two to the next
   static constexpr size_t kLeast = 2048, kMost = 1 << 20, kMostHeld = 4 << 20;  // bytes of a kept block, and of all of them
 
   struct Free {
@@ -58,10 +61,20 @@ class ReusedMemory {
     return made;
   }
   static bool is_kept(size_t bytes) { return bytes >= kLeast && bytes <= kMost; }
-  Free*& of_size(size_t bytes) { return free_[std::bit_width(bytes - 1)]; }
+  // The number of a size from which on blocks are kept, for so many bytes: the power of two below them has number 8 * its width.
+  static size_t size_number(size_t bytes) {
+    const int width = static_cast<int>(std::bit_width(bytes - 1)) - 1;
+    return kSteps * static_cast<size_t>(width) + ((bytes - 1) >> (width - kStepBits)) - kSteps + 1;
+  }
+  // The size of the block for so many bytes.
+  static size_t rounded(size_t bytes) {
+    const size_t step = size_t{1} << (static_cast<int>(std::bit_width(bytes - 1)) - 1 - kStepBits);
+    return (bytes + step - 1) & ~(step - 1);
+  }
+  Free*& of_size(size_t bytes) { return free_[size_number(bytes)]; }
 
   std::mutex mutex_;
-  std::array<Free*, std::bit_width(kMost)> free_{};  // free blocks by size
+  std::array<Free*, kSteps * std::bit_width(kMost)> free_{};  // free blocks by size
   size_t held_ = 0;
 };
 

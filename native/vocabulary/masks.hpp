@@ -10,7 +10,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -202,7 +201,7 @@ class MaskPool {
   std::vector<uint32_t> row_counts_;
   HashIndex index_;
   std::unordered_multimap<uint64_t, uint32_t> row_index_;
-  std::deque<ReusedVector<uint32_t>> blocks_;  // which never grow, so that addresses stay valid
+  std::vector<ReusedVector<uint32_t>> blocks_;  // which never grow, so that addresses stay valid
   size_t owned_bytes_ = 0;
 };
 
