@@ -264,8 +264,7 @@ class _Search:
         most, (prompts, beams) = self.options.num_beams, self.pushed.shape
         base, log_prob = self.pushed.view(-1, 1), self.log_prob.view(-1, 1)
         rows = torch.arange(prompts * beams, device=base.device).unsqueeze(1)
-        row, token = self._likeliest(scores, rows)
-        pushed = self.pushed.view(-1)[row] + scores[row, token]
+        pushed, row, token = self._likeliest(scores, rows)
         going = _Candidates(pushed, self.log_prob.view(-1)[row] + log_probs[row, token], row, token)
         of_ends = (
             end_scores + base,
@@ -280,8 +279,11 @@ class _Search:
             ending = ending._replace(pushed=ending.pushed.masked_fill(ending.pushed < least, -math.inf))
         return going, ending
 
-    def _likeliest(self, scores: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows and tokens of the k best candidates of each prompt, each of shape (prompts, k), best first.
+    def _likeliest(
+        self, scores: torch.Tensor, rows: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The pushed sums, rows and tokens of the k best candidates of each prompt, each of shape (prompts, k), best
+        first; sums of -inf where there are fewer.
 
         Scores are processed in blocks. The k best candidates are in the k blocks with the best maxima, because
         every score in another block is less than those k maxima. So one pass finds the maxima, and top-k gets few
@@ -299,8 +301,8 @@ class _Search:
         beyond, token = token >= width, token.clamp(max=width - 1)
         inside = scores[row.unsqueeze(2), token].masked_fill(beyond, -math.inf)
         values = (inside + self.pushed.view(-1)[row].unsqueeze(2)).flatten(1)
-        within = values.topk(min(most, values.shape[1]), dim=1).indices
-        return row.gather(1, within // _BLOCK), token.flatten(1).gather(1, within)
+        pushed, within = values.topk(min(most, values.shape[1]), dim=1)
+        return pushed, row.gather(1, within // _BLOCK), token.flatten(1).gather(1, within)
 
     def _finish(self, candidates: _Candidates) -> None:
         """Record candidates as complete; for each prompt the best ones are kept."""

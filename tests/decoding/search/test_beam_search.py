@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -246,3 +247,22 @@ def test_stacks_too_short_for_their_distances() -> None:
     assert all(grammar.accepts(vocabulary.decode(each.tokens)) for each in found)
     with pytest.raises(TokenBudgetError, match="fits into 2 tokens: the least number is 3"):
         automata_beam_search(model, [[]], automaton, width=6, num_beams=1, max_new_tokens=2)
+
+
+@pytest.mark.parametrize("width", [5, 127, 128, 130])
+def test_more_beams_than_candidates_where_the_last_token_is_text(width: int) -> None:
+    """Places of a block that lie beyond the last token are no candidates: they stood for that token again."""
+    tokens = [b"" for _ in range(width)]
+    tokens[-1], tokens[1] = b"z", b"y"
+    vocabulary = Vocabulary(tokens, eos_token_id=[0, 2])
+    automaton = tokenfst.compile(tokenfst.regex("[yz]{0,2}"), vocabulary)
+    model = RandomModel(1, width=width)
+    texts = [text for n in range(3) for text in itertools.product((1, width - 1), repeat=n)]
+    expected = {(*text, end) for text in texts for end in (0, 2)}
+    (found,) = automata_beam_search(
+        model, [[]], automaton, width=width, num_beams=300, num_return_sequences=300, max_new_tokens=3
+    )
+    assert len(found) == len(expected) and {each.tokens for each in found} == expected
+    scores = [each.log_prob for each in found]
+    assert scores == sorted(scores, reverse=True)
+    assert scores == pytest.approx([model.log_prob(each.tokens) for each in found], abs=1e-3)
