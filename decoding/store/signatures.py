@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tokenfst.arguments import shown
-from tokenfst.errors import MissingDependencyError, SignatureError
+from tokenfst.errors import ArgumentValueError, MissingDependencyError, SignatureError
 
 Signature = tuple[str, str]
 """A public key and a signature by it, in hexadecimal digits."""
@@ -84,7 +84,7 @@ def _key(name: str, given: str | bytes) -> bytes:
         found = b""
     if len(found) != 32:
         what = "a private key" if name == "sign_with" else shown(given)  # which must not get into a log
-        raise ValueError(
+        raise ArgumentValueError(
             f"Store: {name} must be of Ed25519: 32 bytes or 64 hexadecimal digits, and {what} is not"
         )
     return found

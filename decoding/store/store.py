@@ -39,6 +39,7 @@ from tokenfst.decoding.store.upkeep import Damage, Pruned, Stored, prune, verify
 from tokenfst.decoding.store.vocabulary_files import VocabularyFiles
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
+    ArgumentValueError,
     ArtifactError,
     ArtifactVocabularyError,
     StoreError,
@@ -399,7 +400,7 @@ class Store:
         if max_bytes is not None:
             whole("prune", "max_bytes", max_bytes, 0)
         if unused_days is not None and not unused_days >= 0:
-            raise ValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
+            raise ArgumentValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
         return prune(self._place, self._learned, self.contains, max_bytes, unused_days)
 
     def by_turns(self, turn: threading.Lock) -> Store:

@@ -11,7 +11,7 @@ from support.worlds.stores import SMALL, files_of
 from tokenfst import Store, compile, regex
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.documents import Document
-from tokenfst.errors import SignatureError, StoreError, StoreWarning
+from tokenfst.errors import ArgumentValueError, SignatureError, StoreError, StoreWarning
 
 ed25519 = pytest.importorskip(
     "cryptography.hazmat.primitives.asymmetric.ed25519", reason="signatures need the package cryptography"
@@ -101,10 +101,10 @@ def test_documents_are_remembered_by_signed_notes_alone(
 
 @pytest.mark.parametrize("key", ["", "x", b"short", "00" * 31, bytes(33)])
 def test_what_is_no_key(key: str | bytes, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="32 bytes or 64 hexadecimal digits") as raised:
+    with pytest.raises(ArgumentValueError, match="32 bytes or 64 hexadecimal digits") as raised:
         Store(tmp_path, sign_with=key)
     assert len(key) < 5 or str(key) not in str(raised.value)
-    with pytest.raises(ValueError, match="trusted_keys"):
+    with pytest.raises(ArgumentValueError, match="trusted_keys"):
         Store(tmp_path, trusted_keys=[key])
 
 

@@ -17,6 +17,7 @@ from tokenfst import (
 )
 from tokenfst.decoding.store import entries
 from tokenfst.errors import (
+    ArgumentValueError,
     ArtifactCorruptError,
     StoreError,
     StoreWarning,
@@ -157,7 +158,7 @@ def test_wrong_keys_and_arguments(tmp_path: Path) -> None:
         store.compile("a", SMALL)
     with pytest.raises(ValueError, match="cache_bytes"):
         Store(tmp_path, cache=tmp_path / "c", cache_bytes=0)
-    with pytest.raises(ValueError, match="unused_days"):
+    with pytest.raises(ArgumentValueError, match="unused_days"):
         store.prune(unused_days=-1)
     with pytest.raises(StoreError, match="no storage options"):
         Store(tmp_path, storage_options={"key": "x"})
