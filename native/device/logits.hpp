@@ -320,7 +320,8 @@ bool mask_blockwise(std::byte* row, const std::byte* mask, size_t mask_bytes, si
 
 // Masks one row: the columns that the mask covers, then the others. The mask has `words` words.
 template <class F, bool kCheck>
-bool mask_row(std::byte* row, size_t width, const std::byte* mask, size_t words, size_t known, SimdLevel level) {
+bool mask_row(std::byte* row, size_t width, const std::byte* mask, [[maybe_unused]] size_t words, size_t known,
+              [[maybe_unused]] SimdLevel level) {
   fill_minus_inf<F>(row, known, width);
 #ifdef TOKENFST_LOGITS_X86
   if (level == SimdLevel::kAvx512) return mask_blockwise<Avx512, F, kCheck>(row, mask, 4 * words, known);
