@@ -173,6 +173,7 @@ class Composition {
 
   static constexpr uint32_t kUnsplit = 3;  // how many times longer a walk may be if there is no fragment
   static constexpr uint32_t kChained = 24;  // how many times longer chains may be, since they create no state for a letter
+  static constexpr uint32_t kSome = 3;  // the part of a narrow walk from which on a fragment may begin at the end of a chain
   static constexpr uint32_t kMany = 8'192;  // nodes below a node, from which on a fragment may begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary at which a part of a fragment may differ from the whole
 
@@ -301,7 +302,7 @@ class Composition {
     for (const auto& [index, rest] : exits) {
       const Config behind = walk.arrive(config, bytes_.expressions().intern(rest));
       if (is_dead(behind)) continue;
-      if (index == top || trie.below(index) >= kMany) pending.emplace_back(behind, index);
+      if (index == top || trie.below(index) >= kMany || begins_fragment(behind, index)) pending.emplace_back(behind, index);
       else if (!gather_walk(walk, {behind, index}, unsplit_, out)) gather_walk(walk, {behind, index}, UINT32_MAX, out);
     }
     return true;
@@ -369,9 +370,15 @@ class Composition {
     const std::vector<uint32_t> apart = row.removed;
     for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i)
       row.removed.push_back(fragment.longest[i]);
-    // Names begin after a comma and after white space: as so few tokens, they are listed and not combined with another row.
-    if (at.excluded == kEmpty || fragment.wide || row.tokens->count > MaskPool::kMaxFlips) out.rows.push_back(std::move(row));
-    else each_left(row, [&](uint32_t token) { out.tokens.push_back(token); });
+    // Texts begin after a quotation mark, and names after a comma or white space, too: as so few tokens, they are listed and not
+    // combined with another row.
+    if (row.tokens == &fragment.row && !fragment.few.empty() && (place.second != 0 || at.excluded != kEmpty)) {
+      for (uint32_t token : fragment.few) {
+        if (!std::ranges::binary_search(row.removed, token)) out.tokens.push_back(token);
+      }
+    } else {
+      out.rows.push_back(std::move(row));
+    }
     Leading<Walk> leading(walk, bytes_);
     for_residuals(leading, place.first, at, fragment, [&](uint32_t entry, Config) {
       const uint32_t token = fragment.tokens[entry];
@@ -380,17 +387,6 @@ class Composition {
     return true;
   }
 
-  // Calls f(token) for each token of a row except those in `removed`, which is ascending.
-  template <class F>
-  static void each_left(const MaskParts::Row& row, F&& f) {
-    const std::vector<uint32_t>& words = row.tokens->words;
-    for (uint32_t k = 0; k < words.size(); ++k) {
-      for (uint32_t word = words[k]; word; word &= word - 1) {
-        const uint32_t token = k * 32 + static_cast<uint32_t>(std::countr_zero(word));
-        if (!std::ranges::binary_search(row.removed, token)) f(token);
-      }
-    }
-  }
   // For a fragment without finitely many words (Split::excluded): the tokens that are such a word, and the entries of tokens that
   // begin with one. Tokens that stay inside are not affected. Both lists are ascending.
   void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
@@ -450,6 +446,16 @@ class Composition {
   // Whether so many tokens leave a fragment that a longer one is better.
   static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) {
     return at.open && fragment && fragment->crowded;
+  }
+  // Whether the tokens that go on behind a node of the vocabulary, at the end of a chain, are those of a fragment that begins there. It
+  // is built if the same fragment is known at the beginning of tokens: the inside of a string behind its quotation mark is met again.
+  bool begins_fragment(Config behind, uint32_t index) {
+    if (vocabulary_.trie().below(index) < narrow_ / kSome || !structural(behind)) return false;
+    const Split at = splits_.of(bytes_.expressions().node(behind.state));
+    if (!at || at.open || at.counted || at.widened != kUnbounded || at.least != kEmpty) return false;
+    std::shared_ptr<const Fragment> fragment = fragments_.find(at, index);
+    if (!fragment && fragments_.is_shared(at)) fragment = fragments_.make(at, index);
+    return fragment && fragment->usable;
   }
   // Whether a text may continue with any letter, as far as is known.
   bool reads_letters(State state) {

@@ -256,6 +256,12 @@ class FragmentBuilder {
       for (const Inside& inside : inside_) allow(row.data(), inside.strings);
     }
     fragment.row = TokenRow(std::move(row));
+    if (fragment.row.count > MaskPool::kMaxFlips) return;
+    fragment.few.reserve(fragment.row.count);
+    for (uint32_t k = 0; k < fragment.row.words.size(); ++k) {
+      for (uint32_t word = fragment.row.words[k]; word; word &= word - 1)
+        fragment.few.push_back(k * 32 + static_cast<uint32_t>(std::countr_zero(word)));
+    }
   }
   void allow(uint32_t* row, const Strings& strings) const {
     each_token(strings, [&](uint32_t token) { row[token >> 5] |= 1u << (token & 31); });

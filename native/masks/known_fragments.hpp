@@ -43,6 +43,12 @@ class KnownFragments {
     const std::lock_guard lock(mutex_);
     return known->fragment = built;
   }
+  // Whether the fragment is known at the beginning of tokens, to all automata over the vocabulary.
+  bool is_shared(const Split& at) {
+    const auto known = find(at, 0);
+    if (!known || !known->usable) return false;
+    return bytes_.expressions().with_arena([&](const Arena& arena) { return !key_of(arena, at.fragment).empty(); });
+  }
   // The tokens whose bytes are a word of `text`; usable if there are any.
   std::shared_ptr<const Fragment> class_of(NodeId text) {
     {

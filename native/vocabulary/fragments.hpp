@@ -48,6 +48,7 @@ struct Fragment {
   std::vector<uint32_t> representatives;  // one token for each distinct place that tokens inside lead to
   std::vector<uint16_t> representative_iterations;
   uint32_t completion = UINT32_MAX;  // widened: at most so many bytes complete the fragment from any place that tokens inside lead to
+  std::vector<uint32_t> few;  // the tokens of `row`, if they are few enough for a mask without a row (MaskPool::kMaxFlips)
 
   // The text inside the fragment of each token that leaves it: one for each entry, then one for each closing token.
   // Computed on the first call.
@@ -76,7 +77,8 @@ struct Fragment {
   bool is_settled() const { return usable || too_large || !crowded; }
   size_t memory() const {
     return row.words.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 +
-           representatives.capacity() * 6 + closing.capacity() * 4 + (residuals ? residuals->memory() : 0) + sizeof(Fragment);
+           representatives.capacity() * 6 + (closing.capacity() + few.capacity()) * 4 + (residuals ? residuals->memory() : 0) +
+           sizeof(Fragment);
   }
 
  private:

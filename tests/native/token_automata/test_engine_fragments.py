@@ -235,6 +235,37 @@ def separated(rng: random.Random, depth: int) -> str:
     return "".join(parts) if kind < 0.8 else "(" + "".join(parts) + ")?"
 
 
+def check_along_random_tokens(
+    rng: random.Random, language: tokenfst.Language, vocabulary: Vocabulary, few: int = 0
+) -> _native.TokenAutomaton:
+    """Wherever random tokens lead, masks by fragments are those of walks, and the tokens that are accepted.
+
+    Returns the automaton with fragments, used where a walk of the vocabulary enters more than a few nodes.
+    """
+    program = linearize(language.expr).native()
+    walked, split = (
+        _native.TokenAutomaton.compose(program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
+        for narrow in (NO_FRAGMENTS, few)
+    )
+    for _ in range(3):
+        matchers = [_native.Matcher(walked), _native.Matcher(split)]
+        for _ in range(6):
+            expected = allowed(matchers[0], len(vocabulary))
+            assert allowed(matchers[1], len(vocabulary)) == expected, (language.source, matchers[0].tokens)
+            accepted = set()
+            for token in range(len(vocabulary)):
+                if matchers[1].accept_token(token):
+                    accepted.add(token)
+                    matchers[1].rollback(1)
+            assert accepted == expected, (language.source, matchers[0].tokens)
+            choices = sorted(expected - {len(SMALL_TOKENS)})
+            if not choices:
+                break
+            token = rng.choice(choices)
+            assert all(matcher.accept_token(token) for matcher in matchers)
+    return split
+
+
 def check_separated(seed: int) -> None:
     """Wherever random tokens lead, masks by fragments are those of walks, and the tokens that are accepted."""
     rng = random.Random(seed)
@@ -243,27 +274,7 @@ def check_separated(seed: int) -> None:
         separated(rng, 2) + rng.choice('";') + separated(rng, 1) for _ in range(rng.randint(1, 2))
     )
     pattern = f"({texts})" + rng.choice(['"', '";', '";?', ""]) + rng.choice(["", "[ab]*", ";b"])
-    program = linearize(tokenfst.regex(pattern).expr).native()
-    walked, split = (
-        _native.TokenAutomaton.compose(program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
-        for narrow in (NO_FRAGMENTS, 0)
-    )
-    for _ in range(3):
-        matchers = [_native.Matcher(walked), _native.Matcher(split)]
-        for _ in range(6):
-            expected = allowed(matchers[0], len(vocabulary))
-            assert allowed(matchers[1], len(vocabulary)) == expected, (pattern, matchers[0].tokens)
-            accepted = set()
-            for token in range(len(vocabulary)):
-                if matchers[1].accept_token(token):
-                    accepted.add(token)
-                    matchers[1].rollback(1)
-            assert accepted == expected, (pattern, matchers[0].tokens)
-            choices = sorted(expected - {len(SMALL_TOKENS)})
-            if not choices:
-                break
-            token = rng.choice(choices)
-            assert all(matcher.accept_token(token) for matcher in matchers)
+    check_along_random_tokens(rng, tokenfst.regex(pattern), vocabulary)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -276,6 +287,37 @@ def test_texts_with_separators(seed: int) -> None:
 def test_many_texts_with_separators(seed: int) -> None:
     for each in range(seed, seed + 500):
         check_separated(each)
+
+
+QUOTED = ["[ab]*", "[ab;]*", "(ab|b)*", "a*b*", "[ab]*a", "(a|;b)*"]
+
+
+def check_behind_letters(seed: int) -> int:
+    """Texts between letters: a fragment may begin behind the first of them. Returns the number of fragments."""
+    rng = random.Random(seed)
+    vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
+    texts = [tokenfst.regex(rng.choice(QUOTED)) for _ in range(2)]
+    if rng.random() < 0.4:
+        words = ["".join(rng.choices("ab", k=2)) for _ in range(2)]
+        texts[1] = texts[0] - tokenfst.regex("|".join(words))
+    begin, end = (tokenfst.regex(rng.choice(['"', "a", "b;"])) for _ in range(2))
+    parts = [tokenfst.regex(rng.choice(["", ";", "a", "ab"])) + begin + text + end for text in texts]
+    more = tokenfst.regex(rng.choice(["b", ";a", ""])) | parts[1]
+    language = parts[0] + more + parts[rng.randrange(2)]
+    return int(check_along_random_tokens(rng, language, vocabulary, few=4).stats["fragments"])
+
+
+@pytest.mark.parametrize("first", range(0, 120, 30))
+def test_texts_behind_letters(first: int) -> None:
+    fragments = [check_behind_letters(seed) for seed in range(first, first + 30)]
+    assert sum(made > 2 for made in fragments) > 15
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(1000, 11000, 500))
+def test_many_texts_behind_letters(seed: int) -> None:
+    for each in range(seed, seed + 500):
+        check_behind_letters(each)
 
 
 def test_masks_of_a_text_with_separators_are_shared(tekken: Vocabulary) -> None:
