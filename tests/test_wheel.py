@@ -78,6 +78,11 @@ def test_the_source_archive_has_what_a_build_needs(archive: Path) -> None:
     assert not [name for name in names if name.startswith(LEFT_OUT)]
 
 
+def test_the_wheel_is_as_the_documentation_says(wheel: Path) -> None:
+    """Its size among other things: 4 MB at most."""
+    assert "1 of 1 wheels" in python("tools/check_wheels.py", str(wheel.parent))
+
+
 def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel: Path) -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["wheel"]["packages"]
     expected = set()

@@ -145,6 +145,10 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
     assert written["masks"]["pairs"]["llguidance|tokenfst"] == [6, 0, 0]
     text = (tmp_path / "leaderboard.md").read_text()
     assert "**3 of 3 cases**" in text and "tokenfst 1.0 | **3**" in text
+    board.run("patterns", 3, ["glrmask", "lm-format-enforcer"], folder=tmp_path, alone=True)
+    later = board.records_of("patterns", tmp_path)
+    assert all("glrmask" in each["records"] for each in later)
+    assert [each["masks"] for each in later] == [each["masks"] for each in found["patterns"]], "two new ones"
     assert "| | Regular expressions, 3 |" in text and "| llguidance | **3** |\n| outlines-core | 1 |" in text
     assert "in llguidance, outlines-core, tokenfst and xgrammar" in text.replace("\n", " ")
     assert written["seconds"] == pytest.approx(dict.fromkeys(written["ran"], 0.1), abs=1e-3)
