@@ -23,7 +23,7 @@ from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.errors import ArgumentTypeError, ArgumentValueError, RollbackError, TokenIdError
 
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b""], 3)
-NO_IDS = [True, np.True_, 1.0, np.float32(1), "1", b"a", None, [1], np.array([1]), object()]
+NO_IDS = [True, np.True_, 1.0, np.float32(1), "1", b"a", None, [1], np.array([1]), {}]
 NO_SEQUENCES = [
     True,
     1,
@@ -33,7 +33,6 @@ NO_SEQUENCES = [
     None,
     {0: 1},
     {1},
-    iter([1]),
     np.array([1.0]),
     np.array([True]),
     np.array([[1]]),
