@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -42,6 +43,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--fast"):
         config.pluginmanager.register(fast.Fast(config))
+
+
+@pytest.fixture(scope="module")
+def uncollected() -> Iterator[None]:
+    """Python's full collections do not look at what other tests have left: with six million objects one takes 0.4 s."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

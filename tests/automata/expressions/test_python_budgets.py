@@ -6,10 +6,9 @@ the clock spends at most its seconds and what lies between two looks.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -17,6 +16,8 @@ import tokenfst
 from tokenfst import Budget, Language, Vocabulary, regex
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded, ConstraintError, DecodingError
+
+pytestmark = pytest.mark.usefixtures("uncollected")
 
 SECONDS = 0.1
 """Every construction here needs ten times as long, and shares with no other one what the process keeps."""
@@ -39,15 +40,6 @@ ASTRAL = "(?i)" + "".join(f"[{chr(200 + i)}-{chr(70000 + i)}]" for i in range(30
 def tables() -> Language:
     """A language that is an automaton and no expression."""
     return Language.from_dfa(regex(".*a.{13}b").determinize())
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _objects_of_other_tests() -> Iterator[None]:
-    """Python's full collections do not look at what other tests have left: with six million objects one takes 0.4 s."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

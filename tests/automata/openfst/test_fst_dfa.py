@@ -206,6 +206,7 @@ def _paths(fst: pynini.Fst, length: int) -> list[list[int]]:
     return found
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_the_seconds_of_a_budget_cover_minimization() -> None:
     dfa = regex("(a|b)*a(a|b){17}").determinize()
     begun = time.process_time()

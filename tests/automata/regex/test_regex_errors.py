@@ -300,6 +300,7 @@ def test_warnings_of_the_parser_are_passed_on() -> None:
 LONG = "|".join(f"w{i}x{i * 7919 % 100_003}" for i in range(60_000))
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize("pattern", [LONG, LONG.encode()], ids=["str", "bytes"])
 def test_a_long_pattern_is_read_within_the_seconds(pattern: str | bytes) -> None:
     """The parser of the standard library needs half a second and more for it, and nothing interrupts it."""
