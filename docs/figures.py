@@ -135,7 +135,16 @@ TABLES = {
         columns={"first": "first", "again": "again"},
     ),
     "threads": Table("threads", ALONE),
-    "server": Table("server", ALONE),
+    "server": Table(
+        "server",
+        (Row("(?:kept by|made by|how late).*", r"\g<0>", ""),),
+        {who: who for who in ("answers", "median", "p99", "p99.9", "most")},
+    ),
+    "server-whole": Table(
+        "server",
+        (Row(r"(?!kept by|made by|how late|.* \d{2,} ms).*", r"\g<0>", ""),),
+        {"number": "the whole run"},
+    ),
     "cold-process": Table("cold-process", ALONE),
     "device": Table("device", ALONE),
     "device-gpu": Table("device-gpu", ALONE),
