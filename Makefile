@@ -62,7 +62,7 @@ $(WHEEL): $(STAMP) $(PACKAGE)
 
 # $(call in_engine,ENGINE,FOLDER,TESTS): the tests in the engine's own environment; skipped where the engine is not to be had.
 define in_engine
-	if PYTHON=$(PYTHON) timeout $(ENGINE_SECONDS) sh tests/support/engines/environment.sh $(1) $(ENGINES)/$(2) "$$(ls build/wheels/*.whl)" $(VLLM); \
+	@if PYTHON=$(PYTHON) timeout $(ENGINE_SECONDS) sh tests/support/engines/environment.sh $(1) $(ENGINES)/$(2) "$$(ls build/wheels/*.whl)" $(VLLM); \
 	  then $(ENGINES)/$(2)/bin/python -m pytest -q $(3) $(ARGS); \
 	  else test -f $(ENGINES)/$(2)/.$(1) || rm -rf $(ENGINES)/$(2); \
 	    echo "skipped: no environment with $(1) within $(ENGINE_SECONDS) s; the reason stands above, or the time ran out"; fi
