@@ -81,12 +81,12 @@ class WholeNumbers {
 
 namespace nanobind::detail {
 
-template <>
-struct type_caster<tokenfst::WholeNumber> {
-  static constexpr auto Name = const_name("int");
-  template <typename T_>
-  using Cast = tokenfst::WholeNumber;
-  template <typename T_>
+// Takes any object, which the function reads itself.
+template <class T>
+struct caster_of_any {
+  template <typename>
+  using Cast = T;
+  template <typename>
   static constexpr bool can_cast() {
     return true;
   }
@@ -94,25 +94,20 @@ struct type_caster<tokenfst::WholeNumber> {
     given_ = given;
     return true;
   }
-  explicit operator tokenfst::WholeNumber() { return tokenfst::WholeNumber(given_); }
+  explicit operator T() { return T(given_); }
+
+ private:
   handle given_;
 };
 
 template <>
-struct type_caster<tokenfst::WholeNumbers> {
+struct type_caster<tokenfst::WholeNumber> : caster_of_any<tokenfst::WholeNumber> {
+  static constexpr auto Name = const_name("int");
+};
+
+template <>
+struct type_caster<tokenfst::WholeNumbers> : caster_of_any<tokenfst::WholeNumbers> {
   static constexpr auto Name = const_name("collections.abc.Sequence[int]");
-  template <typename T_>
-  using Cast = tokenfst::WholeNumbers;
-  template <typename T_>
-  static constexpr bool can_cast() {
-    return true;
-  }
-  bool from_python(handle given, uint8_t, cleanup_list*) noexcept {
-    given_ = given;
-    return true;
-  }
-  explicit operator tokenfst::WholeNumbers() { return tokenfst::WholeNumbers(given_); }
-  handle given_;
 };
 
 }  // namespace nanobind::detail
