@@ -5,6 +5,8 @@ that begins with ``$ `` is a command: ``tokenfst`` lines are run there too, and 
 line ends in ``# exit N``; those of README.md each in a process of its own, others in this one. The page of the command
 line is run in tests/cli/test_cli_page.py, which compares the output too. A block that cannot run has the comment
 ``<!-- not run: why -->`` above it.
+
+The model of the hub that the first snippets name is the small one of ``examples/`` (``support/programs/hub.py``).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.programs import hub
 from support.programs.command_line import tokenfst_merged
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,6 +57,7 @@ def one_thread() -> Iterator[None]:
 )
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    hub.place(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in BLOCKS[page]:
         line = page.read_text()[: block.start()].count("\n") + 2

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import hub
 from tests.support.rooms import ROOMS, ROOT
 
 pytestmark = pytest.mark.wheel
@@ -146,3 +147,12 @@ def test_the_installed_package_works(installed: str, tmp_path: Path) -> None:
     assert (allowed, grammar) == ("True False", "True")
     assert python("-m", "tokenfst", "--version", program=installed, cwd=tmp_path).startswith("tokenfst ")
     assert os.access(Path(installed).with_name("tokenfst"), os.X_OK)
+
+
+def test_the_first_example_of_the_readme_runs(installed: str, tmp_path: Path) -> None:
+    """As a user of the wheel pastes it, without a checkout on the path."""
+    example = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert example and hub.NAME in example[1]
+    hub.place(tmp_path)
+    made = python("-c", f"{example[1]}\nprint(type(person).__name__)", program=installed, cwd=tmp_path)
+    assert made == "Person"
