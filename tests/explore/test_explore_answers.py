@@ -260,3 +260,15 @@ def test_states_stand_apart_and_arrows_end_at_them() -> None:
             assert way[0] == placed.at[source] and way[-1] == placed.at[target]
             inner = set(way[1:-1])
             assert not inner & set(placed.at)
+
+
+def test_columns_of_a_picture() -> None:
+    """An arrow leads to the right unless it leads back, and no state is far from the first where that costs many long
+    arrows.
+    """
+    apart = place(4, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 1)])
+    assert [x for x, _ in apart.at] == [0, 150, 300, 450]
+    chain = [(state, state + 1) for state in range(9)]
+    ends = [(state, 9) for state in range(8)]
+    assert place(10, [*chain, *ends]).at[9][0] == 150  # 36 virtual positions beside 10 states otherwise
+    assert place(10, [*chain, (0, 9)]).at[9][0] == 9 * 150

@@ -6,6 +6,7 @@ import { byId, drawn, element, number } from "./dom.js";
 /** @typedef {import("./ask.js").State} State */
 
 const RADIUS = 17;
+const DIAGONAL = RADIUS * Math.SQRT1_2;
 const MARGIN = 60;
 const LONGEST = 20;
 
@@ -52,7 +53,9 @@ function line(way) {
   }
   if (to[0] < from[0]) {
     const height = Math.max(from[1], to[1]) + bow(way);
-    return `M${from[0]},${from[1] + RADIUS} C${from[0]},${height} ${to[0]},${height} ${to[0]},${to[1] + RADIUS + 3}`;
+    // From the lower left to the lower right, beside the words below the states.
+    const [x, u] = [from[0] - DIAGONAL, to[0] + DIAGONAL + 2];
+    return `M${x},${from[1] + DIAGONAL} C${x - 20},${height} ${u + 20},${height} ${u},${to[1] + DIAGONAL + 2}`;
   }
   let last = [from[0] + RADIUS, from[1]];
   let text = `M${last}`;
@@ -86,7 +89,7 @@ function middle(way) {
   if (x === u) return [x + 52, (y + v) / 2];
   if (u > x) return [(x + u) / 2, (y + v) / 2 - 5];
   // The middle of the curve: an eighth of each end, three of each control point.
-  return [(x + u) / 2, (y + v + 2 * RADIUS) / 8 + 0.75 * (Math.max(y, v) + bow(way)) + 10];
+  return [(x + u) / 2, (y + v + 2 * DIAGONAL) / 8 + 0.75 * (Math.max(y, v) + bow(way)) + 10];
 }
 
 /** @param {Picture} given */
