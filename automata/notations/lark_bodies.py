@@ -11,15 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tokenfst.automata.captures.trees import Reading
-from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
+from tokenfst.automata.characters.utf8 import Ranges
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, literal
 from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
 from tokenfst.automata.notations.lark_source import Definition, File, Source, terminals_in
 from tokenfst.automata.notations.parsing.reading import Token, fold
-from tokenfst.automata.regex import leftmost
-from tokenfst.automata.regex.named_groups import NAMES
-from tokenfst.automata.regex.parse import MAXREPEAT, Pattern
+from tokenfst.automata.regex.parse import MAXREPEAT
 from tokenfst.automata.regex.translate import reading
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
@@ -41,7 +39,7 @@ class TerminalBodies:
         self.source, self.budget = source, budget
         self.text = source.text
         self.patterns: dict[int, terminals.Body] = {}
-        self.parsed: dict[str, Pattern] = {}
+        self.regexps = terminals.Patterns(budget)
         self.named: set[int] = set()
         self.words: dict[int, Expr] = {}
         self.read: list[tuple[Expr, Reading]] = []
@@ -70,16 +68,15 @@ class TerminalBodies:
 
     def first_of(self, alternatives: list[str]) -> Ranges:
         """The first characters of the words of a terminal; possibly a superset."""
-        pattern = terminals.parse_pattern(terminals.joined(alternatives), self.parsed, self.budget)
-        return ((0, MAX_CODE_POINT),) if pattern.reserved else leftmost.Places(pattern, folded=True).first
+        return self.regexps.first(terminals.joined(alternatives))
 
     def compiled(self, alternatives: list[str], position: int) -> Expr:
         """The expression of alternatives; errors are reported at ``position``."""
         try:
-            found = terminals.expression_of(alternatives, self.parsed, self.budget)
+            found = terminals.expression_of(alternatives, self.regexps)
             read = None
             if any("(?P<" in each for each in alternatives):
-                whole = terminals.parse_pattern(terminals.joined(alternatives), self.parsed, self.budget)
+                whole = self.regexps.parsed(terminals.joined(alternatives))
                 read = reading(whole, budget=self.budget)
         except PatternError as error:
             self.source.fail(error.message, position, type(error))
@@ -266,7 +263,7 @@ class TerminalBodies:
             self.source.fail("a regular expression may contain a line break only with the flag x", position)
         pattern = terminals.with_flags(body, flags)
         try:
-            self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget(), reserved=NAMES)
+            low, high = self.regexps.width(pattern)
         except PatternError as error:
             shift = len(set(flags)) + 3 if flags else 0
             inside = max(error.position - shift, 0) + 1 if file.at is None else 0
@@ -274,9 +271,8 @@ class TerminalBodies:
         except RecursionError:
             message = "groups are nested too deeply in this regular expression"
         else:
-            low, high = self.parsed[pattern].tree.getwidth()
             bare = not flags and terminals.has_outer_bar(body)
-            high, written = min(high, MAXREPEAT), len(body) + 5 * len(set(flags))
+            written = len(body) + 5 * len(set(flags))
             return terminals.Body([pattern], low, high, len(body), written, bare)
         return self.source.fail(message, position, UnsupportedPatternError)
 

@@ -208,7 +208,7 @@ class _Builder(TerminalBodies):
                 self.source.fail(message, self.text.find("%ignore"))
             position = main.position(token)
             try:
-                pattern = terminals.parse_pattern(terminals.joined(body.patterns), self.parsed, self.budget)
+                pattern = self.regexps.parsed(terminals.joined(body.patterns))
                 if pattern.reserved:
                     return None
                 run = leftmost.run_of(pattern) if len(main.ignored) == 1 else None
@@ -221,7 +221,7 @@ class _Builder(TerminalBodies):
                 message = "%ignore must not have look-around or repeat what may be empty: rewrite the pattern"
                 self.source.fail(message, position, UnsupportedPatternError)
             pieces.append(piece)
-            written.append(terminals.expression_of(body.patterns, self.parsed, self.budget))
+            written.append(terminals.expression_of(body.patterns, self.regexps))
         try:
             runs = runs_of(pieces, self.ending, budget)
         except UnsupportedPatternError as error:

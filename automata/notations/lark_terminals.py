@@ -14,10 +14,12 @@ a word with a shorter match is not a word. Other cases are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tokenfst._native import PlainPattern
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.automata.expressions.expression import (
     ANY_BYTE,
     UNIVERSE,
@@ -38,6 +40,7 @@ from tokenfst.automata.regex.parse import (
     Pattern,
     deepest_group,
 )
+from tokenfst.automata.regex.plain import read_plain
 from tokenfst.automata.regex.translate import expression
 from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
@@ -155,14 +158,60 @@ def joined(alternatives: list[str]) -> str:
     return alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
 
 
-def expression_of(
-    alternatives: list[str], parsed: MutableMapping[str, Pattern], budget: Budget | None
-) -> Expr:
-    """The expression of a terminal's alternatives, some of which are ``parsed`` already. Raises the errors of
-    ``regex``.
-    """
-    whole = parse_pattern(joined(alternatives), parsed, budget)
-    if leftmost.is_orderly(whole):
+class Patterns:
+    """The regular expressions of one grammar by their texts; each is read once."""
+
+    def __init__(self, budget: Budget | None) -> None:
+        self.budget = budget
+        self._plain: dict[str, PlainPattern | None] = {}
+        self._trees: dict[str, Pattern] = {}
+
+    def plain(self, text: str) -> PlainPattern | None:
+        """The pattern if it is plain, else None."""
+        if text not in self._plain:
+            self._plain[text] = read_plain(text, self.budget)
+        return self._plain[text]
+
+    def parsed(self, text: str) -> Pattern:
+        """The pattern as ``re`` parses it."""
+        try:
+            return self._tree(text)
+        except RecursionError:
+            pass
+        # Outside of the handler, where the stack is shallow again.
+        message = "groups are nested too deeply here; flatten the terminal"
+        raise UnsupportedPatternError(message, text, deepest_group(text))
+
+    def _tree(self, text: str) -> Pattern:
+        if text not in self._trees:
+            self._trees[text] = Pattern(text, 0, self.budget or Budget(), reserved=NAMES)
+        return self._trees[text]
+
+    def width(self, text: str) -> tuple[int, int]:
+        """The least and the greatest number of characters. RecursionError for deeply nested groups."""
+        plain = self.plain(text)
+        low, high = self._tree(text).tree.getwidth() if plain is None else plain.width()
+        return low, min(high, MAXREPEAT)
+
+    def first(self, text: str) -> Ranges:
+        """The first characters of its words; possibly a superset."""
+        plain = self.plain(text)
+        if plain is not None and (found := plain.first()) is not None:
+            return found
+        pattern = self.parsed(text)
+        return ((0, MAX_CODE_POINT),) if pattern.reserved else leftmost.Places(pattern, folded=True).first
+
+
+def expression_of(alternatives: list[str], patterns: Patterns) -> Expr:
+    """The expression of a terminal's alternatives. Raises the errors of ``regex``."""
+    budget = patterns.budget
+    text = joined(alternatives)
+    plain = patterns.plain(text)
+    is_orderly = None if plain is None else plain.is_orderly()
+    if plain is not None and (is_orderly or plain.hides_nothing()):
+        return plain.expr()
+    whole = patterns.parsed(text)
+    if is_orderly is None and leftmost.is_orderly(whole):
         return _meaning(whole, budget)
     made = leftmost.read(whole, budget or Budget())
     if made is not None:
@@ -171,7 +220,7 @@ def expression_of(
         return _meaning(whole, budget)
     if len(alternatives) == 1:
         return _alternative(whole, budget)
-    words = [expression_of([each], parsed, budget) for each in alternatives]
+    words = [expression_of([each], patterns) for each in alternatives]
     if whole.reserved:
         return union(*words)
     hidden = [concat(union(*words[:k]), ANY_BYTE, UNIVERSE) for k in range(1, len(words))]
@@ -197,19 +246,6 @@ def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
 
 def _meaning(pattern: Pattern, budget: Budget | None) -> Expr:
     return expression(pattern, 0, budget, named_groups=True)
-
-
-def parse_pattern(text: str, parsed: MutableMapping[str, Pattern], budget: Budget | None) -> Pattern:
-    """A pattern as ``re`` parses it; the result is put into ``parsed``."""
-    try:
-        if text not in parsed:
-            parsed[text] = Pattern(text, 0, budget or Budget(), reserved=NAMES)
-        return parsed[text]
-    except RecursionError:
-        pass
-    # Outside of the handler, where the stack is shallow again.
-    message = "groups are nested too deeply here; flatten the terminal"
-    raise UnsupportedPatternError(message, text, deepest_group(text))
 
 
 def _is_lazy(pattern: Pattern) -> bool:

@@ -6,5 +6,6 @@ construct and its position.
 
 Read in this order: ``parse`` (the standard library's parser), ``translate`` (its tree to expressions), ``conditions``,
 ``continuation`` and ``lookaround`` (conditions on the surrounding text), ``named_groups``, ``captured_groups``,
-``leftmost`` (the match that ``re.match`` prefers), ``ecma`` with ``ecma_tree``.
+``leftmost`` (the match that ``re.match`` prefers), ``plain`` (most patterns, in the native core), ``ecma`` with
+``ecma_tree``.
 """

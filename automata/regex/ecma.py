@@ -47,6 +47,7 @@ from tokenfst.automata.regex.ecma_tree import (
     few_words,
 )
 from tokenfst.automata.regex.parse import deepest_group, shorten
+from tokenfst.automata.regex.plain import MOST_COUNTED
 from tokenfst.automata.regex.translate import expression
 from tokenfst.budget import Budget
 from tokenfst.errors import (
@@ -104,7 +105,7 @@ def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
     if not isinstance(pattern, str):
         raise ConstraintError(f"an ECMA-262 pattern is a str, not {type(pattern).__name__}")
     limits = budget or _DEFAULT
-    expr = plain_pattern(pattern, _leaf, _named, limits.positions)
+    expr = plain_pattern(pattern, _leaf, _named, min(limits.positions, MOST_COUNTED))
     if expr is None:
         expr = _translated(pattern, budget)
     return Language(expr, f"ecma_pattern({pattern!r})", budget)

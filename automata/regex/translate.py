@@ -2,7 +2,8 @@ r"""Translation of Python's ``re`` patterns to languages over bytes.
 
 The language of a pattern is the set of UTF-8 encodings of the texts that ``re.fullmatch`` accepts (the bytes
 themselves, for a bytes pattern). ``re._parser`` parses it; this module translates the parse tree to an expression, node
-by node. ``lookaround`` does the same for the parts that contain ``^ $ \b (?=...) (?<=...)``.
+by node. ``lookaround`` does the same for the parts that contain ``^ $ \b (?=...) (?<=...)``. The native core reads
+plain patterns without a tree (``plain``), to the same nodes.
 
 Invariant: every leaf matches complete characters of valid UTF-8, so every word of the language is valid UTF-8. A
 complement inside may contain invalid words, because it is only ever intersected with valid ones.
@@ -39,6 +40,7 @@ from tokenfst.automata.regex.parse import (
     deepest_group,
     shorten,
 )
+from tokenfst.automata.regex.plain import read_plain
 from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
 
@@ -106,6 +108,9 @@ def expression(
     text = pattern.text if isinstance(pattern, Pattern) else pattern
     limits = budget or _DEFAULT
     deadline = Deadline(limits, shorten(str(text)))
+    if isinstance(pattern, str) and not flags and (plain := read_plain(pattern, limits)) is not None:
+        deadline.check()
+        return plain.expr()
     try:
         if not isinstance(pattern, Pattern):
             reserved = NAMES if named_groups else ()

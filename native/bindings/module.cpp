@@ -2,6 +2,7 @@
 // Python, and the handling of the GIL, are in this room; no logic.
 
 #include "bindings/bindings.hpp"
+#include "bindings/patterns/patterns.hpp"
 #include "bindings/schemas/schemas.hpp"
 #include "calls/budget.hpp"
 #include "python/calls.hpp"
@@ -53,6 +54,7 @@ NB_MODULE(_native, m) {
     }
   });
   bind_values(m);
+  bind_patterns(m);
   bind_schemas(m);
   bind_byte_automata(m);
   bind_token_automata(m);

@@ -1,0 +1,78 @@
+r"""Plain patterns, which the native core reads: characters, classes, groups without names, alternatives and counts.
+
+The core makes the nodes that ``translate`` would make, and answers what terminals of grammars ask (``leftmost``),
+without a tree of ``re._parser``. Everything else is left to the general way: flags, named groups, look-around, and all
+errors.
+
+A class (``[a-z]``, ``\d``, ``.``) is read by ``re._parser`` when it first occurs, so its meaning is that of the running
+Python; the result is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tokenfst._native import PlainPattern, read_pattern
+from tokenfst.automata.characters.classes import IN, LITERAL, NEGATE, leaf, members
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.regex.parse import Pattern, shorten
+from tokenfst.budget import Budget
+from tokenfst.errors import PatternError
+
+MOST_COUNTED = 1 << 40
+"""Patterns with more positions are counted by Python, whose numbers have no bound."""
+_MOST_KEPT = 4096
+_DEFAULT = Budget()
+
+_Class = tuple[int, bool, object, Expr | None, bytes, str]
+"""A class: its code point if it is a single character, else -1; whether alternatives of it and others are one class to
+``re._parser``; its tree, the same object for equal ones; its expression, its ranges as pairs of uint32, and its text.
+"""
+
+
+class _Classes(dict[str, _Class | None]):
+    """Classes by their texts; None for a text that ``re`` or ``Pattern`` refuses, which names the place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trees: dict[Any, Any] = {}
+
+    def __missing__(self, text: str) -> _Class | None:
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+            self.trees.clear()
+        try:
+            pattern = Pattern(text, 0, _DEFAULT)
+        except PatternError:
+            return None
+        found = self[text] = self.read(pattern, text)
+        return found
+
+    def read(self, pattern: Pattern, text: str) -> _Class | None:
+        """The class that is the whole pattern."""
+        if len(pattern.tree.data) != 1:
+            return None
+        [(op, argument)] = pattern.tree.data
+        if op is LITERAL:
+            return argument, True, None, None, b"", text
+        key = (op, tuple(argument) if op is IN else argument)
+        ranges = np.array(members(op, argument, pattern.flags), np.uint32).tobytes()
+        is_positive = op is IN and argument[0][0] is not NEGATE
+        return (
+            -1,
+            is_positive,
+            self.trees.setdefault(key, key),
+            leaf(op, argument, pattern.flags),
+            ranges,
+            text,
+        )
+
+
+_classes = _Classes()
+
+
+def read_plain(pattern: str, budget: Budget | None) -> PlainPattern | None:
+    """A plain pattern; None for others, and for those with more positions than the budget allows."""
+    return read_pattern(pattern, _classes, shorten, min((budget or _DEFAULT).positions, MOST_COUNTED))

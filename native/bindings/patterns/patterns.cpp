@@ -1,0 +1,14 @@
+// The Python face of reading regular expressions.
+#include "bindings/patterns/patterns.hpp"
+
+#include "bindings/patterns/ecma_patterns.hpp"
+#include "bindings/patterns/python_pattern.hpp"
+
+namespace tokenfst {
+
+void bind_patterns(nanobind::module_& m) {
+  bind_ecma_patterns(m);
+  bind_python_pattern(m);
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,10 @@
+// Reading regular expressions, as a part of the module.
+#pragma once
+
+#include "bindings/bindings.hpp"
+
+namespace tokenfst {
+
+void bind_patterns(nanobind::module_& m);
+
+}  // namespace tokenfst

@@ -1,0 +1,333 @@
+// Plain patterns in Python's syntax: characters, classes, groups without names, alternatives and counts.
+//
+// Most patterns are plain. `re._parser` takes a microsecond for each character of them, and the translation of its tree as long again. Here
+// the items of the tree are made at once, and from them the expression and what terminals of grammars need to know. Everything else,
+// errors included, is left to the general way (tokenfst.automata.regex.translate): flags, named groups, look-around, anchors,
+// back-references, possessive quantifiers, octal escapes, patterns whose counts exceed the budget.
+//
+// What a class means is left to the running Python: `classes` maps its text to a tuple (`tokenfst.automata.regex.plain`), and keeps it.
+//
+// Invariant: the nodes are those of the general way (tests/automata/regex/test_plain_python.py). Cost: linear in the pattern.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings/patterns/pattern_items.hpp"
+#include "bindings/patterns/pattern_order.hpp"
+
+namespace tokenfst {
+
+namespace nb = nanobind;
+
+class PythonPattern final : public PatternItems {
+ public:
+  // `named(text)`: the text of a repetition, shortened for messages. `most`: the number of positions that the pattern may have.
+  PythonPattern(nb::str pattern, nb::object classes, nb::object named, int64_t most)
+      : PatternItems({}, most), pattern_(std::move(pattern)), classes_(std::move(classes)), named_(std::move(named)) {}
+
+  // False where the pattern is not plain.
+  bool read() {
+    Py_ssize_t length = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(pattern_.ptr(), &length);
+    if (!text) PyErr_Clear();  // a lone surrogate
+    if (!text || length > kLongest) return false;
+    text_ = {text, static_cast<size_t>(length)};
+    return alternatives(items_, 0) && at_ == text_.size() && size_of(items_) <= most_;
+  }
+
+  nb::object expr() const { return written(items_); }
+  std::pair<int64_t, int64_t> width() const { return pattern_order::width_of(items_); }
+  // See `leftmost.is_orderly`. Nothing: the pattern is too large to say.
+  std::optional<bool> is_orderly() const { return pattern_order::is_orderly(items_); }
+  // Whether `leftmost.read` surely drops nothing.
+  bool hides_nothing() const { return pattern_order::hides_nothing(items_); }
+  // See `leftmost.Places.first`. None: the pattern is too large to say.
+  nb::object first() const {
+    const std::optional<character_ranges::Ranges> found = pattern_order::first_of(items_);
+    return found ? nb::object(character_ranges::tuple_of(*found)) : nb::none();
+  }
+
+ private:
+  static constexpr Py_ssize_t kLongest = 20'000;  // longer ones are read by the clock
+  enum Part : Py_ssize_t { kCode, kIsPositive, kTree, kLeaf, kRanges, kText };  // the parts of what `classes` has
+
+  bool sequence(Items& found, int depth) override {
+    while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')') {
+      const size_t begin = at_, before = found.size();
+      if (!atom(found, depth)) return false;
+      int64_t low = 0, high = -1;
+      if (!quantifier(low, high)) {
+        if (is_refused_) return false;
+        continue;
+      }
+      const bool is_lazy = is_at('?');
+      if (is_lazy) ++at_;
+      if (is_at('+')) return false;  // possessive, or repeated twice
+      Item repeated{.kind = Kind::Repeat, .is_greedy = !is_lazy, .low = low, .high = high, .begin = begin, .end = at_};
+      repeated.is_named = (high < 0 ? low : high) > kLabelled;
+      repeated.ways.emplace_back(std::make_move_iterator(found.begin() + static_cast<ptrdiff_t>(before)),
+                                 std::make_move_iterator(found.end()));
+      found.erase(found.begin() + static_cast<ptrdiff_t>(before), found.end());
+      found.push_back(std::move(repeated));
+    }
+    return true;
+  }
+
+  // Appends what a group without a number contains, or one item.
+  bool atom(Items& found, int depth) {
+    const char each = text_[at_];
+    switch (each) {
+      case '(': return group(found, depth);
+      case '[': return character_class(found);
+      case '\\': return escape(found);
+      case '.': return append_class(found, text_.substr(at_++, 1));
+      case '^':
+      case '$':
+      case '*':
+      case '+':
+      case '?': return false;
+      case '{': {
+        int64_t low = 0, high = 0;
+        if (quantifier(low, high) || is_refused_) return false;  // nothing to repeat, or repeated twice
+        break;
+      }
+      default: break;
+    }
+    found.push_back(Item{.kind = Kind::Character, .code = next_code()});
+    return true;
+  }
+
+  bool group(Items& found, int depth) {
+    ++at_;
+    const bool is_numbered = !is_at('?');
+    if (!is_numbered) {
+      if (!text_.substr(at_).starts_with("?:")) return false;
+      at_ += 2;
+    }
+    Items inner;
+    if (depth == kDeepest || !alternatives(inner, depth + 1) || !is_at(')')) return false;
+    ++at_;
+    if (is_numbered) {
+      Item made{.kind = Kind::Group};
+      made.ways.push_back(std::move(inner));
+      found.push_back(std::move(made));
+    } else {
+      std::ranges::move(inner, std::back_inserter(found));
+    }
+    return true;
+  }
+
+  // Whether a quantifier stands here; it is read. `is_refused_`: it is one that `re` refuses.
+  bool quantifier(int64_t& low, int64_t& high) {
+    low = 0, high = -1;
+    if (at_ == text_.size()) return false;
+    switch (text_[at_]) {
+      case '*': ++at_; return true;
+      case '+': low = 1, ++at_; return true;
+      case '?': high = 1, ++at_; return true;
+      case '{': break;
+      default: return false;
+    }
+    const size_t begin = at_++;
+    if (is_at('}')) return at_ = begin, false;
+    const bool has_low = number(low);
+    bool has_high = false;
+    if (is_at(',')) {
+      ++at_;
+      has_high = number(high);
+    } else if (has_low) {
+      high = low, has_high = true;
+    }
+    if (!is_at('}')) return at_ = begin, false;  // then the bracket is a character
+    ++at_;
+    if (!has_low) low = 0;
+    if (!has_high) high = -1;
+    is_refused_ = is_refused_ || low > kMostRepeated || high > kMostRepeated || (has_high && high < low);
+    return !is_refused_;
+  }
+  bool number(int64_t& found) {
+    const size_t begin = at_;
+    int64_t value = 0;
+    for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) value = std::min(value * 10 + (text_[at_] - '0'), kMostRepeated + 1);
+    if (at_ > begin) found = value;
+    return at_ > begin;
+  }
+  static constexpr int64_t kMostRepeated = 1'000'000'000;  // larger counts are left to the general way
+
+  // The extent of a class; what is in it is Python's to say.
+  bool character_class(Items& found) {
+    const size_t begin = at_++;
+    if (is_at('[')) return false;  // `re` warns of such a class, and of the doubled signs below
+    if (is_at('^')) ++at_;
+    const size_t inside = at_;
+    while (at_ < text_.size() && (text_[at_] != ']' || at_ == inside)) {
+      const char each = text_[at_];
+      if (each == '\\') {
+        ++at_;
+      } else if ((each == '-' || each == '&' || each == '~' || each == '|') && at_ + 1 < text_.size() && text_[at_ + 1] == each) {
+        return false;
+      }
+      ++at_;
+    }
+    if (at_ >= text_.size()) return false;
+    ++at_;
+    return append_class(found, text_.substr(begin, at_ - begin));
+  }
+
+  bool escape(Items& found) {
+    if (at_ + 1 >= text_.size()) return false;
+    const size_t begin = at_++;
+    const char letter = text_[at_];
+    uint32_t code = 0;
+    switch (letter) {
+      case 'd':
+      case 'D':
+      case 's':
+      case 'S':
+      case 'w':
+      case 'W': ++at_; return append_class(found, text_.substr(begin, 2));
+      case 'a': code = 0x07; break;
+      case 'f': code = 0x0C; break;
+      case 'n': code = 0x0A; break;
+      case 'r': code = 0x0D; break;
+      case 't': code = 0x09; break;
+      case 'v': code = 0x0B; break;
+      case 'x': return number_of_character(found, 2);
+      case 'u': return number_of_character(found, 4);
+      case 'U': return number_of_character(found, 8);
+      default:
+        if (is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z')) return false;
+        found.push_back(Item{.kind = Kind::Character, .code = next_code()});
+        return true;
+    }
+    ++at_;
+    found.push_back(Item{.kind = Kind::Character, .code = code});
+    return true;
+  }
+  bool number_of_character(Items& found, size_t digits) {
+    ++at_;
+    if (text_.size() - at_ < digits) return false;
+    uint64_t code = 0;
+    for (size_t k = 0; k < digits; ++k) {
+      const char each = text_[at_++];
+      const int lowered = each | 0x20;
+      if (!is_digit(each) && (lowered < 'a' || lowered > 'f')) return false;
+      code = code * 16 + static_cast<uint64_t>(is_digit(each) ? each - '0' : lowered - 'a' + 10);
+    }
+    if (code > character_ranges::kLastCode || (code >= 0xD800 && code <= 0xDFFF)) return false;
+    found.push_back(Item{.kind = Kind::Character, .code = static_cast<uint32_t>(code)});
+    return true;
+  }
+
+  // One character of the text, which is valid UTF-8.
+  uint32_t next_code() {
+    const auto lead = static_cast<uint8_t>(text_[at_++]);
+    if (lead < 0x80) return lead;
+    const int more = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+    uint32_t code = lead & (0x3FU >> more);
+    for (int k = 0; k < more; ++k) code = code << 6 | (static_cast<uint8_t>(text_[at_++]) & 0x3FU);
+    return code;
+  }
+
+  // --- classes ---
+
+  bool append_class(Items& found, std::string_view text) {
+    Item made{.kind = Kind::Set};
+    if (!set_of(made, text)) return false;
+    found.push_back(std::move(made));
+    return true;
+  }
+
+  static nb::handle part_of(nb::handle known, Part part) {
+    PyObject* const found = PyTuple_GetItem(known.ptr(), part);
+    if (!found) throw nb::python_error();
+    return found;
+  }
+
+  // The class with this text, or the character if it is no more; false where Python refuses it.
+  bool set_of(Item& made, std::string_view text) {
+    nb::object known = classes_[nb::str(text.data(), text.size())];
+    if (known.is_none()) return false;
+    const int64_t code = nb::cast<int64_t>(part_of(known, kCode));
+    if (code >= 0) {
+      made.kind = Kind::Character;
+      made.code = static_cast<uint32_t>(code);
+      return true;
+    }
+    made.leaf = known;
+    made.tree = part_of(known, kTree).ptr();
+    const auto ranges = nb::cast<nb::bytes>(part_of(known, kRanges));
+    std::array<uint32_t, 2> pair{};
+    made.set.reserve(ranges.size() / sizeof(pair));
+    for (size_t at = 0; at < ranges.size(); at += sizeof(pair)) {
+      std::memcpy(pair.data(), ranges.c_str() + at, sizeof(pair));
+      made.set.emplace_back(pair[0], pair[1]);
+    }
+    kept_.push_back(std::move(known));
+    return true;
+  }
+
+  bool as_set(const std::vector<Items>& ways, Item& found) override {
+    std::string text;
+    for (const Items& way : ways) {
+      if (!text.empty()) text += '|';
+      const Item& only = way[0];
+      if (only.kind == Kind::Character) {
+        std::array<char, 11> spelled{};
+        std::snprintf(spelled.data(), spelled.size(), "\\U%08x", only.code);
+        text += spelled.data();
+      } else if (nb::cast<bool>(part_of(only.leaf, kIsPositive))) {
+        text += nb::cast<std::string_view>(part_of(only.leaf, kText));
+      } else {
+        return false;
+      }
+    }
+    is_refused_ = !set_of(found, text);
+    return true;
+  }
+
+  nb::object leaf(const Item& item) const override { return nb::borrow(part_of(item.leaf, kLeaf)); }
+  nb::object label(const Item& item) const override { return named_(nb::str(text_.data() + item.begin, item.end - item.begin)); }
+
+  nb::str pattern_;
+  nb::object classes_, named_;
+  std::vector<nb::object> kept_;
+  Items items_;
+};
+
+inline void bind_python_pattern(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<PythonPattern>(m, "PlainPattern")
+      .def("expr", &PythonPattern::expr)
+      .def("width", &PythonPattern::width)
+      .def("is_orderly",
+           [](const PythonPattern& self) -> nb::object {
+             const std::optional<bool> found = self.is_orderly();
+             return found ? nb::object(nb::bool_(*found)) : nb::none();
+           })
+      .def("hides_nothing", &PythonPattern::hides_nothing)
+      .def("first", &PythonPattern::first);
+  m.def(
+      "read_pattern",
+      [](nb::str pattern, nb::object classes, nb::object named, int64_t most) -> nb::object {
+        auto made = std::make_unique<PythonPattern>(std::move(pattern), std::move(classes), std::move(named), most);
+        if (!made->read()) return nb::none();
+        return nb::cast(std::move(made));
+      },
+      "pattern"_a, "classes"_a, "named"_a, "most"_a);
+}
+
+}  // namespace tokenfst

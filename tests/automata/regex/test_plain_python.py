@@ -1,0 +1,380 @@
+"""Plain patterns in Python's syntax that the native core reads, against the general way: the same nodes and answers."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import warnings
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.automata.regex.test_plain_patterns import assert_same
+from tokenfst import Budget, regex
+from tokenfst._native import PlainPattern
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.regex import leftmost, translate
+from tokenfst.automata.regex.named_groups import NAMES
+from tokenfst.automata.regex.parse import MAXREPEAT, Pattern
+from tokenfst.automata.regex.plain import _classes, read_plain
+from tokenfst.errors import BudgetExceeded, PatternError
+
+
+def general(pattern: str) -> tuple[Pattern, Expr]:
+    """The tree of a pattern, and its expression by the general way."""
+    read = Pattern(pattern, 0, Budget(), reserved=NAMES)
+    return read, translate._Translator(read, Deadline(Budget(), pattern)).plain(read.tree.data, read.flags)
+
+
+def check(pattern: str) -> PlainPattern | None:
+    """A pattern if it is plain. Then all that is known of it must be what the general way says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read_plain(pattern, None)
+    if found is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # `re` warns of no plain pattern
+            read, expr = general(pattern)
+        assert_same(found.expr(), expr)
+        low, high = read.tree.getwidth()
+        assert found.width() == (low, min(high, MAXREPEAT))
+        assert found.is_orderly() == leftmost.is_orderly(read)
+        with contextlib.suppress(BudgetExceeded):
+            made = leftmost.read(read, Budget(states=500))
+            assert found.hides_nothing() == (made is not None and not made.hides)
+        assert found.first() == leftmost.Places(read, folded=True).first
+    return found
+
+
+PLAIN = [
+    *(
+        "",
+        "a",
+        "abc",
+        "a|b",
+        "a|",
+        "|",
+        "||a",
+        "ab|ac",
+        "ab|ab",
+        "ab|ac|a",
+        "(a)",
+        "(?:a)",
+        "(?:ab)c",
+        "x(?:ab)y",
+        "(ab)c",
+    ),
+    *(
+        "()",
+        "(?:)",
+        "(|a)",
+        "(?:|a)",
+        "a*",
+        "a+?",
+        "a??",
+        "(?:a*)*",
+        "(a*)*",
+        "(?:a|b)|c",
+        "(?:a|b)|(?:c|d)",
+        "[ab]|[ab]",
+    ),
+    *(
+        "[ab]c|[ab]d",
+        "[ab]c|[ba]d",
+        "\\d|a",
+        "\\d|[\\d]",
+        "[.]",
+        "[.]a",
+        "[^a]",
+        "[^a]|b",
+        "[^ab]|b",
+        ".|a",
+        ".a|.b",
+        "\\Da|\\Db",
+    ),
+    *(
+        "a{3}",
+        "a{3,}",
+        "a{,3}",
+        "a{,}",
+        "a{2,3}?",
+        "[ab]{9}",
+        "(?:ab){9,}",
+        "(a|bc){2,10}x",
+        "ab{9}",
+        "é{9}",
+        "\\x41{9}",
+        "(é){10}?",
+    ),
+    *(
+        "{",
+        "a{",
+        "a{}",
+        "a{b}",
+        "a{1",
+        "a{1,2",
+        "{}",
+        "a{1,2,3}",
+        "x{}{9}",
+        "]",
+        "}",
+        "a]",
+        "[]a]",
+        "[^]a]",
+        "[]-a]",
+        "[a-]",
+        "[a\\]]",
+    ),
+    *(
+        "\\.",
+        "\\-",
+        "\\\\",
+        "\\é",
+        "é",
+        "\U0001f600+",
+        "\\x41",
+        "\\u00e9",
+        "\\U0001f600",
+        "\\n\\t\\r\\f\\v\\a",
+        " ",
+        "#",
+        "a #b",
+        "\x00",
+    ),
+    *(
+        "[\\s\\S]",
+        "[^\\s\\S]",
+        "[^\\s\\S]*",
+        "[^\\s\\S]{2}",
+        "a(?:[^\\s\\S]|b)",
+        "\\w+@\\w+",
+        "(((a)))",
+        "(a|ab)",
+        "(?:ab|a)",
+        "a*a",
+        "a*ab",
+    ),
+    *(
+        "a{0}",
+        "a{0,0}b",
+        "a{1}",
+        "(?:){3}",
+        "(?:){1000}",
+        "(){2}",
+        "(ab|cd){2}",
+        "(a?){3}",
+        "(?:a{1,2}){3}",
+        "[a-f0-9]{32}",
+        "a{1000}",
+    ),
+    *(
+        '"([^"\\\\\\x00-\\x1F]|\\\\(["\\\\\\/bfnrt]|u[0-9a-fA-F]{4}))*"',
+        "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?",
+    ),
+    *(
+        "(a|b|c)*abb",
+        "[a-z]+(?:-[a-z]+)*",
+        "(?:[^*]|\\*+[^*/])*",
+        "a(b(c(d)?)?)?",
+        "(ab*)|(ac*)",
+        "foo|foobar",
+        "foobar|foo",
+        "(foobar|foo)",
+    ),
+]
+OTHERS = [
+    *(
+        "^",
+        "$",
+        "^a$",
+        "a\\b",
+        "\\A",
+        "\\Z",
+        "(?i)a",
+        "(?i:a)",
+        "(?P<n>a)",
+        "(?P<TEXT>)",
+        "(?=a)",
+        "(?!a)",
+        "(?<=a)b",
+        "(?#c)",
+        "(?>a)",
+        "a++",
+    ),
+    *(
+        "(a)\\1",
+        "\\0",
+        "\\01",
+        "\\101",
+        "*",
+        "a**",
+        "a{2}{3}",
+        "a{2}*",
+        "|*",
+        "(*)",
+        "(",
+        ")",
+        "a)",
+        "(a",
+        "[",
+        "[a",
+        "[b-a]",
+        "[\\q]",
+        "\\q",
+    ),
+    *(
+        "\\",
+        "a{3,2}",
+        "a{99999999999}",
+        "[[a]",
+        "[a--b]",
+        "[a&&b]",
+        "[a||b]",
+        "[a~~b]",
+        "[--a]",
+        "\\ud800",
+        "[\\ud800]",
+        "\ud800",
+        "\\x4",
+        "\\u00",
+    ),
+    *(
+        "\\N{BULLET}",
+        "\\U00110000",
+        "[\\N{BULLET}",
+        "(" * 50 + ")" * 50,
+        "a{1}{2}",
+        "(?:a)+*",
+        "{1}",
+        "({1})",
+        "a|{2}",
+        "(?x: a)",
+        "a" * 20_001,
+    ),
+]
+
+
+@pytest.mark.parametrize("pattern", PLAIN)
+def test_plain_patterns(pattern: str) -> None:
+    assert check(pattern) is not None
+
+
+@pytest.mark.parametrize("pattern", OTHERS)
+def test_what_is_not_plain(pattern: str) -> None:
+    assert check(pattern) is None
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "a",
+            "b",
+            "ab",
+            "0",
+            "-",
+            ".",
+            "\\.",
+            "\\d",
+            "\\W",
+            "[ab]",
+            "[ba]",
+            "[^a]",
+            "[a-c]",
+            "[\\w-]",
+            "[^]]",
+            "é",
+            "]",
+            "[é-ü]",
+        ),
+        *(
+            "|",
+            "|",
+            "|",
+            "(",
+            "(",
+            "(?:",
+            "(?:",
+            ")",
+            ")",
+            ")",
+            "*",
+            "+",
+            "?",
+            "??",
+            "{2}",
+            "{0,}",
+            "{1,9}",
+            "{10}",
+            "{,2}",
+            "{",
+            "\\n",
+        ),
+        *("^", "\\b", "\\x61", "{2,1}", "(?i)", "[", "++", "\\1"),
+    ]
+)
+
+
+@settings(max_examples=3000, deadline=None)
+@given(st.lists(PIECES, max_size=10).map("".join))
+def test_random_patterns(pattern: str) -> None:
+    check(pattern)
+
+
+def _nested(rng: random.Random, depth: int) -> str:
+    kind = rng.randrange(10) if depth else rng.randrange(4)
+    if kind < 4:
+        return rng.choice(["a", "b", "c", "[ab]", "[ba]", "[^a]", "\\d", "x", "é", ".", "a", "[c]", "ab"])
+    inner = [_nested(rng, depth - 1) for _ in range(rng.randint(1, 3))]
+    if kind < 7:
+        return f"({rng.choice(['', '?:'])}{'|'.join(inner)})" + rng.choice(
+            ["", "", "*", "+", "?", "{2}", "{9}", "{1,3}"]
+        )
+    return "".join(inner)
+
+
+def test_many_nested_patterns() -> None:
+    """All are plain, and equal by each question."""
+    rng = random.Random(1)
+    for _ in range(4000):
+        pattern = _nested(rng, 4)
+        assert check(pattern) is not None, pattern
+
+
+def test_budget_of_positions() -> None:
+    """A pattern that is larger than the budget is left to the general way, which refuses it with its place."""
+    pattern = "(a[bc]d{3}){4}"
+    assert read_plain(pattern, Budget(positions=20)) is not None
+    assert read_plain(pattern, Budget(positions=19)) is None
+    for large in ("[ab]{100}", "x(?:[ab]{10}){10}"):
+        with pytest.raises(BudgetExceeded) as caught:
+            regex(large, budget=Budget(positions=50))
+        with pytest.raises(BudgetExceeded) as expected:
+            Pattern(large, 0, Budget(positions=50))
+        assert str(caught.value) == str(expected.value)
+    assert not regex("[ab]{3}", budget=Budget(positions=1 << 80)).is_empty()
+
+
+def test_budget_of_seconds() -> None:
+    with pytest.raises(BudgetExceeded):
+        regex("abc", budget=Budget(seconds=1e-9))
+
+
+def test_classes_are_forgotten_in_the_end() -> None:
+    """Patterns stay right when the table of classes is emptied, and it does not grow without bound."""
+    for code in range(0x4E00, 0x4E00 + 5000):
+        regex(f"[{chr(code)}{chr(code + 1)}]x|[ab]")
+    assert len(_classes) <= 4096
+    assert check("[ab]c|[ab]d") is not None
+
+
+def test_errors_are_those_of_the_general_way() -> None:
+    for pattern in OTHERS:
+        try:
+            Pattern(pattern, 0, Budget(), reserved=NAMES)
+        except PatternError as error:
+            with pytest.raises(type(error)) as caught, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                regex(pattern)
+            assert str(caught.value) == str(error)
