@@ -40,8 +40,13 @@ Marks = tuple[str | int | Temperature, bool, int, "Marks"] | None
 _WHERE = "the ways to read a text with captures"
 _Way = tuple[int, int, int, Marks]
 """A thread: an instruction that reads, a state in its leaf, a stack, and the marks."""
-_Step = tuple[int, int, int, Marks]
-"""An instruction, a stack, bits of bodies that started here, and the marks."""
+_Bits = tuple[int, "_Bits"] | None
+"""The repeated bodies of a rule that started at this position, as bits; then those of the rule that called it.
+``None``: no body of these rules started here. A rule has bits of its own because it may call itself: the repetition of
+the inner call is not that of the outer one.
+"""
+_Step = tuple[int, int, _Bits, Marks]
+"""An instruction, a stack, the bodies that started here, and the marks."""
 
 
 class Run:
@@ -55,7 +60,7 @@ class Run:
         self._frame_numbers: dict[tuple[int, int], int] = {}
         self._walks = [_native.ByteWalk(leaf) for leaf in code.leaves]
         self._steps: list[dict[int, tuple[int, bool, bool]]] = [{} for _ in code.leaves]
-        self._seen: set[tuple[int, int, int]] = set()
+        self._seen: set[tuple[int, int, _Bits]] = set()
         self._waiting: set[tuple[int, int, int]] = set()
         self._ways: list[_Way] = []
         self._follow(code.start, 0, None)
@@ -143,7 +148,7 @@ class Run:
     def _follow(self, at: int, stack: int, marks: Marks) -> None:
         """Continue from an instruction to all instructions that read."""
         instructions, seen = self.code.instructions, self._seen
-        todo: list[_Step] = [(at, stack, 0, marks)]
+        todo: list[_Step] = [(at, stack, None, marks)]
         while todo:
             at, stack, bits, marks = todo.pop()
             if at < 0:  # a leaf that may be empty and prefers to be
@@ -164,7 +169,7 @@ class Run:
             elif self.ended == ():
                 self.ended = marks
 
-    def _read(self, at: int, read: Read, stack: int, bits: int, marks: Marks) -> list[_Step]:
+    def _read(self, at: int, read: Read, stack: int, bits: _Bits, marks: Marks) -> list[_Step]:
         """Begin a leaf. Returns the instructions to continue with, last one first."""
         walk = self._walks[read.leaf]
         if not len(walk):
@@ -177,7 +182,7 @@ class Run:
             self._wait(at, 0, stack, marks)
         return behind
 
-    def _next(self, instruction: Instruction, stack: int, bits: int, marks: Marks) -> list[_Step]:
+    def _next(self, instruction: Instruction, stack: int, bits: _Bits, marks: Marks) -> list[_Step]:
         """The continuations of an instruction that reads nothing, last one first."""
         match instruction:
             case Split(ways):
@@ -185,15 +190,18 @@ class Run:
             case Mark(name, begins, then):
                 return [(then, stack, bits, (name, begins, self.position, marks))]
             case Enter(rule, back):
-                inner = stack if back < 0 else self._pushed(back, stack)
-                return [(self.code.entry[rule], inner, bits, marks)]
+                entry = self.code.entry[rule]
+                if back < 0:  # the caller does nothing more
+                    return [(entry, stack, bits and bits[1] and (0, bits[1]), marks)]
+                return [(entry, self._pushed(back, stack), bits and (0, bits), marks)]
             case Begin(bit, then):
-                return [(then, stack, bits | bit, marks)]
+                own, around = bits or (0, None)
+                return [(then, stack, (own | bit, around), marks)]
             case Check(bit, on, out):
-                return [(out if bits & bit else on, stack, bits, marks)]
+                return [(out if bits and bits[0] & bit else on, stack, bits, marks)]
             case _:  # the end of a rule
                 back, outer = self._frames[stack]
-                return [(back, outer, bits, marks)]
+                return [(back, outer, bits and bits[1], marks)]
 
     def _pushed(self, back: int, stack: int) -> int:
         key = back, stack

@@ -4,7 +4,8 @@ Only rules from which a named part is reachable are followed (``trees.Call``). E
 size: the core matches a JSON value next to a captured rule as a whole.
 
 Left-recursive rules are rewritten as for the automaton (``left_recursion``), so the preferred parse of an ambiguous one
-is that of the rewritten form. A left-recursive rule cannot be captured, because the rewriting loses its words.
+is that of the rewritten form. A left-recursive rule cannot be captured, because the rewriting loses its words, and
+neither can a part in front of a left-recursive call that may be empty, because the rewriting takes the empty word out.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tokenfst.automata.captures.trees import (
 )
 from tokenfst.automata.expressions.expression import EPSILON, Expr, Op, below, call
 from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, left_edge, name_of, reachable
-from tokenfst.automata.rules.left_recursion import rewrite_left_recursion
+from tokenfst.automata.rules.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.rules.lint import nullable
 from tokenfst.budget import Budget
 
@@ -90,7 +91,9 @@ def grammar_reading(
                     f"the temperature of the rule {refused[0]!r} cannot be told: it begins with itself. Give it to a "
                     "rule around or inside of it, or write it as a repetition"
                 )
-            reader = _Reader(rewrite_left_recursion(rules, start, budget).rules, marked, part)
+            rewritten = rewrite_left_recursion(rules, start, budget, keeps_empty=True)
+            _refuse_empty(rewritten, marked)
+            reader = _Reader(rewritten.rules, marked, part)
             spine = reader.spine(start)
         made = {name: reader.tree(name) for name in spine}
     except _Refused as refused_by:
@@ -104,6 +107,26 @@ def grammar_reading(
     if len(made) == 1 and start not in rules.graph[start]:
         return Reading(made[start], trees.names_of(made[start], {}))
     return Reading(Call(start), trees.names_of(Call(start), made), made)
+
+
+def _refuse_empty(rewritten: Rewritten, marked: NamedParts) -> None:
+    """Refuse a named part that may be empty in front of a call into a left-recursive group: the rewriting takes its
+    empty word out, and so loses what is captured there.
+    """
+    for what, names in (("captures", marked.rules), ("temperature", marked.temperatures)):
+        for name in sorted(names):
+            if name in rewritten.nonempty_rules:
+                raise _Refused(_lost(f"the {what} of the rule {name!r}"))
+    for expr, reading in marked.leaves:
+        if id(expr) in rewritten.nonempty_nodes and reading.names:
+            raise _Refused(_lost(f"the captures of the group {reading.names[0]!r}"))
+
+
+def _lost(what: str) -> str:
+    return (
+        f"{what} cannot be told: it may be empty, and a rule that begins with itself calls itself behind it. Let it "
+        "have no empty text, or write the rule around it as a repetition"
+    )
 
 
 class _Reader:

@@ -33,7 +33,7 @@ grammars", 2000). Rejected: Paull's algorithm, which substitutes rules into each
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -76,17 +76,27 @@ _NONEMPTY = concat(ANY_BYTE, UNIVERSE)
 
 
 class Rewritten(NamedTuple):
-    """Rules, and for each added rule the rule of the grammar that it is part of."""
+    """Rules, and for each added rule the rule of the grammar that it is part of.
+
+    ``nonempty_rules``, ``nonempty_nodes``: the rules, and the ids of the nodes, whose empty word was taken out
+    somewhere.
+    """
 
     rules: Rules
     origins: dict[str, str]
+    nonempty_rules: Container[str] = ()
+    nonempty_nodes: Container[int] = ()
 
 
-def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> Rewritten:
+def rewrite_left_recursion(
+    rules: Mapping[str, Expr], start: str, budget: Budget, *, keeps_empty: bool = False
+) -> Rewritten:
     """Rules with the same words, none of which reaches itself at its left edge; only those that ``start`` reaches.
 
     Rules that need no change keep their bodies, the same objects. The names of new rules describe them: ``a up to
     b``, which is part of b, and ``a⁺`` for the words of ``a`` that are not empty. ``start`` comes first.
+    ``keeps_empty``: an exit that no call into the group follows keeps its empty word, so that captures in it are
+    found; the empty word then has two parses.
 
     Linear in the rules, and for each head in the bodies of its group. Raises BudgetExceeded("positions" or
     "seconds") naming the rule.
@@ -96,7 +106,7 @@ def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget
     live = rules.only(reached)
     if not cycles(live.graph):
         return Rewritten(live, {})
-    words = _Words(live, set(rules), budget)
+    words = _Words(live, set(rules), budget, keeps_empty=keeps_empty)
     edges = {name: left_edge(body, words.empty) for name, body in live.items()}
     order = {name: number for number, name in enumerate(reached)}
     made: dict[str, Expr] = dict(live)
@@ -110,7 +120,8 @@ def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget
     rewritten = Rules(made, like=live)
     kept = reachable(rewritten.graph, start)
     origins = {name: words.origins[name] for name in kept if name in words.origins}
-    return Rewritten(rewritten.only(kept), origins)
+    nonempty = {number for number, (node, other) in words.other.items() if other is not node}
+    return Rewritten(rewritten.only(kept), origins, words.companions, nonempty)
 
 
 class _Step(NamedTuple):
@@ -125,8 +136,10 @@ class _Step(NamedTuple):
 class _Words:
     """Which nodes have the empty word, and the expressions of their other words."""
 
-    def __init__(self, rules: Mapping[str, Expr], names: set[str], budget: Budget) -> None:
-        self.names, self.meter = names, NodeMeter(budget)
+    def __init__(
+        self, rules: Mapping[str, Expr], names: set[str], budget: Budget, *, keeps_empty: bool
+    ) -> None:
+        self.names, self.meter, self.keeps_empty = names, NodeMeter(budget), keeps_empty
         self.origins: dict[str, str] = {}
         self.empty = set(nullable(rules, budget))
         """Ids of the nodes of the rules, and of nodes made later if they were asked for."""
@@ -245,7 +258,7 @@ def _rewritten(rules: Mapping[str, Expr], head: str, group: list[str], words: _W
     split = {name: _split(rules[name], members, name, words, others) for name in group}
     apart = any(step.again and step.callee in words.rules for each in split.values() for step in each.steps)
     if apart:
-        split = {name: _split(rules[name], members, name, words, words.rules) for name in group}
+        split = {name: _split(rules[name], members, name, words, words.rules, apart=True) for name in group}
     tails, made = _ways_up(head, {name: each.steps for name, each in split.items()}, words)
     exits: dict[int, list[Expr]] = {}
     for name, each in split.items():
@@ -321,11 +334,13 @@ class _Split(NamedTuple):
     """Whether the empty word is one of them, if only the ``vanishing`` rules have it."""
 
 
-def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set[str]) -> _Split:
+def _split(
+    body: Expr, group: set[str], name: str, words: _Words, vanishing: set[str], *, apart: bool = False
+) -> _Split:
     """Split the body of the rule ``name``.
 
     ``vanishing``: the rules whose calls are assumed to have the empty word. If it lacks those of the group, a call
-    into the group is a part that is never empty.
+    into the group is a part that is never empty. ``apart``: no exit may have the empty word.
     """
     order = outer_nodes(body)
     empty, inside = _facts(order, group, words, vanishing)
@@ -344,13 +359,14 @@ def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set
         rest = union(*(each for each, _ in behind[id(node)]))
         again = any(flag for _, flag in behind[id(node)])
         words.meter.charge(len(behind[id(node)]), name)
+        keeps = words.keeps_empty and not apart and not again
         if id(node) not in inside:
-            exits.append(concat(words.nonempty(node, name), rest))
+            exits.append(concat(node if keeps else words.nonempty(node, name), rest))
         elif node.op is Op.CALL:
             steps.append(_Step(name_of(node), rest, again))
         elif node.op is Op.UNION:
             others = union(*(arg for arg in node.args if id(arg) not in inside))
-            exits.append(concat(words.nonempty(others, name), rest))
+            exits.append(concat(others if keeps else words.nonempty(others, name), rest))
             for arg in node.args:
                 if id(arg) in inside:
                     behind[id(arg)].append((rest, again))

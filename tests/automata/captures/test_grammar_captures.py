@@ -20,8 +20,18 @@ from tokenfst import (
     regex,
     template,
 )
+from tokenfst.automata.captures.trees import Choice, Group, Leaf, Reading, Repeat, Sequence, Tree
 from tokenfst.automata.captures.values import Captures
-from tokenfst.automata.expressions.expression import Expr, call, concat, literal, repeat, union
+from tokenfst.automata.expressions.expression import (
+    EPSILON,
+    Expr,
+    call,
+    concat,
+    literal,
+    optional,
+    repeat,
+    union,
+)
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 WORDS = [bytes(word) for n in range(7) for word in itertools.product(b"ab", repeat=n)]
@@ -75,6 +85,119 @@ def test_random_grammars_by_trying_one_way_after_the_other(seed: int) -> None:
             for cut in range(len(word)):  # a beginning has a reading, and what is closed lies within it
                 for captured in grammar.captures(word[:cut], prefix=True).values():
                     assert all(each.end is None or each.end <= cut for each in captured)
+
+
+def nullable_body(rng: random.Random, depth: int) -> Expr:
+    """A body in which anything may be empty."""
+    kind = rng.randrange(7) if depth > 0 else rng.randrange(2)
+    if kind == 0:
+        return rng.choice([literal(b"a"), literal(b"b"), EPSILON])
+    if kind == 1:
+        return call(rng.choice(["start", "x", "y"]))
+    if kind < 4:
+        return repeat(nullable_body(rng, depth - 1), rng.randrange(3), rng.choice([None, 2, 3]))
+    if kind == 4:
+        return union(nullable_body(rng, depth - 1), nullable_body(rng, depth - 1))
+    return concat(nullable_body(rng, depth - 1), nullable_body(rng, depth - 1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_repeated_rules_that_may_be_empty_and_call_themselves(seed: int) -> None:
+    """Of rules that call themselves each call has repetitions of its own: an empty one in the inner call does not end
+    that of the outer call.
+    """
+    rng = random.Random(500 + seed)
+    compared = too_many = 0
+    while compared < 40:
+        bodies = {
+            "start": nullable_body(rng, 3),
+            "x": optional(concat(literal(b"a"), nullable_body(rng, 2))),
+            "y": nullable_body(rng, 2),
+        }
+        grammar = Grammar.from_rules(bodies, "start", budget=Budget(states=5000)).capturing("x", w="y")
+        if grammar.is_empty() or grammar.reading is None or grammar.reading.refusal:
+            continue
+        if not all(isinstance(leaf, Expr) for leaf in leaves_of(grammar.reading)):
+            continue
+        for word in filter(grammar.accepts, rng.sample(WORDS[:31], 8)):
+            try:
+                captured = grammar.captures(word)
+            except BudgetExceeded:  # too many ways to read it
+                too_many += 1
+                break
+            expected = captures_of(grammar.reading, word)
+            assert expected is not None
+            compared += 1
+            found = {name: [(each.begin, each.end) for each in spans] for name, spans in captured.items()}
+            assert found == {
+                name: [(begin, end) for each, begin, end in expected if each == name]
+                for name in grammar.capture_names
+            }
+    assert too_many < 10
+
+
+def leaves_of(reading: Reading) -> list[object]:
+    """The words of all leaves of a reading."""
+    found: list[object] = []
+    stack: list[Tree] = [reading.start, *reading.rules.values()]
+    while stack:
+        match stack.pop():
+            case Leaf(words):
+                found.append(words)
+            case Sequence(parts) | Choice(parts):
+                stack += parts
+            case Repeat(part) | Group(_, part):
+                stack.append(part)
+    return found
+
+
+def test_an_empty_repetition_of_an_inner_call_does_not_end_that_of_the_outer_one() -> None:
+    grammar = gbnf('root ::= x x? x?\nx ::= ("a" root)?').capturing("x")
+    for word in ("", "a", "aa", "aaa"):
+        assert grammar.reading is not None
+        expected = captures_of(grammar.reading, word.encode())
+        assert expected is not None
+        assert [("x", each.begin, each.end) for each in grammar.captures(word)["x"]] == [*expected]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'root ::= root "," item | item\nitem ::= a*\na ::= "a"',
+        'root ::= item | root "," item\nitem ::= "a"*',
+        'root ::= item | root comma item\nitem ::= "a" item | ""\ncomma ::= ","',
+        'root ::= list\nlist ::= more item | item\nmore ::= list ","\nitem ::= "a"*',
+    ],
+)
+def test_items_of_a_list_that_begins_with_itself_may_be_empty(rules: str) -> None:
+    grammar = gbnf(rules)
+    inner = "item" if '"a" item' not in rules else None
+    grammar = grammar.capturing("item")
+    for word in map("".join, itertools.chain(*(itertools.product("a,", repeat=n) for n in range(7)))):
+        found = texts(grammar.captures(word))["item"]
+        items = word.split(",")
+        if inner is None:  # an item calls itself: its last letters are items, too
+            items = [item[place:] for item in items for place in range(len(item) + 1)]
+        assert found == items, word
+
+
+def test_groups_of_a_list_that_begins_with_itself_may_be_empty() -> None:
+    item = "/(?P<item>a*)/"
+    grammar = lark_grammar(f'start: start "," {item} | {item}')
+    for word in map("".join, itertools.chain(*(itertools.product("a,", repeat=n) for n in range(6)))):
+        assert texts(grammar.captures(word)) == {"item": word.split(",")}
+
+
+def test_what_may_be_empty_in_front_of_a_rule_that_begins_with_itself() -> None:
+    hidden = gbnf('root ::= x root "," | "."\nx ::= "a"?')
+    assert hidden.accepts("a.,") and hidden.accepts(".,")
+    with pytest.raises(ConstraintError, match="the captures of the rule 'x' cannot be told: it may be empty"):
+        hidden.capturing("x").captures("a.,")
+    grammar = lark_grammar('start: /(?P<x>a?)/ start "," | "."')
+    with pytest.raises(ConstraintError, match="the captures of the group 'x' cannot be told"):
+        grammar.captures("a.,")
+    with pytest.raises(ConstraintError, match="the temperature of the rule 'x' cannot be told"):
+        lark_grammar('start: x start "," | "."\nx[temperature=0.5]: /a?/')
 
 
 def test_nested_and_repeated_rules() -> None:

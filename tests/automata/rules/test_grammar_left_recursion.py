@@ -247,7 +247,7 @@ def test_only_heads_are_rewritten() -> None:
         "postfix": concat(S, literal(b"("), call("argument"), literal(b")")),
         "argument": call("postfix"),
     }
-    found, origins = rewrite_left_recursion(rules, "s", Budget())
+    found, origins, *_ = rewrite_left_recursion(rules, "s", Budget())
     assert set(found) == {"s", "s up to s", "postfix", "argument"} and found["postfix"] is rules["postfix"]
     assert origins == {"s up to s": "s"}
 
