@@ -266,6 +266,8 @@ def compile_line(
 
 def members_of(line: str | bytes) -> dict[str, Any]:
     """The JSON object in a line. Raises ``ConstraintError``."""
+    if isinstance(line, str) and (fault := not_utf8(line)):
+        raise ConstraintError(fault)
     try:
         found = json.loads(line, object_pairs_hook=unique_names)
     except RecursionError:
@@ -274,11 +276,28 @@ def members_of(line: str | bytes) -> dict[str, Any]:
         raise ConstraintError(f"it is not JSON: {error.msg} at column {error.colno}") from None
     except RepeatedNameError as error:
         raise ConstraintError(str(error)) from None
-    except ValueError as error:  # bytes that are not UTF-8, or an integer of thousands of digits
+    except UnicodeDecodeError as error:
+        raise ConstraintError(
+            f"it is not UTF-8: byte 0x{error.object[error.start]:02x} at byte {error.start + 1}"
+        ) from None
+    except ValueError as error:  # an integer of thousands of digits
         raise ConstraintError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ConstraintError(f"it is not a JSON object, but the JSON value {json.dumps(found):.40}")
     return found
+
+
+def not_utf8(line: str) -> str:
+    """What is wrong with a line that was not UTF-8, if something is: Python keeps each wrong byte as half of a
+    surrogate pair (``errors="surrogateescape"``), which no valid line has.
+    """
+    try:
+        line.encode()
+    except UnicodeEncodeError as error:
+        half = ord(line[error.start])
+        what = f"byte 0x{half - 0xDC00:02x}" if 0xDC80 <= half <= 0xDCFF else "half of a surrogate pair"
+        return f"it is not UTF-8: {what} at column {error.start + 1}"
+    return ""
 
 
 def place_of(error: Exception) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
+from itertools import chain
 from typing import Any
 
 from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
-from tokenfst.decoding.store.batch import Outcome, Pool
+from tokenfst.decoding.store.batch import Outcome, Pool, not_utf8
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -52,14 +53,20 @@ def compile_batch(
     errors of Ray if there is no cluster; any failure of a line is its outcome.
     """
     whole("compile_batch", "jobs", jobs, 1)
+    broken: list[Outcome] = []
     if isinstance(lines, ray.data.Dataset):
         dataset = lines
         if column not in (dataset.columns() or ()):
             raise ConstraintError(f"the dataset has no column {column!r}: it has {dataset.columns()}")
     else:
-        rows = [{column: line, "line": number} for number, line in enumerate(lines, 1) if line.strip()]
+        rows = []
+        for number, line in enumerate(lines, 1):
+            if fault := not_utf8(line):  # Ray's tables have no place for such a text
+                broken.append(Outcome(number, "", "failed", reason=fault))
+            elif line.strip():
+                rows.append({column: line, "line": number})
         if not rows:
-            return iter(())
+            return iter(broken)
         blocks = min(len(rows), max(2 * jobs, len(rows) // _BLOCK))
         dataset = ray.data.from_items(rows, override_num_blocks=blocks)
     given = {"store": store, "vocabulary": ray.put(vocabulary), "budget": budget, "expand": expand}
@@ -70,7 +77,7 @@ def compile_batch(
         concurrency=jobs,
         num_cpus=1,
     )
-    return (_outcome(row) for row in found.iter_rows())
+    return chain(broken, (_outcome(row) for row in found.iter_rows()))
 
 
 def _outcome(row: dict[str, Any]) -> Outcome:

@@ -38,10 +38,23 @@ def test_a_batch(tmp_path: Path, spec: str) -> None:
     assert "line 3 (three): missing )" in tokenfst(*words).err
 
 
+@pytest.mark.parametrize("from_stdin", [False, True])
+def test_a_line_that_is_not_utf8_is_called_so(from_stdin: bool, tmp_path: Path, spec: str) -> None:
+    """Only that line fails, and neither for an escape nor for a character that was put in its place."""
+    lines = b'{"regex": "a"}\n{"regex": "\xff"}\n{"regex": "b"}\n'
+    (tmp_path / "b.jsonl").write_bytes(lines)
+    given = "-" if from_stdin else tmp_path / "b.jsonl"
+    words = ["compile", "--batch", given, "-v", spec, "--store", tmp_path / "s", "--json"]
+    done = tokenfst(*words, stdin=lines) if from_stdin else tokenfst(*words)
+    assert done.code == 1 and (done.json["put"], done.json["failed"]) == (2, 1)
+    assert done.json["failures"][0]["reason"] == "it is not UTF-8: byte 0xff at column 12"
+    assert done.json["failures"][0]["line"] == 2
+
+
 def test_a_batch_of_tables_from_stdin(tmp_path: Path, spec: str) -> None:
     words = ["compile", "--batch", "-", "-v", spec, "--store", tmp_path, "--expand", "--jobs", "2", "--json"]
     done = tokenfst(*words, stdin=b'{"regex": "(ab)+"}\n\xff\n')
-    assert done.code == 1 and done.json["put"] == 1 and "not JSON" in done.json["failures"][0]["reason"]
+    assert done.code == 1 and done.json["put"] == 1 and "not UTF-8" in done.json["failures"][0]["reason"]
     (entry,) = Store(tmp_path).list()
     assert Store(tmp_path).get(entry.key, toy()).is_expanded
 

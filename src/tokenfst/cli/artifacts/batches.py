@@ -178,12 +178,12 @@ class BatchOptions:
     def _lines(self, stack: ExitStack) -> tuple[Iterator[str], int | None]:
         """The lines of the batch, and their number, if it is known."""
         if self.batch == "-":
-            return (line.decode("utf-8", "backslashreplace") for line in sys.stdin.buffer), None
+            return (line.decode("utf-8", "surrogateescape") for line in sys.stdin.buffer), None
         path, total = Path(self.batch or ""), None
         if path.is_file():  # what is read once only, such as a pipe, is not counted before
             with path.open("rb") as file:
                 total = sum(1 for line in file if line.strip())
-        return iter(stack.enter_context(path.open(encoding="utf-8", errors="backslashreplace"))), total
+        return iter(stack.enter_context(path.open(encoding="utf-8", errors="surrogateescape"))), total
 
 
 @dataclass
