@@ -75,6 +75,7 @@ NOT_SAID = {
 BYTES = {f"{kind}.{call}" for kind in ("Constraint", "Grammar", "Language") for call in ("count", "sample")}
 """Calls whose ``max_length`` is a number of bytes."""
 EXEMPT = {
+    ("BudgetExceeded", "limit"): "how much of one thing the budget allows",
     ("Concepts", "deadline"): "the clock of the question that it is a part of",
     ("Concepts.product", "deadline"): "the clock of the question that it is a part of",
 }

@@ -115,10 +115,12 @@ if TYPE_CHECKING:
     from tokenfst.decoding.store.store import Store
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
     from tokenfst.errors import (
+        BudgetExceeded,
         EmptyLanguageError,
         ParseError,
         ProviderSchemaError,
         SchemaError,
+        TokenBudgetError,
         TokenfstError,
         ToolError,
         UnsupportedSchemaError,
@@ -133,6 +135,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "BudgetExceeded",
     "CanonicalAutomaton",
     "ComposingDeviceAutomaton",
     "Concepts",
@@ -170,6 +173,7 @@ __all__ = [
     "SymbolAutomaton",
     "TensorRows",
     "TokenAutomaton",
+    "TokenBudgetError",
     "TokenEdges",
     "TokenfstError",
     "ToolCall",
@@ -256,6 +260,7 @@ if not TYPE_CHECKING:
 
 _PLACES = {
     "Budget": "budget",
+    "BudgetExceeded": "errors",
     "CanonicalAutomaton": "decoding.canonical.automaton",
     "ComposingDeviceAutomaton": "decoding.device.automata.composing",
     "Concepts": "automata.pieces.concepts",
@@ -293,6 +298,7 @@ _PLACES = {
     "SymbolAutomaton": "automata.symbols.automaton",
     "TensorRows": "decoding.rows.tensor_rows",
     "TokenAutomaton": "decoding.token_automata.token_automaton",
+    "TokenBudgetError": "errors",
     "TokenEdges": "decoding.rows.edges",
     "TokenfstError": "errors",
     "ToolCall": "automata.tools.reading.replies",
