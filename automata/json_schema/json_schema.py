@@ -37,6 +37,7 @@ from tokenfst.automata.json_schema.python_types import read_type
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
 from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
+from tokenfst.automata.json_schema.recipes import Recipe, recipe_for
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.layout import Layout, Surrounding, layout
 from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
@@ -68,6 +69,14 @@ _TRIAL = Budget(states=20_000, bytes=64 << 20, positions=1_000_000)
 """The budget of each trial in the search for the keywords that leave no value."""
 
 
+_OPTIONS = (
+    *("draft", "spelling", "whitespace", "separators", "indent", "surrounding"),
+    *("property_order", "additional_properties", "repeated_names", "formats"),
+    *("on_unsupported", "source", "budget"),
+)
+"""The options that a constraint depends on, if it has no resolver."""
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """Data of a schema's constraint beyond its texts."""
@@ -76,16 +85,23 @@ class About:
     document: Document
     relaxed: tuple[Relaxed, ...] = ()
     reader: Callable[[str | bytes], Any] = json.loads
+    recipe: Recipe | None = None
 
 
 class SchemaLanguage(ComparedSchema, Language):
     """The language of a schema whose values have no parts; ``relaxed`` lists the keywords that were omitted."""
 
-    __slots__ = ("_reader", "document", "relaxed")
+    __slots__ = ("_reader", "_recipe", "document", "relaxed")
+    _made_again = (*Language._made_again, "_recipe")  # noqa: SLF001  # its own base class
 
     def __init__(self, expr: Expr, about: About, budget: Budget | None) -> None:
         super().__init__(expr, about.source, budget)
         self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
+        self._recipe = about.recipe
+
+    def recipe(self) -> Recipe | None:
+        """A call that makes this constraint again, if it was made of a schema without a resolver."""
+        return self._recipe
 
     def parse(self, text: str | bytes) -> Any:
         """The value of a generated text.
@@ -99,7 +115,8 @@ class SchemaLanguage(ComparedSchema, Language):
 class SchemaGrammar(ComparedSchema, WrittenGrammar):
     """The grammar of a schema, with rules named by JSON pointers; ``relaxed`` lists the keywords that were omitted."""
 
-    __slots__ = ("_reader", "document", "relaxed")
+    __slots__ = ("_reader", "_recipe", "document", "relaxed")
+    _made_again = (*WrittenGrammar._made_again, "_recipe")  # noqa: SLF001  # its own base class
 
     def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
         super().__init__(
@@ -111,6 +128,11 @@ class SchemaGrammar(ComparedSchema, WrittenGrammar):
             budget=budget,
         )
         self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
+        self._recipe = about.recipe
+
+    def recipe(self) -> Recipe | None:
+        """A call that makes this constraint again, if it was made of a schema without a resolver."""
+        return self._recipe
 
     def parse(self, text: str | bytes) -> Any:
         """As ``SchemaLanguage.parse``."""
@@ -203,7 +225,8 @@ def json_schema(  # one option after the other
         with work.placed_errors():
             rules = writer.write(meaning.formula(known.root.closing(closed)))
         if typed is None:
-            about = About(source or "json_schema(...)", document, tuple(meaning.relaxed))
+            name = source or "json_schema(...)"
+            about = About(name, document, tuple(meaning.relaxed), recipe=recipe)
         else:
             relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
             about = About(source or f"json_schema({typed.name})", document, relaxed, typed.parse)
@@ -219,6 +242,13 @@ def json_schema(  # one option after the other
                 raise work.exceeded("seconds") from None
             return False
 
+    recipe = None
+    if typed is None and resolver is None:
+        options = (
+            *(draft, spelling, whitespace, separators, indent, surrounding),
+            *(property_order, additional_properties, repeated_names, formats, on_unsupported, source, budget),
+        )
+        recipe = recipe_for(json_schema, schema, _OPTIONS, options)
     document = Document(schema, draft, formats, resolver, budget, additional_properties == "forbid")
     work = Work(budget)
     with _uncollected():

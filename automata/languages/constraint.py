@@ -101,6 +101,12 @@ class Constraint(Streamed):
     def program(self) -> Program:
         """The serialized form of the constraint that the native core reads."""
 
+    def recipe(self) -> Callable[[], Constraint] | None:
+        """A call that makes this constraint again and takes little memory, if there is one. Automata hold it instead of
+        the constraint. A constraint that has one sets no temperatures.
+        """
+        return None
+
     @property
     def automaton(self) -> _native.ByteAutomaton:
         """The automaton in the native core, with a stack if the grammar needs one.

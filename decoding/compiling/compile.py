@@ -12,7 +12,7 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
-from tokenfst.decoding.token_automata.pickled import speaking_of
+from tokenfst.decoding.token_automata.held_constraints import hold
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose
 from tokenfst.errors import (
     ConstraintError,
@@ -116,10 +116,11 @@ def compile(
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
     program = constraint.program()
+    own: Program | None = program
     if program.is_token_level:
         return _compile_tokens(constraint, program, vocabulary, budget, tokenization, token_classes or {})
     if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
-        program = of_single_bytes(constraint, vocabulary).program()
+        own, program = None, of_single_bytes(constraint, vocabulary).program()
     native = compose(program, vocabulary, budget)
     if native.is_empty:
         raise EmptyLanguageError(
@@ -128,7 +129,7 @@ def compile(
         )
     if not vocabulary.native.complete:
         warn_unspellable(constraint, vocabulary, native)
-    speaking_of(constraint, native)
+    hold(constraint, native, own)
     automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
     if tokenization == "canonical":
         from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
@@ -189,7 +190,7 @@ def _compile_tokens(
     native = compose(program, vocabulary, budget, classes)
     if native.is_empty or not native.spellable:
         raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
-    speaking_of(constraint, native)
+    hold(constraint, native)
     return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program, classes=classes)
 
 

@@ -4,7 +4,8 @@ A mask is computed when it is first requested, and kept. ``expand()`` computes a
 artifact, or the program from which they can be computed.
 
 Read in this order: ``token_automaton``, ``sizes``, ``learned`` (facts that are learned while an automaton is walked),
-``pickled``, ``reading_tokens`` (captures and temperatures of token sequences), ``explaining`` (why a token is not
-allowed), ``showing`` (what a matcher shows of itself), ``drawing`` (pictures), ``tracing`` (masks along a token
-sequence, and their heat map). Files are read and written by ``decoding/artifacts``.
+``held_constraints`` (what an automaton keeps of its constraint), ``pickled``, ``reading_tokens`` (captures and
+temperatures of token sequences), ``explaining`` (why a token is not allowed), ``showing`` (what a matcher shows of
+itself), ``drawing`` (pictures), ``tracing`` (masks along a token sequence, and their heat map). Files are read and
+written by ``decoding/artifacts``.
 """

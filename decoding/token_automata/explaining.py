@@ -25,6 +25,7 @@ from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
 from tokenfst.automata.languages.display import explanation
 from tokenfst.automata.languages.display.explanation import Explanation, Following
+from tokenfst.decoding.token_automata.held_constraints import HeldConstraint, held_by
 from tokenfst.decoding.token_automata.reading_tokens import TokenTemperatures, parts_of, special_tokens
 from tokenfst.decoding.token_automata.tracing import mask_of
 from tokenfst.errors import ConstraintError
@@ -124,11 +125,11 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
     ends = token_id in vocabulary.eos_token_ids
     if not spelled and not ends:
         return named("special")
-    constraint = native.constraint if hasattr(native, "constraint") else None
-    if constraint is None or native.is_token_level:
+    held = held_by(native)
+    if held is None or native.is_token_level:
         valid, text = _through_masks(free, before, spelled, vocabulary)
     else:
-        data = before + spelled
+        data, constraint = before + spelled, held.get()
         valid = constraint.viable_prefix(data) - len(before)
         text = constraint.explain(data, prefix=not ends)
     if ends:
@@ -144,7 +145,7 @@ def captures(matcher: Any) -> Captures:
     each time, so captures are correct after ``rollback`` and in forks. Raises ConstraintError if the automaton was
     loaded from a file.
     """
-    constraint, native = _constraint_of(matcher, "captures"), native_of(matcher)
+    constraint, native = _held_for(matcher, "captures").get(), native_of(matcher)
     vocabulary: Vocabulary = native.made_from[2]
     if native.is_token_level:
         parts: list[Part] = [*parts_of(special_tokens(native), vocabulary, matcher.tokens)]
@@ -164,10 +165,10 @@ def temperature(matcher: Any) -> float | None:
     """
     native: Any = native_of(matcher)
     if not hasattr(native, "temperatures"):
-        constraint = _constraint_of(matcher, "temperature")
+        held = _held_for(matcher, "temperature")
         native.temperatures = (
-            TokenTemperatures(constraint.reader, native, native.made_from[2])
-            if constraint.has_temperature
+            TokenTemperatures(held.get().reader, native, native.made_from[2])
+            if held.has_temperature
             else None
         )
     return (
@@ -180,21 +181,20 @@ def temperature(matcher: Any) -> float | None:
 def rule_temperature(matcher: Any) -> float | None:
     """``temperature`` for decoders: ``None`` also for an automaton that was loaded from a file, which has no rules."""
     native = native_of(matcher)
-    return temperature(matcher) if hasattr(native, "constraint") else None
+    return temperature(matcher) if held_by(native) is not None else None
 
 
-def _constraint_of(matcher: Any, what: str) -> Any:
-    """The constraint that a matcher follows."""
-    native = native_of(matcher)
-    constraint = native.constraint if hasattr(native, "constraint") else None
-    if constraint is None:
+def _held_for(matcher: Any, what: str) -> HeldConstraint:
+    """The constraint that a matcher follows, for a method of the matcher; ConstraintError if it is not known."""
+    held = held_by(native_of(matcher))
+    if held is None:
         raise ConstraintError(
             f"{what}: this automaton was loaded from a file, which has no constraint: ask "
             "constraint.captures(vocabulary.decode(matcher.tokens), prefix=True)"
             if what == "captures"
             else f"{what}: this automaton was loaded from a file, which has no constraint: compile the constraint"
         )
-    return constraint
+    return held
 
 
 def _listed(names: tuple[str, ...]) -> str:

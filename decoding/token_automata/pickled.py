@@ -1,7 +1,7 @@
 """Pickling of token automata and matchers.
 
 The core's automaton consists of tables and tries in memory. It is pickled as the data it was made from (``made_from``,
-set by ``TokenAutomaton``) and its ``constraint``, if known: an expanded automaton as its arrays, a lazy one as its
+set by ``TokenAutomaton``) and its constraint, if known: an expanded automaton as its arrays, a lazy one as its
 program, which is composed again when unpickled. Both include their vocabulary; a process keeps one object of each that
 it receives. A matcher is pickled as its automaton and its history, which is replayed. Automata are immutable, so a copy
 within a process is the automaton itself, and a copy of a matcher is a fork.
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import tokenfst._native as _native
 from tokenfst._native import Matcher
-from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.decoding.token_automata.held_constraints import HeldConstraint, held_by
 
 _T = TypeVar("_T")
 
@@ -28,12 +28,6 @@ def made_by(
 ) -> _native.TokenAutomaton:
     """The automaton, annotated with the call ``make(*parts)`` that recreates it."""
     native.made_from = make, *parts
-    return native
-
-
-def speaking_of(constraint: Constraint | None, native: _native.TokenAutomaton) -> _native.TokenAutomaton:
-    """The automaton, annotated with the constraint it was made from; None if unknown."""
-    native.constraint = constraint
     return native
 
 
@@ -53,14 +47,15 @@ def _reduce_automaton(automaton: _native.TokenAutomaton) -> tuple[Any, ...]:
     made_from = getattr(automaton, "made_from", None)
     if made_from is None:
         raise TypeError(f"cannot pickle {automaton!r}: it was not made by compile() or load()")
-    constraint = automaton.constraint if hasattr(automaton, "constraint") else None
-    # As a plain language or grammar: what else a schema knows, such as a Python type, need not be known over there.
-    return _remade, (made_from, None if constraint is None else constraint.with_budget(constraint.budget))
+    return _remade, (made_from, held_by(automaton))
 
 
-def _remade(made_from: tuple[Any, ...], constraint: Constraint | None) -> _native.TokenAutomaton:
+def _remade(made_from: tuple[Any, ...], held: HeldConstraint | None) -> _native.TokenAutomaton:
     make, *parts = made_from
-    return speaking_of(constraint, make(*parts))
+    automaton: _native.TokenAutomaton = make(*parts)
+    if held is not None:
+        automaton.held_constraint = held
+    return automaton
 
 
 def _reduce_matcher(matcher: Matcher) -> tuple[Any, ...]:

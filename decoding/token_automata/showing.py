@@ -11,6 +11,7 @@ import tokenfst.notebook as notebook
 from tokenfst._native import Matcher
 from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.decoding.token_automata.explaining import native_of
+from tokenfst.decoding.token_automata.held_constraints import held_by
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -45,10 +46,10 @@ def described_in_html(matcher: Any) -> str:
 def _source(matcher: Any) -> str:
     """The source of the constraint."""
     native = native_of(matcher)
-    constraint = native.constraint if hasattr(native, "constraint") else None
-    if constraint is None:
+    held = held_by(native)
+    if held is None:
         return "a constraint from a file"
-    text = str(constraint.source)
+    text = held.source
     return text if len(text) <= _MOST else f"{text[:_MOST]}…"
 
 

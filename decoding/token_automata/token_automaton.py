@@ -34,7 +34,8 @@ from tokenfst.decoding.token_automata import explaining as explaining  # Matcher
 from tokenfst.decoding.token_automata import learned as learning
 from tokenfst.decoding.token_automata import showing as showing  # repr(matcher)
 from tokenfst.decoding.token_automata.drawing import draw_arcs
-from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
+from tokenfst.decoding.token_automata.held_constraints import held_by, held_program, program_of
+from tokenfst.decoding.token_automata.pickled import made_by
 from tokenfst.decoding.token_automata.sizes import Memory, Stats
 from tokenfst.decoding.token_automata.tracing import Trace, trace
 from tokenfst.errors import (
@@ -97,7 +98,7 @@ class TokenAutomaton:
     ) -> None:
         self._native = native
         self._classes = classes
-        self._program = program
+        self._program = held_program(native, program)
         self._arrays = arrays
         self._nearer: dict[int, npt.NDArray[np.int32]] = {}
         self.caches: dict[Hashable, Any] = {}
@@ -142,7 +143,7 @@ class TokenAutomaton:
     @property
     def program(self) -> Program | None:
         """The program that the automaton was composed from; ``None`` if it was made from finished tables."""
-        return self._program
+        return None if self._program is None else program_of(self._program)
 
     @property
     def is_expanded(self) -> bool:
@@ -179,14 +180,16 @@ class TokenAutomaton:
         if self._arrays is not None:
             return self
         native = self._native
-        stacked = native.is_pushdown and self._program is not None and not self._program.is_token_level
-        if self._program is not None and (stacked or native.has_learned):
+        program = self.program
+        stacked = native.is_pushdown and program is not None and not program.is_token_level
+        if program is not None and (stacked or native.has_learned):
             # Built again: the numbers of states and frames depend on earlier walks (convention 10), but tables are
             # made from the program alone.
-            native = compose(self._program, self.vocabulary, self.budget, self._classes)
+            native = compose(program, self.vocabulary, self.budget, self._classes)
         arrays = native.expand()
         expanded = self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
-        speaking_of(getattr(self._native, "constraint", None), expanded.native)
+        if (held := held_by(self._native)) is not None:
+            expanded.native.held_constraint = held
         return expanded
 
     @classmethod
@@ -222,11 +225,11 @@ class TokenAutomaton:
         size, names, release = len(self.vocabulary), None, None
         if self._arrays is not None or (expand and not learned):
             arrays = self.arrays()
-        elif self._program is None:
+        elif (program := self.program) is None:
             raise ArtifactError(f"{self!r} was not made by compile() or load(), so its program is not known")
         else:
-            arrays = program_arrays.arrays(self._program)
-            names = program_arrays.token_names(self._program, self._classes)
+            arrays = program_arrays.arrays(program)
+            names = program_arrays.token_names(program, self._classes)
             if learned:
                 arrays, release = arrays | learning.merge(self._native), learning.release()
         return artifact.serialize(
@@ -249,7 +252,7 @@ class TokenAutomaton:
     def learn_from(self, found: artifact.Artifact, name: object) -> None:
         """``learn`` from an artifact that was already read; ``name``: its name in errors."""
         self._check_vocabulary(found, name, self.vocabulary)
-        learning.same_program(found, name, self._program, self._classes)
+        learning.same_program(found, name, self.program, self._classes)
         learning.take_up(self._native, found, name)
         learning.merge(self._native)
 

@@ -470,7 +470,7 @@ def lattice_backward(
 
 class TokenAutomaton:
     made_from: Any
-    constraint: Constraint | None
+    held_constraint: Any
     @staticmethod
     def compose(
         program: Program,

@@ -1,0 +1,94 @@
+"""What a lazy automaton holds of its constraint and its program.
+
+Masks need neither. ``explain``, ``captures`` and ``repr`` of a matcher ask the constraint; ``save``, ``expand`` and
+``pickle`` ask the program. The expressions of a schema take about ten times the memory of its text, and its program
+twice. So what can be made again from the schema (``Constraint.recipe``) is held weakly: as long as somebody else holds
+it, that object is used. Later an equal one is made when it is needed, and the last few constraints are kept. Everything
+else is held as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import ref
+
+from tokenfst._native import TokenAutomaton
+from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.clock_cache import Recent
+
+
+@dataclass(slots=True, eq=False)
+class HeldConstraint:
+    """A constraint, or a recipe: a call without arguments that makes it again."""
+
+    source: str
+    constraint: Constraint | None
+    recipe: Callable[[], Constraint] | None = None
+    seen: ref[Constraint] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As a plain language or grammar: what else a schema knows, such as a Python type, need not be known over there.
+        plain = self.constraint and self.constraint.with_budget(self.constraint.budget)
+        return HeldConstraint, (self.source, plain, self.recipe)
+
+    @property
+    def has_temperature(self) -> bool:
+        """Whether a rule sets a sampling temperature. What has a recipe sets none."""
+        return self.constraint is not None and self.constraint.has_temperature
+
+    def get(self) -> Constraint:
+        """The constraint. If it is made again and exceeds its budget now, raises ``BudgetExceeded``."""
+        found = self.seen() if self.seen is not None else self.constraint
+        if found is None and self.recipe is not None:
+            found = _made_again.get(self, self.recipe)
+        assert found is not None
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class HeldProgram:
+    """The program of a constraint that can be made again."""
+
+    seen: ref[Program]
+    constraint: HeldConstraint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return program_of, (self.get(),)
+
+    def get(self) -> Program:
+        """The program. Raises as ``HeldConstraint.get``."""
+        return self.seen() or self.constraint.get().program()
+
+
+_made_again: Recent[HeldConstraint, Constraint] = Recent(4)
+
+
+def hold(constraint: Constraint, native: TokenAutomaton, program: Program | None = None) -> None:
+    """Let the core's automaton hold its constraint; and its ``program``, if that is the constraint's own."""
+    recipe = constraint.recipe()
+    if recipe is None:
+        native.held_constraint = HeldConstraint(constraint.source, constraint)
+        return
+    native.held_constraint = held = HeldConstraint(constraint.source, None, recipe, ref(constraint))
+    if program is not None:
+        make, _, *parts = native.made_from
+        native.made_from = make, HeldProgram(ref(program), held), *parts
+
+
+def held_by(native: TokenAutomaton) -> HeldConstraint | None:
+    """The constraint that an automaton was made from; ``None`` if it was loaded from a file."""
+    return getattr(native, "held_constraint", None)
+
+
+def held_program(native: TokenAutomaton, program: Program | None) -> Program | HeldProgram | None:
+    """What to keep of the program of a core's automaton."""
+    known = getattr(native, "made_from", (None, program))[1]
+    return known if isinstance(known, HeldProgram) else program
+
+
+def program_of(held: Program | HeldProgram) -> Program:
+    """A program that may be held weakly."""
+    return held.get() if isinstance(held, HeldProgram) else held
