@@ -115,18 +115,12 @@ State ByteAutomaton::new_state(NodeId node) {
 
 State ByteAutomaton::state_of(NodeId node) {
   if (node == kEmpty) return kDead;
-  if (state_index_.size() <= node) {
-    const size_t more = std::max<size_t>(arena_.size(), node + 1) - state_index_.size();
-    if (const size_t bytes = growth(state_index_, more)) check_bytes(bytes);
-    state_index_.resize(state_index_.size() + more, 0);
-  }
-  State& state = state_index_[node];
-  if (state == 0) {
-    if (states_.size() > std::min<uint64_t>(budget_.states, kPending - 1)) exceed("states", static_cast<double>(budget_.states));
-    if (const size_t bytes = states_.growth(); bytes != 0 || states_.size() % 64 == 0) check_budget(bytes);
-    state_index_[node] = new_state(node);
-  }
-  return state_index_[node];
+  if (const State known = state_index_.find(node)) return known;
+  if (states_.size() > std::min<uint64_t>(budget_.states, kPending - 1)) exceed("states", static_cast<double>(budget_.states));
+  if (const size_t bytes = states_.growth(); bytes != 0 || states_.size() % 64 == 0) check_budget(bytes);
+  const State made = new_state(node);
+  state_index_.set(node, made);
+  return made;
 }
 
 State ByteAutomaton::live_state(NodeId node) {
@@ -218,7 +212,7 @@ bool ByteAutomaton::may_lie_behind(const Arena& arena, const Node& top, uint32_t
 }
 
 const State* ByteAutomaton::entry_of_rest(const Node& top, uint32_t column) const {
-  const State rest = top.b < state_index_.size() ? state_index_[top.b] : 0;
+  const State rest = state_index_.find(top.b);
   const State* const row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
   return row && !(row[column] & kPending) ? row + column : nullptr;
 }
@@ -329,7 +323,7 @@ size_t ByteAutomaton::bytes_held() const {
 size_t ByteAutomaton::bytes_beside_nodes() const {
   return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory_beside_store() +
          derivatives_.memory() + byte_derivatives_.memory() + estimates_.memory() + text_steps_.memory() + rows_.memory() +
-         states_.memory() + state_index_.capacity() * sizeof(State);
+         states_.memory() + state_index_.memory();
 }
 
 void ByteAutomaton::check_bytes(size_t more) {

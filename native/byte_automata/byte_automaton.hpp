@@ -20,6 +20,7 @@
 #include "byte_automata/text_steps.hpp"
 #include "expression_forms/estimates.hpp"
 #include "support/liveness.hpp"
+#include "support/sparse_numbers.hpp"
 #include "expression_forms/parts.hpp"
 #include "expressions/program.hpp"
 #include "stacks/pushdown.hpp"
@@ -239,8 +240,6 @@ class ByteAutomaton {
   }
   [[gnu::noinline]] Entered wait_to_derive();
   [[gnu::noinline]] Entered enter_workspace();
-  // Whether the nodes of this automaton can be made by several threads.
-  bool may_be_shared() const { return is_lazy() && !derivatives_.unordered().any() && !derivatives_.selections().any(); }
   void make_workspaces();
   void check_in(Workspace& space, size_t more);
   void check_bytes(size_t more);
@@ -261,7 +260,7 @@ class ByteAutomaton {
   std::vector<std::pair<NodeId, std::string>> labels_;
   Columns columns_{{}, 0, 0, kNone};
   StableVector<StateInfo> states_;
-  ReusedVector<State> state_index_;  // for each expression
+  SparseNumbers state_index_;  // for each expression
   Rows rows_;
   TextSteps text_steps_{arena_, byte_derivatives_};
   State start_ = kDead, inner_start_ = kDead;

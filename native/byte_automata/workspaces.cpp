@@ -7,12 +7,12 @@ namespace tokenfst {
 
 ByteAutomaton::Entered ByteAutomaton::wait_to_derive() {
   auto lock = enter();
-  if (!workspaces_.load(std::memory_order_relaxed) && may_be_shared() && ++met_ == kMeetings) make_workspaces();
+  if (!workspaces_.load(std::memory_order_relaxed) && is_lazy() && ++met_ == kMeetings) make_workspaces();
   return {std::move(lock), nullptr};
 }
 
 bool ByteAutomaton::share() {
-  if (!may_be_shared()) return false;
+  if (!is_lazy()) return false;
   const auto lock = enter();
   if (!workspaces_.load(std::memory_order_relaxed)) make_workspaces();
   return true;
@@ -20,13 +20,13 @@ bool ByteAutomaton::share() {
 
 void ByteAutomaton::make_workspaces() {
   bytes_beside_nodes_.store(bytes_beside_nodes(), std::memory_order_relaxed);
-  arena_.share();
+  derivatives_.share();
   workspaces_.store(new Workspaces, std::memory_order_release);
 }
 
 ByteAutomaton::Entered ByteAutomaton::enter_workspace() {
   auto [space, lock] = workspaces_.load(std::memory_order_acquire)->take([&] {
-    auto made = std::make_unique<Workspace>(arena_, derivatives_.selections());
+    auto made = std::make_unique<Workspace>(arena_, derivatives_);
     made->arena.watch([this, &here = *made](size_t bytes) { check_in(here, bytes); });
     return made;
   });

@@ -25,8 +25,8 @@
 namespace tokenfst {
 
 struct Workspace {
-  Workspace(Arena& nodes, const Selections& selections)
-      : arena(nodes, nullptr), derivatives(arena, selections), byte_derivatives(arena, derivatives) {}
+  Workspace(Arena& nodes, const Derivatives& shared)
+      : arena(nodes, nullptr), derivatives(arena, shared), byte_derivatives(arena, derivatives) {}
 
   size_t memory() const { return arena.memory_beside_store() + derivatives.memory() + byte_derivatives.memory(); }
 

@@ -16,13 +16,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include "support/bytes.hpp"
+#include "support/pair_cache.hpp"
 #include "expressions/machine.hpp"
 #include "expressions/node_table.hpp"
 
@@ -31,7 +32,7 @@ namespace tokenfst {
 class Arena : public NodeTable {
  public:
   Arena() {
-    store_.nodes.reserve(64);
+    store_.nodes.reserve(16);
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
     uint32_t any = set_number(ByteSet::all());
@@ -45,7 +46,7 @@ class Arena : public NodeTable {
         rules_(other.rules_) {}
 
   size_t memory() const { return memory_of_store() + memory_beside_store(); }
-  size_t memory_beside_store() const { return nested_.capacity() * sizeof(Nested); }
+  size_t memory_beside_store() const { return nested_.memory(); }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
   const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
   std::span<const ByteSet> sets() const { return store_.sets.all(); }
@@ -57,7 +58,8 @@ class Arena : public NodeTable {
   }
   // The set of one byte; words are made of these.
   NodeId letter(uint8_t byte) {
-    NodeId& known = letters_[byte];
+    if (!letters_) letters_ = std::make_unique<std::array<NodeId, 256>>();
+    NodeId& known = (*letters_)[byte];
     if (known == kEmpty) known = bytes(ByteSet::single(byte));
     return known;
   }
@@ -101,27 +103,25 @@ class Arena : public NodeTable {
   NodeId concat(NodeId a, NodeId b) {
     if (a == kEmpty || b == kEmpty) return kEmpty;
     if (b == kEpsilon) return a;
+    if (nodes_[a].kind != Kind::Concat) return a == kEpsilon ? b : pair(a, b);
     // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
     // share their ends.
-    if (nested_.size() < size()) {
-      about_to_take(3 * nested_.size() * sizeof(Nested));
-      nested_.assign(4 * nested_.size(), {});
-    }
-    auto slot = [&](NodeId list) -> Nested& { return nested_[mix(list, b) & (nested_.size() - 1)]; };
     const size_t base = spine_.size();
     NodeId result = kNone;
     for (; nodes_[a].kind == Kind::Concat; a = nodes_[a].b) {
-      if (const Nested& known = slot(a); known.a == a && known.b == b) {
-        result = known.result;
-        break;
-      }
+      result = nested_.find(a, b);
+      if (result != kNone) break;
       spine_.push_back(a);
+    }
+    if (const size_t slots = nested_.wanted(spine_.size() - base, size())) {
+      about_to_take(PairCache::bytes(slots));
+      nested_.make(slots);
     }
     if (result == kNone) result = a == kEpsilon ? b : pair(a, b);
     for (; spine_.size() > base; spine_.pop_back()) {
       const NodeId list = spine_.back();
       result = pair(nodes_[list].a, result);
-      slot(list) = {list, b, result};
+      nested_.set(list, b, result);
     }
     return result;
   }
@@ -196,6 +196,13 @@ class Arena : public NodeTable {
     }
     absorb(args, Kind::Or);
     return args.size() == 1 ? args[0] : intern_list(Kind::And, args, true);
+  }
+
+  // To be called when a program has been read, and nothing else has been done: gives back what only reading needs.
+  void trim() {
+    NodeTable::trim();
+    nested_.clear();
+    letters_.reset();
   }
 
   // Declares that the node created last has a word, so that no search is needed.
@@ -467,18 +474,13 @@ class Arena : public NodeTable {
     return NodeTable::intern_list(node, args);
   }
 
-  // A cache of concatenations; a new entry replaces the old one in its slot.
-  struct Nested {
-    NodeId a = kEmpty, b = kEmpty, result = kEmpty;
-  };
-
   std::vector<uint32_t> spine_;
-  ReusedVector<Nested> nested_ = ReusedVector<Nested>(64);  // a power of two
+  PairCache nested_;  // lists and what was put behind them: the concatenations
   uint32_t nesting_ = 0;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so the same unions occur again
   ByteSet everything_ = ByteSet::all();
   uint16_t token_in_rules_ = 0;
-  std::array<NodeId, 256> letters_{};  // kEmpty: not asked for yet
+  std::unique_ptr<std::array<NodeId, 256>> letters_;  // kEmpty: not asked for yet
   std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {
     NodeId body;

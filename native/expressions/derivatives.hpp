@@ -21,8 +21,16 @@ namespace tokenfst {
 class Derivatives {
  public:
   explicit Derivatives(Arena& arena) : arena_(arena), selections_(arena), unordered_(arena) {}
-  // In another arena over the same nodes, with another's lexicons; there are neither selections nor members in any order.
-  Derivatives(Arena& arena, const Selections& lexicons) : arena_(arena), selections_(arena, lexicons), unordered_(arena) {}
+  // In another arena over the same nodes, which are shared.
+  Derivatives(Arena& arena, const Derivatives& other)
+      : arena_(arena), selections_(arena, other.selections_), unordered_(arena, other.unordered_) {}
+
+  // From now on others may be made of this one, for other threads. Called while nobody else uses it.
+  void share() {
+    arena_.share();
+    selections_.share();
+    unordered_.share();
+  }
 
   Selections& selections() { return selections_; }
   const Selections& selections() const { return selections_; }

@@ -50,6 +50,18 @@ class NodeTable {
     store_.nodes_by_hash.expect(count);
     renew();
   }
+  // Gives back the room that reading a program left over. Called while nobody else uses this table.
+  void trim() {
+    store_.trim();
+    renew();
+  }
+  // Calls f while no other table of the same store adds anything; f must not add nodes, and must not raise.
+  template <class F>
+  decltype(auto) exclusively(F&& f) {
+    if (!store_.is_shared()) return f();
+    const NodeStore::Exclusive exclusive(store_);
+    return f();
+  }
   void about_to_take(size_t bytes) const {
     if (check_) check_(bytes);
   }
@@ -133,19 +145,25 @@ class NodeTable {
   template <class Is>
   [[gnu::noinline]] NodeId intern_shared(const Node& node, std::span<const uint32_t> list, uint32_t hash, Is&& is_it) {
     tick();
-    size_t needed = 0;
-    if (const NodeId id = find_or_add(node, list, hash, is_it, &needed); id != kNone) return id;
-    about_to_take(needed);
-    return find_or_add(node, list, hash, is_it, nullptr);
+    Needed needed;
+    if (const NodeId id = find_or_add(node, list, hash, is_it, &needed, nullptr); id != kNone) return id;
+    about_to_take(needed.bytes);
+    NodeStore::Larger larger = store_.larger(needed.wanted);
+    return find_or_add(node, list, hash, is_it, nullptr, &larger);
   }
-  // kNone: it is new, and the tables would grow by `needed` bytes, if that is asked for.
+  struct Needed {
+    NodeStore::Wanted wanted;
+    size_t bytes = 0;
+  };
+  // kNone: it is new, and the tables must grow by what is `needed`, if that is asked for. `larger`: what they may grow into.
   template <class Is>
-  NodeId find_or_add(Node node, std::span<const uint32_t> list, uint32_t hash, Is& is_it, size_t* needed) {
+  NodeId find_or_add(Node node, std::span<const uint32_t> list, uint32_t hash, Is& is_it, Needed* needed, NodeStore::Larger* larger) {
     const NodeStore::Exclusive exclusive(store_);
     NodeId id = store_.nodes_by_hash.find(hash, is_it);
     if (id == kNone) {
       const size_t bytes = growth() + store_.lists.growth(list.size());
-      if (bytes != 0 && needed != nullptr) return *needed = bytes, kNone;
+      if (bytes != 0 && needed != nullptr) return *needed = {store_.wanted(list.size()), bytes}, kNone;
+      if (larger != nullptr) store_.adopt(std::move(*larger));
       if (!list.empty()) {
         node.a = static_cast<uint32_t>(store_.lists.size());
         store_.lists.append(list);

@@ -365,6 +365,7 @@ class ProgramReader {
       NodeId named = unordered != options.end() ? unordered->second : labelled.kind == Kind::Repeat ? labelled.a : nodes[k];
       loaded.labels.emplace_back(named, text);
     }
+    arena_.trim();
     return loaded;
   }
 

@@ -5,8 +5,11 @@
 // words that begin with a path are a range of positions, so one binary search in the sorted used words decides whether
 // any of them is left. Invariant: every Pick node has a word. Rejected: a copy of the lexicon for each set of used
 // words.
+//
+// Threads. Several objects, each of one thread, may have the same sets of used words: see node_store.hpp.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 
@@ -25,36 +28,43 @@ struct Selection {
 class UsedWords {
  public:
   UsedWords() { number({}); }
-  std::span<const uint32_t> operator[](uint32_t set) const { return *sets_[set]; }
-  uint32_t with(uint32_t set, uint32_t word) {
-    std::vector<uint32_t> more(*sets_[set]);
+  std::span<const uint32_t> operator[](uint32_t set) const { return *sets_.data()[set]; }
+  std::vector<uint32_t> with(uint32_t set, uint32_t word) const {
+    std::vector<uint32_t> more(*sets_.data()[set]);
     more.insert(std::ranges::lower_bound(more, word), word);
-    return number(std::move(more));
+    return more;
   }
-  size_t memory() const { return memory_; }
+  size_t memory() const { return memory_.load(std::memory_order_relaxed); }
+  void share() { sets_.share(); }
 
- private:
+  // The number of a sorted set. Where several threads use this, the caller has exclusive use of it.
   uint32_t number(std::vector<uint32_t> set) {
     auto [known, fresh] = numbers_.try_emplace(std::move(set), static_cast<uint32_t>(sets_.size()));
     if (fresh) {
       sets_.push_back(&known->first);
-      memory_ += known->first.capacity() * 4 + 96;
+      memory_.fetch_add(known->first.capacity() * 4 + 96, std::memory_order_relaxed);
     }
     return known->second;
   }
+
+ private:
   std::map<std::vector<uint32_t>, uint32_t> numbers_;
-  std::vector<const std::vector<uint32_t>*> sets_;  // the keys of `numbers_`, which never move
-  size_t memory_ = 0;
+  GrowingArray<const std::vector<uint32_t>*> sets_;  // the keys of `numbers_`, which never move
+  std::atomic<size_t> memory_{0};
 };
 
 class Selections {
  public:
   explicit Selections(Arena& arena) : arena_(arena) {}
-  // With another's lexicons, for expressions of another arena over the same nodes. There are no selections.
-  Selections(Arena& arena, const Selections& other) : arena_(arena), lexicons_(other.lexicons_) {}
+  // Of another arena over the same nodes, for another thread, after the program has been read.
+  Selections(Arena& arena, const Selections& other)
+      : arena_(arena), lexicons_(other.lexicons_), selections_(other.selections_), used_(other.used_),
+        too_many_states_(other.too_many_states_) {}
 
-  // Whether there are any: sets of used words have numbers here, so that nobody else can make nodes of them.
-  bool any() const { return !selections_.empty(); }
+  // To be called before others are made of this one.
+  void share() {
+    if (used_) used_->share();
+  }
   uint32_t add_lexicon(std::shared_ptr<const Lexicon> lexicon) {
     memory_ += lexicon->memory();
     lexicons_.push_back(std::move(lexicon));
@@ -63,8 +73,9 @@ class Selections {
   const Lexicon& lexicon(uint32_t index) const { return *lexicons_[index]; }
   const std::vector<std::shared_ptr<const Lexicon>>& lexicons() const { return lexicons_; }
   const Selection& selection(uint32_t index) const { return selections_[index]; }
-  std::span<const uint32_t> used(uint32_t set) const { return used_[set]; }
-  size_t memory() const { return memory_ + used_.memory(); }
+  std::span<const uint32_t> used(uint32_t set) const { return (*used_)[set]; }
+  // Sets of used words count where they were made first.
+  size_t memory() const { return memory_ + (used_ && owns_used_ ? used_->memory() : 0); }
   // Whether a selection may have far more states than a search can visit.
   bool have_too_many_states() const { return too_many_states_; }
 
@@ -80,6 +91,7 @@ class Selections {
     const Lexicon& words = *lexicons_[lexicon];
     high = std::min(high, words.size());
     if (low > high || high == 0) return kEmpty;
+    if (!used_) used_ = std::make_shared<UsedWords>(), owns_used_ = true;
     selections_.push_back({lexicon, low, high, separator});
     too_many_states_ |= !has_few_states(words, high);
     return selections_.back().first = pick(static_cast<uint32_t>(selections_.size() - 1), words.root(), 0, 0);
@@ -89,8 +101,9 @@ class Selections {
   NodeId pick(uint32_t index, uint32_t state, uint32_t place, uint32_t used) {
     const Selection& selection = selections_[index];
     const Lexicon& words = *lexicons_[selection.lexicon];
-    const size_t number = used_[used].size() + 1;
-    const uint32_t left = words.left(state, place, used_[used]);
+    const std::span<const uint32_t> before = this->used(used);
+    const size_t number = before.size() + 1;
+    const uint32_t left = words.left(state, place, before);
     if (left == 0) return kEmpty;
     if (left == words.count(state) && number == selection.high) return this->words(selection.lexicon, state);
     const bool nullable = number >= selection.low && completes(words, state, place, used);
@@ -101,8 +114,10 @@ class Selections {
   NodeId after_pick(const Node& node) {
     const Selection& selection = selections_[node.a];
     const Lexicon& words = *lexicons_[selection.lexicon];
-    if (used_[node.high].size() + 1 == selection.high || !completes(words, node.b, node.low, node.high)) return kEmpty;
-    return arena_.concat(selection.separator, pick(node.a, words.root(), 0, used_.with(node.high, node.low)));
+    if (used(node.high).size() + 1 == selection.high || !completes(words, node.b, node.low, node.high)) return kEmpty;
+    std::vector<uint32_t> more = used_->with(node.high, node.low);
+    const uint32_t now = arena_.exclusively([&] { return used_->number(std::move(more)); });
+    return arena_.concat(selection.separator, pick(node.a, words.root(), 0, now));
   }
 
   // An upper bound of the length of the shortest word of a Pick node, whose separator has at least `between` bytes.
@@ -110,7 +125,8 @@ class Selections {
   uint64_t length(const Node& node, uint32_t between) const {
     const Selection& selection = selections_[node.a];
     const Lexicon& words = *lexicons_[selection.lexicon];
-    std::vector<uint32_t> used(used_[node.high].begin(), used_[node.high].end());
+    const std::span<const uint32_t> before = this->used(node.high);
+    std::vector<uint32_t> used(before.begin(), before.end());
     auto take = [&](uint32_t state, uint32_t place) -> uint64_t {
       Lexicon::Word word = words.shortest_unused(state, place, used);
       used.insert(std::ranges::lower_bound(used, word.place), word.place);
@@ -124,7 +140,7 @@ class Selections {
  private:
   // Whether the path to a state of a lexicon is an unused word.
   bool completes(const Lexicon& words, uint32_t state, uint32_t place, uint32_t used) const {
-    return words.accepting(state) && !std::ranges::binary_search(used_[used], place);
+    return words.accepting(state) && !std::ranges::binary_search(this->used(used), place);
   }
   // The number of states is at most the number of sets of words used before the last one, times the positions in words.
   static bool has_few_states(const Lexicon& words, uint32_t high) {
@@ -141,9 +157,9 @@ class Selections {
   Arena& arena_;
   std::vector<std::shared_ptr<const Lexicon>> lexicons_;
   std::vector<Selection> selections_;
-  UsedWords used_;
+  std::shared_ptr<UsedWords> used_;  // if there are selections; of all arenas over the same nodes
   size_t memory_ = 0;
-  bool too_many_states_ = false;
+  bool too_many_states_ = false, owns_used_ = false;
 };
 
 }  // namespace tokenfst

@@ -9,42 +9,27 @@
 // unfolded (whose border the settler must see), tags are replaced by what they stand for; for a repeatable member this
 // is done at once.
 //
-// The set of available options is a hash-consed tree of bits: equal sets have equal numbers, and removing an option
-// costs O(log n). Whether the bounds can be kept follows from two counts, the available options and the required ones
-// among them, without a search. Options that begin with the same words are distinguished late. If options are equal,
-// every set that may have been used is a member of a union, so n equal options make 2^n sets, which the budget ends.
+// The options that are left are a set with a number (option_sets.hpp). Whether the bounds can be kept follows from two
+// counts, the available options and the required ones among them, without a search. Options that begin with the same
+// words are distinguished late. If options are equal, every set that may have been used is a member of a union, so n
+// equal options make 2^n sets, which the budget ends.
+//
+// Threads. Several objects, each of one thread, may have the same sets: see node_store.hpp.
 #pragma once
 
-#include <deque>
-#include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "expressions/arena.hpp"
+#include "expressions/option_sets.hpp"
 
 namespace tokenfst {
 
 class Unordered {
  public:
-  // The members of one program instruction. Options are numbered, the required ones first, followed by the repeatable
-  // member `other`. `counts`: whether `other` counts towards the least number of members.
-  struct Members {
-    uint32_t options = 0, required = 0;
-    NodeId separator = kEpsilon;
-    std::vector<NodeId> bodies;  // of the options and, if there is one, of `other`
-    NodeId all = kEmpty;         // T
-    bool counts = true;
-    bool certain = true;         // whether all parts surely have words
-    uint16_t traits = 0;
-    int depth = 0;  // of the trees of bits: there is room for 64 << depth options
-
-    bool repeats() const { return bodies.size() > options; }
-  };
-  // The options that may still be used.
-  struct Left {
-    uint32_t members, set;
-    uint32_t options, required;  // their numbers
-  };
+  using Members = OptionSets::Members;
+  using Left = OptionSets::Left;
   // The parts of a node, for computing least lengths.
   struct Demand {
     NodeId rest;  // t
@@ -58,9 +43,13 @@ class Unordered {
   };
 
   explicit Unordered(Arena& arena) : arena_(arena) {}
+  // Of another arena over the same nodes, for another thread, after the program has been read.
+  Unordered(Arena& arena, const Unordered& other) : arena_(arena), sets_(other.sets_) {}
 
-  // Whether there are any: sets of what is left have numbers here, so that nobody else can make nodes of them.
-  bool any() const { return !members_.empty(); }
+  // To be called before others are made of this one.
+  void share() {
+    if (sets_) sets_->share();
+  }
 
   // From `low` to `high` members. Bodies are not nullable; `required` of the options come first.
   NodeId make(NodeId separator, std::vector<NodeId> options, uint32_t required, NodeId other, bool counts, uint32_t low, uint32_t high) {
@@ -83,14 +72,13 @@ class Unordered {
     if (separator != kEmpty) look(separator);
     if (made.repeats() && high == kUnbounded) made.traits |= kHasLoop;
     while (made.options > uint64_t{64} << made.depth) ++made.depth;
-    const uint32_t number = static_cast<uint32_t>(members_.size());
-    members_.push_back(std::move(made));
-    const Members& members = members_[number];
+    if (!sets_) sets_ = std::make_shared<OptionSets>(), owns_sets_ = true;
+    const uint32_t number = sets_->add(std::move(made));
+    const Members& members = sets_->members(number);
     const bool none = low == 0 && required == 0;
     if (high == 0 || high < low) return none && high == 0 ? kEpsilon : kEmpty;
     if (members.bodies.empty()) return none ? kEpsilon : kEmpty;
-    const uint32_t all = left(number, full(members.options, members.depth), members.options, required);
-    return arena_.either(none ? kEpsilon : kEmpty, first(all, low, high));
+    return arena_.either(none ? kEpsilon : kEmpty, first(sets_->all(number), low, high));
   }
 
   // The rest t with these options left, and with bounds on the number of members, including the one that is being read.
@@ -116,31 +104,34 @@ class Unordered {
 
   Demand demand(NodeId id) const {
     const Node& node = arena_[id];
-    const Left& left = left_[node.b];
-    const Members& members = members_[left.members];
+    const Left left = sets_->left(node.b);
+    const Members& members = sets_->members(left.members);
     Demand out{node.a, members.separator, members.bodies, {}, members.required, node.low, members.repeats(), members.counts};
     for (uint32_t tag = 0; tag < members.bodies.size(); ++tag) {
       out.possible.push_back(possible(members, left, tag, node.low, node.high));
-      if (tag < members.options && !has(members, left.set, tag)) out.bodies[tag] = kEmpty;
+      if (tag < members.options && !sets_->has(left, tag)) out.bodies[tag] = kEmpty;
     }
     return out;
   }
 
   // The union of all options of a node: a name that does not change while they are read.
-  NodeId origin(NodeId id) const { return members_[left_[arena_[id].b].members].all; }
-  NodeId latest() const { return members_.back().all; }
+  NodeId origin(NodeId id) const { return members_of(arena_[id].b).all; }
+  NodeId latest() const { return sets_->latest().all; }
 
   // Calls f with numbers that identify the options left to a node, the same in every process that read the same
   // program.
   template <class F>
   void each_number_left(uint32_t left, F&& f) const {
-    f(left_[left].members);
-    each_leaf(left_[left].set, members_[left_[left].members].depth, f);
+    f(sets_->left(left).members);
+    sets_->each_leaf(sets_->left(left), f);
   }
 
-  size_t memory() const { return trees_.size() * (sizeof(Tree) + 64) + left_.size() * (sizeof(Left) + 64) + tags_bytes_; }
+  // Sets count where they were made first.
+  size_t memory() const { return (owns_sets_ ? sets_->memory() : 0) + tags_bytes_; }
 
  private:
+  const Members& members_of(uint32_t left) const { return sets_->members(sets_->left(left).members); }
+
   // The tags that a place of T leads to, ascending, each with whether words surely lead to it.
   using Tags = std::vector<std::pair<uint32_t, bool>>;
 
@@ -149,33 +140,33 @@ class Unordered {
   // At least one member. Bounds without effect are removed, so that equal languages are equal nodes. Never resolved
   // further before a byte is read, because a repeatable member leads back here.
   NodeId first(uint32_t left, uint32_t low, uint32_t high) {
-    const Members& members = members_[left_[left].members];
-    if (low <= std::max(left_[left].required, uint32_t{members.counts})) low = 0;
-    if (!members.repeats() && high >= left_[left].options) high = kUnbounded;
+    const Members& members = members_of(left);
+    if (low <= std::max(sets_->left(left).required, uint32_t{members.counts})) low = 0;
+    if (!members.repeats() && high >= sets_->left(left).options) high = kUnbounded;
     auto [found, certain] = ways(members.all, left, low, high);
     return found == 0 ? kEmpty : node(members.all, left, low, high, certain);
   }
 
   // What follows the member `tag`.
   NodeId behind(uint32_t tag, uint32_t before, uint32_t low, uint32_t high) {
-    const Left old = left_[before];
-    const Members& members = members_[old.members];
+    const Left old = sets_->left(before);
+    const Members& members = sets_->members(old.members);
     if (!possible(members, old, tag, low, high)) return kEmpty;
     if (low > 0 && (tag < members.options || members.counts)) --low;
     if (high != kUnbounded) --high;
     uint32_t after = before;
-    if (tag < members.options)
-      after = left(old.members, without(members, old.set, tag), old.options - 1, old.required - (tag < members.required));
+    if (tag < members.options) after = arena_.exclusively([&] { return sets_->without(before, tag); });
+    const Left now = sets_->left(after);
     const NodeId separator = members.separator;
-    NodeId more = high == 0 || (left_[after].options == 0 && !members.repeats()) ? kEmpty : first(after, low, high);
-    return arena_.either(left_[after].required == 0 && low == 0 ? kEpsilon : kEmpty, arena_.concat(separator, more));
+    NodeId more = high == 0 || (now.options == 0 && !members.repeats()) ? kEmpty : first(after, low, high);
+    return arena_.either(now.required == 0 && low == 0 ? kEpsilon : kEmpty, arena_.concat(separator, more));
   }
 
   // Whether after a member with this tag the bounds can be kept. If all parts have words, the language is then not
   // empty.
   bool possible(const Members& members, const Left& left, uint32_t tag, uint32_t low, uint32_t high) const {
     const bool option = tag < members.options;
-    if (option && !has(members, left.set, tag)) return false;
+    if (option && !sets_->has(left, tag)) return false;
     const uint32_t more = left.options - option, needed = left.required - (tag < members.required);
     const uint32_t least = low - (low > 0 && (option || members.counts));
     if (std::max(needed, least) > (high == kUnbounded ? kUnbounded : high - 1)) return false;
@@ -184,7 +175,7 @@ class Unordered {
 
   // The same for a union.
   NodeId branches(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
-    if (const SplitBranches apart = split_branches(rest, left_[left].members); !apart.others.empty()) {
+    if (const SplitBranches apart = split_branches(rest, sets_->left(left).members); !apart.others.empty()) {
       std::vector<NodeId> parts;
       parts.reserve(apart.others.size() + 1);
       for (NodeId branch : apart.others) parts.push_back(resolved(branch, left, low, high));
@@ -214,12 +205,12 @@ class Unordered {
     const uint64_t key = uint64_t{members} << 32 | rest;
     if (auto known = apart_.find(key); known != apart_.end()) return known->second;
     SplitBranches made;
-    if (members_[members].repeats()) {
+    if (sets_->members(members).repeats()) {
       std::vector<NodeId> options;
       for (NodeId branch : arena_.list(rest)) {
         NodeId tail = branch;
         while (arena_[tail].kind == Kind::Concat) tail = arena_[tail].b;
-        const bool other = arena_[tail].kind == Kind::Tag && arena_[tail].a == members_[members].options;
+        const bool other = arena_[tail].kind == Kind::Tag && arena_[tail].a == sets_->members(members).options;
         (other ? made.others : options).push_back(branch);
       }
       if (!made.others.empty()) made.options = arena_.any_of(options);
@@ -229,17 +220,17 @@ class Unordered {
   }
 
   NodeId node(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain) {
-    const uint16_t traits = (arena_[rest].traits | members_[left_[left].members].traits) & ~kEndless;
+    const uint16_t traits = (arena_[rest].traits | members_of(left).traits) & ~kEndless;
     return arena_.node({Kind::Unordered, false, certain, traits, arena_[rest].depth, rest, left, low, high});
   }
 
   // How many tags of a place are possible (2: at least two), and whether it surely has a word.
   std::pair<int, bool> ways(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
-    const Members& members = members_[left_[left].members];
+    const Members& members = members_of(left);
     int found = 0;
     bool certain = false;
     for (auto& [tag, sure] : tags(rest)) {
-      if (!possible(members, left_[left], tag, low, high)) continue;
+      if (!possible(members, sets_->left(left), tag, low, high)) continue;
       found = std::min(found + 1, 2);
       certain |= sure && members.certain;
       if (found == 2 && (certain || !members.certain)) break;
@@ -269,58 +260,9 @@ class Unordered {
     return tags_.emplace(rest, std::move(found)).first->second;
   }
 
-  // Sets of options.
-
-  // A leaf holds 64 bits; any other node has two halves.
-  struct Tree {
-    uint32_t a, b;
-  };
-
-  uint32_t tree(int depth, uint32_t a, uint32_t b) {
-    auto [known, fresh] = tree_index_[depth].try_emplace(uint64_t{a} << 32 | b, static_cast<uint32_t>(trees_.size()));
-    if (fresh) trees_.push_back({a, b});
-    return known->second;
-  }
-  // The set of the first `count` numbers.
-  uint32_t full(uint64_t count, int depth) {
-    if (depth == 0) {
-      const uint64_t bits = count >= 64 ? UINT64_MAX : (uint64_t{1} << count) - 1;
-      return tree(0, static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits));
-    }
-    const uint64_t half = uint64_t{64} << (depth - 1);
-    const uint32_t a = full(std::min(count, half), depth - 1), b = full(count - std::min(count, half), depth - 1);
-    return tree(depth, a, b);
-  }
-  bool has(const Members& members, uint32_t set, uint32_t k) const {
-    for (int depth = members.depth; depth > 0; --depth) set = k >> (5 + depth) & 1 ? trees_[set].b : trees_[set].a;
-    return (k & 32 ? trees_[set].a : trees_[set].b) >> (k & 31) & 1;
-  }
-  uint32_t without(const Members& members, uint32_t set, uint32_t k) { return without(members.depth, set, k); }
-  uint32_t without(int depth, uint32_t set, uint32_t k) {
-    const Tree old = trees_[set];
-    if (depth > 0)
-      return k >> (5 + depth) & 1 ? tree(depth, old.a, without(depth - 1, old.b, k)) : tree(depth, without(depth - 1, old.a, k), old.b);
-    const uint32_t bit = 1u << (k & 31);
-    return k & 32 ? tree(0, old.a & ~bit, old.b) : tree(0, old.a, old.b & ~bit);
-  }
-  template <class F>
-  void each_leaf(uint32_t set, int depth, F& f) const {
-    if (depth == 0) return f(uint64_t{trees_[set].a} << 32 | trees_[set].b);
-    each_leaf(trees_[set].a, depth - 1, f);
-    each_leaf(trees_[set].b, depth - 1, f);
-  }
-  uint32_t left(uint32_t members, uint32_t set, uint32_t options, uint32_t required) {
-    auto [known, fresh] = left_index_.try_emplace(uint64_t{members} << 32 | set, static_cast<uint32_t>(left_.size()));
-    if (fresh) left_.push_back({members, set, options, required});
-    return known->second;
-  }
-
   Arena& arena_;
-  std::deque<Members> members_;  // a deque, since elements must not move
-  std::vector<Left> left_;
-  std::unordered_map<uint64_t, uint32_t> left_index_;
-  std::vector<Tree> trees_;
-  std::map<int, std::unordered_map<uint64_t, uint32_t>> tree_index_;  // for each depth
+  std::shared_ptr<OptionSets> sets_;  // if there are any; of all arenas over the same nodes
+  bool owns_sets_ = false;
   std::unordered_map<NodeId, Tags> tags_;
   std::unordered_map<uint64_t, SplitBranches> apart_;
   size_t tags_bytes_ = 0;

@@ -129,10 +129,7 @@ def test_what_threads_derived_at_the_same_time_is_saved_as_one_thread_would(
     """Numbers of states depend on which thread came first; artifacts, with what was learned, do not."""
     classes = CLASSES if name == "token class" else None
     alone, shared = (compile(CONSTRAINTS[name], SMALL, token_classes=classes) for _ in range(2))
-    can_be_shared = shared._native.share()
-    assert can_be_shared == (
-        name not in ("any order", "several choices")
-    )  # whose sets have numbers of their own
+    assert shared._native.share()
     ways = [a_way(alone, random.Random(seed), 8) for seed in range(4)]
     for way in ways:
         masks(alone, way)
