@@ -166,11 +166,8 @@ def temperature(matcher: Any) -> float | None:
     native: Any = native_of(matcher)
     if not hasattr(native, "temperatures"):
         held = _held_for(matcher, "temperature")
-        native.temperatures = (
-            TokenTemperatures(held.get().reader, native, native.made_from[2])
-            if held.has_temperature
-            else None
-        )
+        reader = held.get().reader if held.has_temperature else None
+        native.temperatures = reader and TokenTemperatures(reader, native, native.made_from[2])
     return (
         None
         if native.temperatures is None or matcher.is_terminated()

@@ -16,7 +16,6 @@ from tokenfst.automata.expressions.expression import (
     TokenName,
     Unordered,
 )
-from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.decoding.token_automata.explaining import TokenExplanation
 
 class Machine:
