@@ -92,14 +92,21 @@ def test_a_program_is_told_where_it_listens(tmp_path: Path) -> None:
         assert process.wait(60) == 0 and process.stdout.read() == ""
 
 
-@pytest.mark.soak
-def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once(number: signal.Signals, tmp_path: Path) -> None:
+    """Also while a request is under way; the log has no traceback."""
     with program(tmp_path, "--port", "0", "--no-keys", "--drain", "1000") as process:
-        until(process, "listening")
-        process.send_signal(signal.SIGINT)
+        connection = begin(until(process, "listening")["port"])
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100")
+        process.send_signal(number)
         until(process, "ending")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
+        assert process.stderr is not None
+        log = [json.loads(line) for line in process.stderr]
         assert process.wait(60) == 0
+        events = [line["event"] for line in log if line["level"] in ("info", "error")]
+        assert not [event for event in events if "Traceback" in event], events
+        assert events[-1] == "ended"
 
 
 @pytest.mark.soak

@@ -84,6 +84,8 @@ class Server:
         self._reading = asyncio.Semaphore(_READERS)
         self._looked, self._trouble = 0.0, ""
         self.is_draining = self.is_ending = False
+        self.is_forced = self.has_ended = False
+        """Whether to end without waiting for processes, and whether the application has ended."""
         self.trouble: Exception | None = None
         self.metrics = Metrics(
             {
@@ -144,7 +146,9 @@ class Server:
         ticking = asyncio.create_task(self._tick())
         yield
         ticking.cancel()
-        await self._pool.close()
+        self.has_ended = True
+        if not self.is_forced:
+            await self._pool.close()
 
     async def _tick(self) -> None:
         """Measure the delay of the event loop; every latency contains it."""

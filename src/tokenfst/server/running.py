@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -74,11 +75,11 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         self._announce = announce
         self._ending: asyncio.Task[None] | None = None
 
-    async def startup(self, sockets: list[object] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and report the port."""
         await super().startup(sockets=sockets)
         addresses = [
-            socket.getsockname()[:2] for each in getattr(self, "servers", []) for socket in each.sockets
+            bound.getsockname()[:2] for each in getattr(self, "servers", []) for bound in each.sockets
         ]
         for host, self.bound in addresses:
             logs.event("listening", host=host, port=self.bound)
@@ -109,6 +110,15 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
             return
         self._own.is_draining = True
         self._ending = asyncio.ensure_future(self._end())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the connections, then the application. uvicorn cancels the application at the second signal; here it
+        ends, without waiting for its processes, which ``run`` kills.
+        """
+        await super().shutdown(sockets=sockets)
+        if self.force_exit and not self._own.has_ended:
+            self._own.is_forced = True
+            await self.lifespan.shutdown()
 
     async def _end(self) -> None:
         await asyncio.sleep(self._drain)
