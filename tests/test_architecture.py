@@ -173,6 +173,15 @@ def test_torch_stays_in_decoding() -> None:
     assert not {path for layer, path in MODULES if layer != "decoding" and imports_when_run(path, "torch")}
 
 
+def test_errors_of_decoding_are_typed() -> None:
+    """A wrong argument raises ArgumentValueError or ArgumentTypeError, which are errors of tokenfst, too."""
+    for path in sorted((ROOT / "decoding").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                raised = ast.unparse(node.exc.func)
+                assert raised not in ("ValueError", "TypeError"), f"{path}:{node.lineno}: raises {raised}"
+
+
 def test_no_root_folder_is_a_package() -> None:
     assert not [top for top in TOPS if (ROOT / top / "__init__.py").exists()]
 

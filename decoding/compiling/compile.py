@@ -15,6 +15,8 @@ from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unsp
 from tokenfst.decoding.token_automata.held_constraints import hold
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose
 from tokenfst.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
     ConstraintError,
     EmptyLanguageError,
     NondeterministicError,
@@ -111,7 +113,7 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
     if tokenization not in ("all", "canonical"):
-        raise ValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
+        raise ArgumentValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
@@ -199,7 +201,7 @@ def _language_of_symbols(constraint: object, vocabulary: Vocabulary, budget: Bud
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
 
     if not isinstance(constraint, SymbolAutomaton):
-        raise TypeError(
+        raise ArgumentTypeError(
             "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
             f"{type(constraint).__name__}"
         )

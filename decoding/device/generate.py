@@ -17,7 +17,7 @@ from typing import Any
 from tokenfst.arguments import checked
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
-from tokenfst.errors import VocabularyMismatchError
+from tokenfst.errors import ArgumentValueError, VocabularyMismatchError
 from tokenfst.plurals import counted
 
 
@@ -42,7 +42,7 @@ class DeviceGenerate:
         generator: torch.Generator | None = None,
     ) -> None:
         if check_every < 1:
-            raise ValueError(f"check_every must be at least 1, not {check_every}")
+            raise ArgumentValueError(f"check_every must be at least 1, not {check_every}")
         self.automaton, self.indices = automaton, indices
         self.check_every, self.generator = check_every, generator
 
@@ -117,7 +117,7 @@ class DeviceGenerate:
     def _starts(self, rows: int, max_new_tokens: int | None) -> Tensor:
         indices = [0] if self.indices is None else list(self.indices)
         if rows % len(indices) or (self.indices is None and len(self.automaton) != 1):
-            raise ValueError(
+            raise ArgumentValueError(
                 f"{counted(rows, 'row')}, {len(indices)} indices and {len(self.automaton)} automata: give the "
                 "index of each "
                 "prompt's"
@@ -127,7 +127,7 @@ class DeviceGenerate:
 
     def _check(self, model: Any, config: Any) -> None:
         if config.num_beams != 1 or model.config.is_encoder_decoder or config.return_dict_in_generate:
-            raise ValueError(
+            raise ArgumentValueError(
                 "DeviceGenerate decodes greedily or by sampling, with decoder-only models, to a tensor: for beams, "
                 "other models and dictionaries use ConstraintLogitsProcessor"
             )

@@ -42,7 +42,7 @@ from tokenfst.decoding.engines.shared.requests import (
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
-from tokenfst.errors import MatcherError, TokenfstError, VocabularyError
+from tokenfst.errors import ArgumentValueError, MatcherError, TokenfstError, VocabularyError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -93,7 +93,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         """Advance. Raises ValueError for a token that is not allowed; tokens after the end are ignored."""
         self.current_token = token
         if not self.served.accept_until_over((token,)):
-            raise ValueError(
+            raise ArgumentValueError(
                 self.served.failure
                 or f"token {token} is not allowed after {counted(self.matcher.num_tokens, 'token')} of {self.request}"
             )

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 import tokenfst._native as _native
 from tokenfst.arguments import checked, refuse, whole
-from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError
+from tokenfst.errors import ArgumentValueError, LogitsError, MaskBufferError, TokenIdError
 from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _THREAD_ROWS = 16
 def allocate_token_bitmask(batch: int, vocab_size: int) -> npt.NDArray[np.int32]:
     """A bitmask of shape ``(batch, ceil(vocab_size / 32))`` that allows every token."""
     if batch < 0 or vocab_size < 0:
-        raise ValueError(f"batch and vocab_size must not be negative: {batch}, {vocab_size}")
+        raise ArgumentValueError(f"batch and vocab_size must not be negative: {batch}, {vocab_size}")
     return np.full((batch, -(-vocab_size // 32)), -1, dtype=np.int32)
 
 
@@ -317,7 +317,7 @@ def checked_vocab_size(vocab_size: int | None, width: int) -> int:
     if type(vocab_size) is not int:
         vocab_size = whole("apply_token_bitmask_inplace", "vocab_size", vocab_size)
     if vocab_size < 0:
-        raise ValueError(f"vocab_size must not be negative: {vocab_size}")
+        raise ArgumentValueError(f"vocab_size must not be negative: {vocab_size}")
     return vocab_size
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tokenfst.errors import MissingDependencyError
+from tokenfst.errors import ArgumentValueError, MissingDependencyError
 
 try:
     import torch
@@ -41,11 +41,11 @@ def resample(
     weights' device.
     """
     if scheme not in SCHEMES:
-        raise ValueError(f"resampling is one of {', '.join(SCHEMES)}, not {scheme!r}")
+        raise ArgumentValueError(f"resampling is one of {', '.join(SCHEMES)}, not {scheme!r}")
     weights = weights.to(torch.float64)
     total = weights.sum(1, keepdim=True)
     if bool(((weights < 0).any(1) | ~(total[:, 0] > 0) | total[:, 0].isinf()).any()):
-        raise ValueError("the weights of a row must be non-negative, with a positive, finite sum")
+        raise ArgumentValueError("the weights of a row must be non-negative, with a positive, finite sum")
     rows, count = weights.shape
 
     def uniform(columns: int) -> torch.Tensor:

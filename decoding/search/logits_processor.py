@@ -28,7 +28,13 @@ from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_i
 from tokenfst.decoding.matchers.prefixes import PrefixStates, RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.search.generate_calls import states_of_call
-from tokenfst.errors import LogitsError, MaskBufferError, MissingDependencyError, VocabularyMismatchError
+from tokenfst.errors import (
+    ArgumentValueError,
+    LogitsError,
+    MaskBufferError,
+    MissingDependencyError,
+    VocabularyMismatchError,
+)
 from tokenfst.plurals import counted
 
 try:
@@ -79,7 +85,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         shared: list[_Constraint] = [None if isinstance(each, str) else each for each in listed]
         given = [automaton for automaton in shared if automaton is not None]
         if not given:
-            raise ValueError("automata is empty: give one constraint for all rows, or one per prompt")
+            raise ArgumentValueError("automata is empty: give one constraint for all rows, or one per prompt")
         vocabulary = given[0].vocabulary
         for automaton in given:
             if automaton.vocabulary.fingerprint != vocabulary.fingerprint:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import tokenfst._native as _native
 from tokenfst._native import Matcher
 from tokenfst.decoding.token_automata.held_constraints import HeldConstraint, held_by
+from tokenfst.errors import ArgumentTypeError
 
 _T = TypeVar("_T")
 
@@ -46,7 +47,7 @@ def _matcher(automaton: _native.TokenAutomaton, tokens: Sequence[int], left: int
 def _reduce_automaton(automaton: _native.TokenAutomaton) -> tuple[Any, ...]:
     made_from = getattr(automaton, "made_from", None)
     if made_from is None:
-        raise TypeError(f"cannot pickle {automaton!r}: it was not made by compile() or load()")
+        raise ArgumentTypeError(f"cannot pickle {automaton!r}: it was not made by compile() or load()")
     return _remade, (made_from, held_by(automaton))
 
 

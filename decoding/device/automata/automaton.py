@@ -25,6 +25,8 @@ from tokenfst.decoding.device.tables.stacks import PackedStacks
 from tokenfst.decoding.device.tables.tables import DEAD, DISTANCE, FLAGS, MOST_FLIPS, Packed, pack
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
     EmptyLanguageError,
     StateError,
     TokenBudgetError,
@@ -76,7 +78,7 @@ class DeviceAutomaton(DeviceMasks):
     ) -> None:
         sources = [automata] if isinstance(automata, TokenAutomaton | str | PathLike) else list(automata)
         if not sources:
-            raise ValueError("automata is empty: give at least one token automaton")
+            raise ArgumentValueError("automata is empty: give at least one token automaton")
         loaded = [_loaded(source, vocabulary) for source in sources]
         super().__init__(vocabulary or loaded[0].vocabulary, device, capacity, dense, debug)
         self.token_limits = token_limits
@@ -131,7 +133,7 @@ class DeviceAutomaton(DeviceMasks):
         """
         if isinstance(indices, int):
             if len(self) != 1:
-                raise ValueError(f"there are {len(self)} automata: give the index of each row's")
+                raise ArgumentValueError(f"there are {len(self)} automata: give the index of each row's")
             indices = [0] * whole("DeviceAutomaton.start_states", "indices", indices, 0, _MOST_ROWS)
         chosen = [self.start(int(index), max_new_tokens) for index in indices]
         return torch.tensor(chosen, dtype=torch.int32, device=self.device)
@@ -351,10 +353,10 @@ def _loaded(source: Source, vocabulary: Vocabulary | None) -> TokenAutomaton:
         return source
     if isinstance(source, str | os.PathLike):
         if vocabulary is None:
-            raise ValueError(
+            raise ArgumentValueError(
                 "the path of an artifact needs the vocabulary that it was made for: vocabulary=..."
             )
         return TokenAutomaton.load(source, vocabulary)
-    raise TypeError(
+    raise ArgumentTypeError(
         f"a device automaton is made of token automata or artifacts, not of {type(source).__name__}"
     )

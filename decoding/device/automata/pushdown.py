@@ -29,7 +29,7 @@ from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.stacks import PackedStacks, pack_stacks
 from tokenfst.decoding.device.tables.tables import DISTANCE, FAR, Packed, Reach
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, StackDepthError, StateError
+from tokenfst.errors import ArgumentValueError, ConstraintError, StackDepthError, StateError
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -59,7 +59,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         debug: bool = False,
     ) -> None:
         if depth < 1:
-            raise ValueError(f"depth must be at least 1, not {depth}")
+            raise ArgumentValueError(f"depth must be at least 1, not {depth}")
         self.depth, self._row = depth, (SYMBOLS + depth,)
         self._reach = Reach(0, 0, 0)
         super().__init__(

@@ -41,7 +41,7 @@ from tokenfst.decoding.device.paged.paging import Overflow
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, DISTANCE, ENDED, FAR
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError
+from tokenfst.errors import ArgumentValueError, ConstraintError
 from tokenfst.locks import fork_safe_lock
 from tokenfst.plurals import counted
 from tokenfst.renamed import renamed
@@ -96,7 +96,7 @@ class LazyDeviceAutomaton(DeviceAutomaton):
         debug: bool = False,
     ) -> None:
         if ahead < 0:
-            raise ValueError(f"ahead must not be negative: {ahead}")
+            raise ArgumentValueError(f"ahead must not be negative: {ahead}")
         self._ahead, self._composes = ahead, composes
         self._lock = fork_safe_lock()
         self._slots, self._overflow = slots, overflow

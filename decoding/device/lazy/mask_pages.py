@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tokenfst.decoding.device.paged.paging import Overflow
 from tokenfst.decoding.device.tables.pool import Pool, Tables, torch
-from tokenfst.errors import BudgetExceeded
+from tokenfst.errors import ArgumentValueError, BudgetExceeded
 
 Words = npt.NDArray[np.int32]
 
@@ -29,9 +29,9 @@ class MaskPages:
 
     def __init__(self, pool: Pool, words: int, slots: int, overflow: Overflow) -> None:
         if overflow not in ("grow", "evict", "raise"):
-            raise ValueError(f'overflow is "grow", "evict" or "raise", not {overflow!r}')
+            raise ArgumentValueError(f'overflow is "grow", "evict" or "raise", not {overflow!r}')
         if slots < 1:
-            raise ValueError(f"slots must be positive: {slots}")
+            raise ArgumentValueError(f"slots must be at least 1, not {slots}")
         self._pool, self._words, self._overflow = pool, words, overflow
         self._first_mask, self._first_row = pool.used["masks"], pool.used["rows"]
         self._slots = 0

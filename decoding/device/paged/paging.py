@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from tokenfst.arguments import refuse
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import ENDED
-from tokenfst.errors import BudgetExceeded, TokenIdError
+from tokenfst.errors import ArgumentValueError, BudgetExceeded, TokenIdError
 
 Overflow = Literal["grow", "evict", "raise"]
 FIRST_SLOT = ENDED + 1
@@ -59,9 +59,13 @@ class PagedRows(ABC):
     def _begin(self, matchers: Sequence[Walker], slots: int, overflow: Overflow) -> None:
         """Check the arguments, and compute the pages of the first step."""
         if overflow not in ("grow", "evict", "raise"):
-            raise ValueError(f'overflow is "grow", "evict" or "raise", not {overflow!r}')
-        if slots < 1 or len({id(matcher) for matcher in matchers}) < len(matchers):
-            raise ValueError("slots must be positive, and no matcher may stand in the list twice")
+            raise ArgumentValueError(f'overflow is "grow", "evict" or "raise", not {overflow!r}')
+        if slots < 1:
+            raise ArgumentValueError(f"slots must be at least 1, not {slots}")
+        if len({id(matcher) for matcher in matchers}) < len(matchers):
+            raise ArgumentValueError(
+                "a matcher occurs twice in the list: give each row a matcher of its own (fork())"
+            )
         self._walkers = list(matchers)
         self.overflow: Overflow = overflow
         self.dead = [False] * len(self._walkers)

@@ -58,7 +58,8 @@ class LocalFiles:
                 made = True
             except FileExistsError:
                 made = False
-            written.unlink()
+            finally:  # a full disk may have no place for the name
+                written.unlink()
             _flush_folder(
                 target.parent
             )  # also for a file of another writer: success must not be reported for data that may be lost
@@ -68,7 +69,12 @@ class LocalFiles:
         """See ``Place``."""
         with self._failing("write", name):
             target = self._root / name
-            self._write(target, data, lasting).rename(target)
+            written = self._write(target, data, lasting)
+            try:
+                written.rename(target)
+            except BaseException:
+                written.unlink()
+                raise
             if lasting:
                 _flush_folder(target.parent)
 
@@ -99,14 +105,15 @@ class LocalFiles:
 
     def now(self) -> float:
         """The folder's own clock, which may be another machine's: that of a file that is written for this purpose."""
+        path = self._root / f"{_LEFT}{secrets.token_hex(8)}"
         try:
-            path = self._root / f"{_LEFT}{secrets.token_hex(8)}"
-            with path.open("xb") as file:
-                file.write(b"\n")
-            found = path.stat().st_mtime
-            path.unlink()
-            return found
-        except OSError:  # no folder, or read-only: nothing can be removed
+            try:
+                with path.open("xb") as file:
+                    file.write(b"\n")
+                return path.stat().st_mtime
+            finally:
+                path.unlink(missing_ok=True)
+        except OSError:  # no folder, read-only, or full
             return time.time()
 
     def clean(self, before: float) -> None:
