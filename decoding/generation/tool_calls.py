@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.reading.replies import ToolCall
 from tokenfst.automata.tools.tools import tools
@@ -45,7 +46,8 @@ def _schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
     """The schema of the calls of all tools, for a server. The names of a tool's definitions get the tool's number."""
     calls, definitions = [], {}
     for number, (name, schema) in enumerate(arguments.items()):
-        moved = _moved(schema, f"#/$defs/{number}.")
+        moved = _moved(schema, f"#/$defs/{number}.", f"#/anyOf/{number}/properties/arguments")
+        moved.pop("$id", None)  # below it, references would begin at the arguments
         for key, value in moved.pop("$defs", {}).items():
             definitions[f"{number}.{key}"] = value
         calls.append(
@@ -59,15 +61,23 @@ def _schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": calls, **({"$defs": definitions} if definitions else {})}
 
 
-def _moved(schema: Any, to: str) -> Any:
-    """A schema whose references into its own definitions are moved to ``to``."""
-    if isinstance(schema, list):
-        return [_moved(each, to) for each in schema]
+def _moved(schema: Any, definitions: str, root: str) -> Any:
+    """A schema that stands at ``root`` of another document, which has its definitions at ``definitions``. Only
+    references are changed, and nothing in constants, defaults and examples, which are no schemas.
+    """
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: to + value.removeprefix(_OWN)
-        if key == "$ref" and isinstance(value, str) and value.startswith(_OWN)
-        else _moved(value, to)
-        for key, value in schema.items()
-    }
+    found = dict(schema)
+    for key, value in schema.items():
+        if key == "$ref" and isinstance(value, str):
+            if value.startswith(_OWN):
+                found[key] = definitions + value.removeprefix(_OWN)
+            elif value == "#" or value.startswith("#/"):
+                found[key] = root + value.removeprefix("#")
+        elif key in TABLES and isinstance(value, dict):
+            found[key] = {name: _moved(each, definitions, root) for name, each in value.items()}
+        elif key in LISTS and isinstance(value, list):
+            found[key] = [_moved(each, definitions, root) for each in value]
+        elif key in ONE:
+            found[key] = _moved(value, definitions, root)
+    return found
