@@ -118,6 +118,41 @@ def test_the_events_are_those_of_the_text_however_it_is_cut(format: str) -> None
             assert told(made, parts) == events
 
 
+_HARD = [
+    '{"a": "}\\"]</"}',
+    "<",
+    "</tool",
+    "[TOOL_CALLS",
+    "<|call",
+    "é😀",
+    "a\nb",
+    "```",
+    "'\"\\\\",
+    "null",
+    "\x7f\u2028",
+]
+"""Pieces of strings that look like something else: JSON in a string, beginnings of marks, both quotation marks."""
+
+
+@each_format
+def test_every_cut_of_strings_that_look_like_marks(format: str) -> None:
+    made, rng = constraint(format), random.Random(format)
+    cuts = 0
+    for _ in range(12):
+        strings = ["".join(rng.choices(_HARD, k=rng.randrange(4))) for _ in range(3)]
+        calls: Calls = [("do", {"text": strings[0], "tags": strings[1:]}), ("do_it", {})][
+            : rng.randrange(1, 3)
+        ]
+        text = text_of(format, rng.choice(["", "so: ", "a < b"]), calls)
+        if not made.accepts(text):  # a bare string may not have the mark that ends it
+            continue
+        data, events = text.encode(), expected(made, text)
+        for cut in range(len(data) + 1):
+            assert told(made, [data[:cut], data[cut:]]) == events, (text, cut)
+            cuts += 1
+    assert cuts > 500
+
+
 @each_format
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())

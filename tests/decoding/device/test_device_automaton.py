@@ -301,6 +301,8 @@ def test_out_of_range_is_dead_or_told(make: Any) -> None:
     tokens = torch.tensor([6, 0, 0, 77, -1])
     assert device.advance(states, tokens).tolist() == [0, 0, 0, 1, 0]
     assert device.mask_logits_(torch.zeros(5, 6), states).isfinite().sum(1).tolist() == [2, 1, 1, 1, 2]
+    wide = torch.tensor([2**31, 2**32, 2**32 + 1, 2**63 - 1, -(2**63)])
+    assert device.advance(torch.full((5,), 2, dtype=torch.int32), wide).tolist() == [0] * 5
     checked = make(automaton("ab"), debug=True)
     with pytest.raises(StateError, match="row 1 has state 99, and there are 5 states"):
         checked.advance(states, tokens)
