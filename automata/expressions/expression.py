@@ -50,7 +50,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon, Node, begin_nodes
+from tokenfst._native import Lexicon, Node, begin_nodes, nodes_below
 from tokenfst._native import concat as concat
 from tokenfst._native import literal as literal
 from tokenfst._native import union as union
@@ -222,6 +222,8 @@ def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Exp
 
     ``inner`` decides whose operands are included; by default those of all nodes.
     """
+    if inner is None:
+        return nodes_below(list(roots), True)
     found: list[Expr] = []
     seen: set[Expr] = set()
     stack: list[Expr | None] = list(reversed(roots))
@@ -233,7 +235,7 @@ def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Exp
             found.append(node)
         elif node not in seen:
             seen.add(node)
-            if node.args and (inner is None or inner(node)):
+            if node.args and inner(node):
                 stack += (node, None)
                 stack += node.args[::-1]
             else:

@@ -21,7 +21,6 @@ from tokenfst.clock_cache import Recent
 from tokenfst.errors import ConstraintError
 from tokenfst.renamed import old_attribute
 
-_CALL = Op.CALL
 _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
 """The native form of each automaton: front ends share automata among many programs."""
 
@@ -130,21 +129,18 @@ def linearize(
     """
     roots = [body for body, _ in (rules or {}).values()]
     nodes = below(*roots, root)
-    order = {id(node): number for number, node in enumerate(nodes)}
     rule_numbers = {name: number for number, name in enumerate(rules or {})}
     code = ProgramCode()
-    for node in nodes:
-        operands = [order[id(arg)] for arg in node.args]
-        if node.op is _CALL:
-            value = node.value
-            if value not in rule_numbers:
-                raise ConstraintError(
-                    f"the rule {value!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
-                )
-            operands.append(rule_numbers[value])
-        code.add(node, operands)
-    bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
-    found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
+    try:
+        found = code.add_nodes(nodes, rule_numbers, assured)
+    except KeyError as error:
+        raise ConstraintError(
+            f"the rule {error.args[0]!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
+        ) from None
+    bodies: tuple[tuple[int, bool], ...] = ()
+    if rules:
+        order = {id(node): number for number, node in enumerate(nodes)}
+        bodies = tuple((order[id(body)], empty) for body, empty in rules.values())
     return program_of(code, bodies, tuple(rule_numbers), found, labelled=labelled)
 
 

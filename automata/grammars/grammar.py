@@ -20,6 +20,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import tokenfst.notebook as notebook
+from tokenfst._native import nodes_below
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
@@ -34,7 +35,7 @@ from tokenfst.automata.languages.operands import encode_any
 from tokenfst.automata.languages.texts.walk import Walk
 from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.automata.rules.finiteness import is_finite
-from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
+from tokenfst.automata.rules.graph import Rules, cycles, reachable, shortest_cycle
 from tokenfst.automata.rules.inlining import rebuild
 from tokenfst.automata.rules.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.rules.lint import Finding, lint, nullable, productive
@@ -354,7 +355,7 @@ class Grammar(Operators):
             return linearize(EMPTY)
         plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
         rules = pushdown_rules(plain, self._start, self.budget)
-        if any(node.op is Op.CALL for node in below(*rules.values(), inner=lambda node: not node.size)):
+        if any(node.op is Op.CALL for node in nodes_below(list(rules.values()), False)):
             return self._program(plain, rules)
         return linearize(rules[self._start])
 
@@ -401,7 +402,7 @@ class Grammar(Operators):
             self._check_members()
             rules = self._rules
             alive = productive(rules, self._budget)
-            if all(id(node) in alive for name in rules for node in rules.nodes(name)):
+            if all(rules.body(name).is_within(alive) for name in rules):
                 self._usable = rules
             else:
                 kept = {name: rules.nodes(name) for name, body in rules.items() if id(body) in alive}
@@ -419,12 +420,10 @@ class Grammar(Operators):
             raise ConstraintError(
                 f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
             )
-        nodes = self._rules.nodes(name)
-        for node in nodes:
+        for node in self._rules.body(name).leaves():
             if node.op is Op.CALL and node.value not in self._rules:
                 raise ConstraintError(f"the rule {name!r} calls {node.value!r}, and there is no such rule")
-            beyond = node.args and not node.size and node.op not in COMPOSED
-            if beyond and any(each.op is Op.CALL for each in node.walk()):
+            if node.args and any(each.op is Op.CALL for each in node.walk()):
                 raise ConstraintError(
                     f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
                     f"and repetition of calls are context-free"
@@ -437,6 +436,8 @@ class Grammar(Operators):
         present.
         """
         for name in self._rules:
+            if not self._rules.body(name).ops & (1 << Op.UNORDERED):
+                continue
             for node in self._rules.nodes(name):
                 if node.op is not Op.UNORDERED:
                     continue
@@ -459,11 +460,13 @@ def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) 
     """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
     among ``alive``, and the variables that rules became. Plain nodes have one anyway.
     """
-    leaves = [
-        node for name in plain for node in plain.nodes(name) if not node.size and node.op not in COMPOSED
-    ]
+    leaves = [node for name in plain for node in plain.body(name).leaves()]
     inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
-    made = below(*rules.values(), inner=lambda node: not node.size and id(node) not in inside)
+    made = (
+        below(*rules.values(), inner=lambda node: not node.size and id(node) not in inside)
+        if inside
+        else nodes_below(list(rules.values()), False)
+    )
     return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
         id(node) for node in made if node.op is Op.VARIABLE and id(node) not in inside
     }

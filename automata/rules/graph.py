@@ -11,14 +11,10 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, M
 from functools import cached_property
 from typing import TypeVar
 
-from tokenfst.automata.expressions.expression import (
-    Expr,
-    Op,
-    Unordered,
-    below,
-    bounds_of,
-    copies,
-)
+from tokenfst._native import RuleBody
+from tokenfst._native import components as strong_components
+from tokenfst._native import least_true as native_least_true
+from tokenfst.automata.expressions.expression import Expr, Op, below
 from tokenfst.automata.expressions.metering import Deadline
 
 Graph = Mapping[str, Iterable[str]]
@@ -37,7 +33,7 @@ def outer_nodes(body: Expr) -> list[Expr]:
     """The nodes of a rule body, operands first, down to leaves and plain nodes, which need no further analysis (see
     ``Expr``).
     """
-    return below(body, inner=is_composed)
+    return RuleBody(body).nodes
 
 
 def is_composed(node: Expr) -> bool:
@@ -48,13 +44,13 @@ def is_composed(node: Expr) -> bool:
 class Rules(dict[str, Expr]):
     """Rule bodies by name, immutable, with cached answers to the most frequent queries.
 
-    The nodes of a body are listed once, for all rules that are made ``like`` these and share the body. ``productive``
-    and ``nullable`` are the results of the functions with these names in ``lint``, once known.
+    The nodes of a body are listed once, for all rules that are made ``like`` these and share the body (``RuleBody``).
+    ``productive`` and ``nullable`` are the results of the functions with these names in ``lint``, once known.
     """
 
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
         super().__init__(bodies)
-        self._nodes: dict[int, list[Expr]] = {} if like is None else like._nodes  # noqa: SLF001  # another of this class
+        self._bodies: dict[int, RuleBody] = {} if like is None else like._bodies  # noqa: SLF001  # another of this class
         self._sizes: dict[int, int] = {} if like is None else like._sizes  # noqa: SLF001  # another of this class
         self.productive: frozenset[int] | None = None
         self.nullable: frozenset[int] | None = None
@@ -73,40 +69,30 @@ class Rules(dict[str, Expr]):
         found.productive, found.nullable = self.productive, self.nullable
         return found
 
+    def body(self, name: str) -> RuleBody:
+        """The body of a rule, for questions about its nodes."""
+        body = self[name]
+        found = self._bodies.get(id(body))
+        if found is None:  # it keeps the body alive, so that its id is not reused
+            found = self._bodies[id(body)] = RuleBody(body)
+        return found
+
     def nodes(self, name: str) -> list[Expr]:
         """``outer_nodes`` of a rule's body; read-only."""
-        body = self[name]
-        found = self._nodes.get(id(body))
-        if found is None:  # the list ends with the body and keeps it alive, so that its id is not reused
-            found = self._nodes[id(body)] = outer_nodes(body)
-        return found
+        return self.body(name).nodes
 
     def size(self, name: str) -> int:
         """The number of positions of a rule's body with counted repetitions expanded; a call is one."""
-        nodes = self.nodes(name)
-        found = self._sizes.get(id(nodes[-1]))
+        key = id(self[name])
+        found = self._sizes.get(key)
         if found is None:
-            found = self._sizes[id(nodes[-1])] = _size(nodes)
+            found = self._sizes[key] = self.body(name).size()
         return found
 
     @cached_property
     def graph(self) -> dict[str, list[str]]:
         """The rules that each rule calls: see ``called``."""
-        return {name: called(body, self.nodes(name)) for name, body in self.items()}
-
-
-def _size(nodes: list[Expr]) -> int:
-    sizes: dict[int, int] = {}
-    for node in nodes:
-        total = node.size or 1
-        if is_composed(node):
-            total = 0
-            for arg in node.args:
-                total += sizes[id(arg)]
-            if isinstance(node.value, tuple):
-                total *= copies(node.value)
-        sizes[id(node)] = total
-    return sizes[id(nodes[-1])]
+        return {name: self.body(name).calls() for name in self}
 
 
 def name_of(node: Expr) -> str:
@@ -115,9 +101,9 @@ def name_of(node: Expr) -> str:
     return node.value
 
 
-def called(body: Expr, nodes: list[Expr] | None = None) -> list[str]:
-    """The distinct rules that a body calls, in order of occurrence. ``nodes``: its outer nodes, if already known."""
-    return list(dict.fromkeys([name_of(node) for node in nodes or outer_nodes(body) if node.op is Op.CALL]))
+def called(body: Expr) -> list[str]:
+    """The distinct rules that a body calls, in order of occurrence."""
+    return RuleBody(body).calls()
 
 
 def calls_found(body: Expr, onward: Callable[[Expr], Iterable[Expr]]) -> list[str]:
@@ -142,14 +128,7 @@ def left_edge(body: Expr, empty: Container[int]) -> list[str]:
 
     ``empty`` has the ids of the nodes that have the empty word (``lint.nullable``).
     """
-
-    def leading(node: Expr) -> Iterable[Expr]:
-        if node.op is not Op.CONCAT:
-            return first_operands(node)
-        ends = (number for number, arg in enumerate(node.args, 1) if id(arg) not in empty)
-        return node.args[: next(ends, len(node.args))]
-
-    return calls_found(body, leading)
+    return RuleBody(body).left_edge(empty)
 
 
 def first_operands(node: Expr) -> tuple[Expr, ...]:
@@ -192,50 +171,9 @@ def components(
 
     Edges to other vertices are ignored. Raises BudgetExceeded("seconds") after ``deadline``.
     """
-    order: dict[_Vertex, int] = {}
-    lowest: dict[_Vertex, int] = {}
-    open_vertices: list[_Vertex] = []
-    is_open: set[_Vertex] = set()
-    found: list[list[_Vertex]] = []
-    for root in graph:
-        if root in order:
-            continue
-        order[root] = lowest[root] = len(order)
-        open_vertices.append(root)
-        is_open.add(root)
-        work = [(root, iter(graph[root]))]
-        while work:
-            vertex, targets = work[-1]
-            for target in targets:
-                if target not in graph:
-                    continue
-                if target not in order:
-                    order[target] = lowest[target] = len(order)
-                    open_vertices.append(target)
-                    is_open.add(target)
-                    work.append((target, iter(graph[target])))
-                    break
-                if target in is_open:
-                    lowest[vertex] = min(lowest[vertex], order[target])
-            else:
-                work.pop()
-                if deadline is not None:
-                    deadline.tick(3)
-                if work:
-                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[vertex])
-                if lowest[vertex] == order[vertex]:
-                    cut = _last(open_vertices, vertex)
-                    found.append(open_vertices[cut:])
-                    is_open.difference_update(open_vertices[cut:])
-                    del open_vertices[cut:]
-    return found
-
-
-def _last(vertices: list[_Vertex], wanted: _Vertex) -> int:
-    position = len(vertices) - 1
-    while vertices[position] != wanted:
-        position -= 1
-    return position
+    if deadline is not None:
+        deadline.tick(len(graph))
+    return strong_components(graph if isinstance(graph, dict) else dict(graph))
 
 
 def cycles(graph: Graph) -> list[list[str]]:
@@ -276,105 +214,18 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
     raise ValueError(f"{start!r} lies on no cycle")
 
 
-def least_true(  # noqa: C901  # one pass, and it is hot
-    rules: Rules, leaf: Callable[[Expr], bool], deadline: Deadline
+def least_true(
+    rules: Rules, leaf: Callable[[Expr], bool], deadline: Deadline, *, nullable: bool
 ) -> frozenset[int]:
-    """The ids of the nodes with a property, as a least solution.
+    """The ids of the nodes that have a word, or the empty word (``nullable``), as a least solution.
 
-    The property holds for a concatenation if it holds for all parts, for a union if for one, for a repetition if
-    for its body or if it may be omitted, for unordered members if for as many as are required, for a call if for
-    the rule. For any other node, including plain ones, ``leaf`` decides. Nodes whose operands are already decided
-    are decided at once; the others by propagation to their users. Raises BudgetExceeded("seconds").
+    A concatenation has one if all parts have, a union if one has, a repetition if its body has or may be omitted,
+    unordered members if as many as are required have, a call if the rule has. Plain nodes know it; for any other node
+    ``leaf`` decides. Raises BudgetExceeded("seconds").
     """
-    users: dict[int, list[Expr]] = {}
-    missing: dict[int, int] = {}
-    callers: dict[str, list[Expr]] = {}
-    conditions: list[Expr] = []  # kept alive, so that their ids are not reused
-    roots: dict[int, list[str]] = {}
-    holds: set[int] = set()
-    seen: set[int] = set()
-    known: set[str] = set()
-    ready: list[Expr] = []
-    for name, body in rules.items():
-        nodes = rules.nodes(name)
+    bodies: dict[str, RuleBody] = {}
+    for name in rules:
+        bodies[name] = body = rules.body(name)
         deadline.where = f"the rule {name!r}"
-        deadline.tick(len(nodes))
-        for node in nodes:  # operands first
-            key = id(node)
-            if key in seen:
-                continue
-            seen.add(key)
-            if node.op is Op.CALL:
-                callee = name_of(node)
-                true = callee in known
-                if not true:
-                    callers.setdefault(callee, []).append(node)
-            elif isinstance(node.value, Unordered):
-                true, made = _conditions(node, users, missing, holds)
-                conditions += made
-            elif is_composed(node):
-                unmet = [arg for arg in node.args if id(arg) not in holds]
-                true = not unmet or (node.op is Op.UNION and len(unmet) < len(node.args))
-                if not true and node.op is Op.REPEAT:
-                    low, _ = bounds_of(node)
-                    true = low == 0
-                if not true:
-                    missing[key] = len(unmet) if node.op is Op.CONCAT else 1
-                    for arg in unmet:
-                        users.setdefault(id(arg), []).append(node)
-            else:
-                true = leaf(node)
-            if true:
-                holds.add(key)
-        roots.setdefault(id(body), []).append(name)
-        if id(body) in holds:
-            known.add(name)
-            ready += callers.pop(name, ())
-    while ready:
-        node = ready.pop()
-        if id(node) in holds:
-            continue
-        holds.add(id(node))
-        deadline.tick(2)
-        for user in users.get(id(node), ()):
-            missing[id(user)] -= 1
-            if missing[id(user)] == 0:
-                ready.append(user)
-        for name in roots.get(id(node), ()):
-            ready.extend(callers.get(name, ()))
-    return frozenset(holds.difference(map(id, conditions)))
-
-
-def _conditions(
-    node: Expr, users: dict[int, list[Expr]], missing: dict[int, int], holds: Container[int]
-) -> tuple[bool, tuple[Expr, ...]]:
-    """Whether ``least_true`` holds for members in any order, given the nodes for which it ``holds``.
-
-    If not, this records what is missing: all required members, and enough members in all (a member that may be
-    repeated is enough by itself). Also returns the nodes that represent such conditions.
-    """
-    assert isinstance(node.value, Unordered)
-    low, _, required, repeats = node.value
-    separator, *members = node.args
-    again = [members.pop()] if repeats else []
-    unmet = [
-        part for part in (*members[:required], *([separator] if low > 1 else [])) if id(part) not in holds
-    ]
-    some = low - sum(id(part) in holds for part in members)
-    enough = some <= 0 or (repeats == 1 and id(again[0]) in holds)
-    if low == 0 or (enough and not unmet):
-        return True, ()
-    missing[id(node)] = len(unmet) + (not enough)
-    for part in unmet:
-        users.setdefault(id(part), []).append(node)
-    if enough:
-        return False, ()
-    several, either = Expr(Op.UNION), Expr(Op.UNION)
-    missing[id(several)], missing[id(either)] = some, 1
-    for part in members:
-        if id(part) not in holds:
-            users.setdefault(id(part), []).append(several)
-    for part in (several, *(again if repeats == 1 else [])):
-        users.setdefault(id(part), []).append(either)
-    users[id(either)] = [node]
-    return False, (several, either)
+        deadline.tick(len(body.nodes))
+    return native_least_true(bodies, leaf, nullable)

@@ -44,7 +44,7 @@ class Inliner:
         plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
         self.rules, self.origins = plain.rules, plain.origins
         self.meter = NodeMeter(budget)
-        self.calls = {name: _placed_calls(body) for name, body in self.rules.items()}
+        self.calls = {name: self.rules.body(name).placed_calls() for name in self.rules}
         self.family: dict[str, list[str]] = {}
         tails = {name: [callee for callee, tail in calls if tail] for name, calls in self.calls.items()}
         for group in cycles(tails):
@@ -79,7 +79,7 @@ class Inliner:
             self.meter.charge(0, head)
         return around
 
-    def expressions(self, entry: str, hard: Mapping[str, Expr]) -> dict[str, Expr]:
+    def expressions(self, entry: str, hard: dict[str, Expr]) -> dict[str, Expr]:
         """The expressions of a rule and of the other rules of its system, given those of its hard calls."""
         group = self.family.get(entry)
         if group is None:
@@ -91,11 +91,11 @@ class Inliner:
             variable.finish(_named(body, name))
         return variables
 
-    def inlined(self, name: str, hard: Mapping[str, Expr]) -> Expr:
+    def inlined(self, name: str, hard: dict[str, Expr]) -> Expr:
         """The body of a rule with all its calls replaced."""
-        nodes = self.rules.nodes(name)
-        self.meter.charge(len(nodes), name)
-        return rebuild(nodes, lambda node: hard[name_of(node)] if node.op is Op.CALL else node)
+        body = self.rules.body(name)
+        self.meter.charge(len(body.nodes), name)
+        return body.with_calls(hard, rebuilt)
 
     def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
         """The body with its calls replaced. ``resolve`` gets the name and whether the call is in tail position."""
@@ -128,23 +128,6 @@ def _places(node: Expr, tail: bool) -> Iterable[tuple[Expr, bool]]:
         return [(arg, tail) for arg in node.args]
     last = len(node.args) - 1 if node.op is Op.CONCAT else -1
     return [(arg, tail and number == last) for number, arg in enumerate(node.args)]
-
-
-def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
-    """Every call of a body, and whether it is in tail position."""
-    found: list[tuple[str, bool]] = []
-    seen: set[tuple[int, bool]] = set()
-    stack: list[tuple[Expr, bool]] = [(body, True)]
-    while stack:
-        node, tail = stack.pop()
-        if (id(node), tail) in seen:
-            continue
-        seen.add((id(node), tail))
-        if node.op is Op.CALL:
-            found.append((name_of(node), tail))
-        elif is_composed(node):
-            stack.extend(reversed(list(_places(node, tail))))
-    return found
 
 
 def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:

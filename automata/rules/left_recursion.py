@@ -62,7 +62,6 @@ from tokenfst.automata.rules.graph import (
     cycles,
     first_operands,
     is_composed,
-    left_edge,
     name_of,
     nested_heads,
     outer_nodes,
@@ -107,7 +106,7 @@ def rewrite_left_recursion(
     if not cycles(live.graph):
         return Rewritten(live, {})
     words = _Words(live, set(rules), budget, keeps_empty=keeps_empty)
-    edges = {name: left_edge(body, words.empty) for name, body in live.items()}
+    edges = {name: live.body(name).left_edge(words.empty) for name in live}
     order = {name: number for number, name in enumerate(reached)}
     made: dict[str, Expr] = dict(live)
     heads = list(nested_heads(edges, order))

@@ -59,12 +59,12 @@ def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[in
     """The ids of the nodes that have a word. ``Rules`` keep the result."""
 
     def leaf(node: Expr) -> bool:
-        return bool(node.size) or has_word(node, budget)
+        return has_word(node, budget)
 
     rules = Rules.of(rules)
     if rules.productive is None:
         deadline = Deadline(budget or Budget(), "a grammar")
-        rules.productive = least_true(rules, leaf, deadline)
+        rules.productive = least_true(rules, leaf, deadline, nullable=False)
     return rules.productive
 
 
@@ -72,12 +72,12 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]
     """The ids of the nodes that have the empty word. ``Rules`` keep the result."""
 
     def leaf(node: Expr) -> bool:
-        return node.nullable if node.size else has_empty_word(node, budget)
+        return has_empty_word(node, budget)
 
     rules = Rules.of(rules)
     if rules.nullable is None:
         deadline = Deadline(budget or Budget(), "a grammar")
-        rules.nullable = least_true(rules, leaf, deadline)
+        rules.nullable = least_true(rules, leaf, deadline, nullable=True)
     return rules.nullable
 
 

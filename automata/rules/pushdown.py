@@ -13,10 +13,9 @@ only names its parts, and the names would separate masks that are equal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
-from tokenfst.automata.expressions.expression import Expr, Op, call, copies
-from tokenfst.automata.rules.graph import components, is_composed, name_of
+from tokenfst.automata.expressions.expression import Expr, call
+from tokenfst.automata.rules.graph import components
 from tokenfst.automata.rules.inlining import Inliner
 from tokenfst.automata.rules.left_recursion import Rewritten
 from tokenfst.budget import Budget
@@ -64,7 +63,7 @@ def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Bu
 def _doubling(inliner: Inliner, kept: set[str]) -> set[str]:
     """Callees that occur twice in a row in a rule, on paths of at least _DOUBLINGS such calls."""
     doubled = {
-        name: _in_a_row(inliner.rules.nodes(name)) for name in inliner.hard if name not in inliner.family
+        name: inliner.rules.body(name).doubled() for name in inliner.hard if name not in inliner.family
     }
     if not any(doubled.values()):
         return set()
@@ -83,23 +82,6 @@ def _doubling(inliner: Inliner, kept: set[str]) -> set[str]:
     return found - inliner.family.keys()
 
 
-def _in_a_row(nodes: list[Expr]) -> set[str]:
-    """The rules that a body calls twice in a row, given its outer nodes; the second call may be one of several
-    alternatives.
-    """
-    found: set[str] = set()
-    for node in nodes:
-        if node.op is Op.CONCAT:
-            ways = [{name_of(way) for way in _ways(arg) if way.op is Op.CALL} for arg in node.args]
-            for before, after in pairwise(ways):
-                found |= before & after
-    return found
-
-
-def _ways(node: Expr) -> tuple[Expr, ...]:
-    return node.args if node.op is Op.UNION and not node.size else (node,)
-
-
 def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[str, int]) -> set[str]:
     """Callees that must stay calls so that the rules of ``group``, one system, stay small. Records the sizes of
     these rules.
@@ -111,7 +93,7 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
     grown: dict[str, int] = {}
     callees: dict[str, set[str]] = {}
     for name in group:
-        for callee, count in _call_counts(inliner.rules.nodes(name)).items():
+        for callee, count in inliner.rules.body(name).call_counts().items():
             if callee in sizes and callee not in kept:
                 family = inliner.family.get(callee)
                 key = family[0] if family else callee
@@ -126,19 +108,4 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
         found |= callees[key]
         total -= grown[key]
     sizes.update(dict.fromkeys(group, total))
-    return found
-
-
-def _call_counts(nodes: list[Expr]) -> dict[str, int]:
-    """How often a body calls each rule, given its outer nodes, if counted repetitions are written out."""
-    counts = {id(nodes[-1]): 1}
-    found: dict[str, int] = {}
-    for node in reversed(nodes):  # users before operands
-        count = counts[id(node)]
-        if node.op is Op.CALL:
-            found[name_of(node)] = found.get(name_of(node), 0) + count
-        elif is_composed(node):
-            for arg in node.args:
-                inner = count * copies(node.value) if isinstance(node.value, tuple) else count
-                counts[id(arg)] = counts.get(id(arg), 0) + inner
     return found

@@ -3,6 +3,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/patterns/patterns.hpp"
+#include "bindings/rules/rules.hpp"
 #include "bindings/schemas/schemas.hpp"
 #include "calls/budget.hpp"
 #include "python/calls.hpp"
@@ -55,6 +56,7 @@ NB_MODULE(_native, m) {
   });
   bind_values(m);
   bind_patterns(m);
+  bind_rules(m);
   bind_schemas(m);
   bind_byte_automata(m);
   bind_token_automata(m);

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, tables_of, token_of
+from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, token_of
 from tokenfst.automata.notations.parsing.lalr import Token as Token
 from tokenfst.budget import Budget
 from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError, line_and_column
@@ -132,7 +132,7 @@ def _parser(notation: str) -> tuple[Lark, Callable[[str], Iterator[Token]], Tabl
         key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
     )
     tokens = Tokens([(terminal.name, terminal.pattern.to_regexp()) for terminal in order])
-    return parser, _lexer(parser, tokens.pattern), tables_of(parser, tokens)
+    return parser, _lexer(parser, tokens.pattern), Tables(parser, tokens)
 
 
 def _lexer(parser: Lark, pattern: re.Pattern[str]) -> Callable[[str], Iterator[Token]]:

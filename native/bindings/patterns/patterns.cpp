@@ -1,7 +1,8 @@
-// The Python face of reading regular expressions.
+// The Python face of reading regular expressions and notations.
 #include "bindings/patterns/patterns.hpp"
 
 #include "bindings/patterns/ecma_patterns.hpp"
+#include "bindings/patterns/lalr.hpp"
 #include "bindings/patterns/python_pattern.hpp"
 
 namespace tokenfst {
@@ -9,6 +10,7 @@ namespace tokenfst {
 void bind_patterns(nanobind::module_& m) {
   bind_ecma_patterns(m);
   bind_python_pattern(m);
+  bind_lalr(m);
 }
 
 }  // namespace tokenfst

@@ -1,4 +1,4 @@
-// Reading regular expressions, as a part of the module.
+// Reading regular expressions and notations, as a part of the module.
 #pragma once
 
 #include "bindings/bindings.hpp"

@@ -100,6 +100,24 @@ class ProgramCode {
     return number;
   }
 
+  // Adds all nodes, operands first; a variable follows its body. `rules`: the numbers of rules by name; `assured_ids`: the ids of nodes that
+  // are known to have a word, in addition to plain ones. Returns the instructions of both. Raises a KeyError for a rule without a number.
+  nb::list add_nodes(nb::list nodes, nb::dict rules, nb::handle assured_ids) {
+    std::unordered_map<PyObject*, int32_t> order;
+    for (nb::handle node : nodes) order.emplace(node.ptr(), static_cast<int32_t>(order.size()));
+    nb::list found;
+    for (nb::handle node : nodes) {
+      std::vector<int32_t> operands;
+      const ExprNode& fields = node_of(node);
+      for (Py_ssize_t k = 0, count = PyTuple_Size(fields.args); k < count; ++k)
+        operands.push_back(order.at(PyTuple_GetItem(fields.args, k)));
+      if (op_of(node) == Op::Call) operands.push_back(static_cast<int32_t>(integer(rules[nb::handle(fields.value)])));
+      const int32_t number = add(node, std::move(operands), 1);
+      if (fields.size != 0 || holds(assured_ids, nb::steal(PyLong_FromVoidPtr(node.ptr())))) found.append(number);
+    }
+    return found;
+  }
+
   std::optional<int32_t> number_of(nb::handle node) const {
     const uint32_t value = numbers_.find(key(node));
     if (value == 0) return std::nullopt;
@@ -334,6 +352,7 @@ inline void bind_program_code(nb::module_& m) {
       .def_ro("begun", &ProgramCode::begun)
       .def_ro("open", &ProgramCode::open)
       .def("add", &ProgramCode::add, "node"_a, "operands"_a, "size"_a = 1)
+      .def("add_nodes", &ProgramCode::add_nodes, "nodes"_a, "rules"_a, "assured_ids"_a)
       .def("number_of", &ProgramCode::number_of, "node"_a)
       .def("give", &ProgramCode::give, "node"_a, "number"_a)
       .def("push", &ProgramCode::push, "node"_a.none())

@@ -1,0 +1,247 @@
+// Least fixed points over the rules of a grammar, and strongly connected components of graphs.
+//
+// Invariant: the answers are those of tests/reference/grammars/rule_graphs.py. Cost: linear in nodes and edges.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "bindings/rules/rule_bodies.hpp"
+
+namespace tokenfst {
+
+// The nodes with a property, as a least solution: see `graph.least_true`.
+class LeastTrue {
+ public:
+  // `leaf(node)`: whether the property holds for a node that is neither plain nor composed. `is_nullable`: whether the property is to have
+  // the empty word; else it is to have a word.
+  LeastTrue(nb::handle leaf, bool is_nullable) : leaf_(leaf), is_nullable_(is_nullable) {}
+
+  nb::object of(nb::dict bodies) {
+    size_t rules = 0;
+    for (auto [name, body] : bodies) numbers_[name] = rules++;
+    callers_.resize(rules);
+    is_known_.resize(rules, false);
+    size_t rule = 0;
+    for (auto [name, body] : bodies) {
+      const RuleBody& own = nb::cast<const RuleBody&>(body);
+      for (PyObject* node : own.outer()) add(node);
+      const size_t root = place_.at(own.body());
+      roots_[root].push_back(rule);
+      if (holds_[root]) {
+        is_known_[rule] = true;
+        ready_.insert(ready_.end(), callers_[rule].begin(), callers_[rule].end());
+      }
+      ++rule;
+    }
+    spread();
+    nb::set found;
+    for (const auto& [node, place] : place_) {
+      if (holds_[place]) found.add(nb::steal(PyLong_FromVoidPtr(node)));
+    }
+    return nb::steal(PyFrozenSet_New(found.ptr()));
+  }
+
+ private:
+  size_t vertex(bool holds) {
+    holds_.push_back(holds);
+    missing_.push_back(0);
+    users_.emplace_back();
+    return holds_.size() - 1;
+  }
+
+  // Adds a node whose operands have been added. What its operands decide already is decided at once.
+  void add(PyObject* node) {
+    const auto [known, is_new] = place_.emplace(node, holds_.size());
+    if (!is_new) return;
+    const size_t own = vertex(false);
+    const Op op = rule_nodes::op_of(node);
+    if (op == Op::Call) {
+      PyObject* const number = PyDict_GetItemWithError(numbers_.ptr(), rule_nodes::at(node).value);
+      if (!number && PyErr_Occurred()) throw nb::python_error();
+      if (!number) return;
+      const size_t rule = nb::cast<size_t>(nb::handle(number));
+      holds_[own] = is_known_[rule];
+      callers_[rule].push_back(own);
+    } else if (!rule_nodes::is_composed(node)) {
+      const ExprNode& fields = rule_nodes::at(node);
+      holds_[own] = fields.size != 0 ? !is_nullable_ || fields.nullable : nb::cast<bool>(leaf_(nb::handle(node)));
+    } else if (op == Op::Unordered) {
+      add_unordered(node, own);
+    } else {
+      add_composed(node, own, op);
+    }
+  }
+
+  void add_composed(PyObject* node, size_t own, Op op) {
+    std::vector<size_t> unmet;
+    const Py_ssize_t count = rule_nodes::count_of(node);
+    for (Py_ssize_t k = 0; k < count; ++k) {
+      const size_t part = place_.at(rule_nodes::arg_of(node, k));
+      if (!holds_[part]) unmet.push_back(part);
+    }
+    holds_[own] = unmet.empty() || (op == Op::Union && static_cast<Py_ssize_t>(unmet.size()) < count) ||
+                  (op == Op::Repeat && rule_nodes::bounds_of(node).first == 0);
+    if (holds_[own]) return;
+    missing_[own] = op == Op::Concat ? static_cast<int64_t>(unmet.size()) : 1;
+    for (size_t part : unmet) users_[part].push_back(own);
+  }
+
+  // Members in any order: all required ones are needed, and enough in all; a member that may be repeated is enough by itself.
+  void add_unordered(PyObject* node, size_t own) {
+    const nb::handle value = rule_nodes::at(node).value;
+    const auto low = nb::cast<int64_t>(value.attr("low")), required = nb::cast<int64_t>(value.attr("required"));
+    const auto repeats = nb::cast<int64_t>(value.attr("repeats"));
+    std::vector<size_t> members;
+    for (Py_ssize_t k = 1, count = rule_nodes::count_of(node); k < count; ++k) members.push_back(place_.at(rule_nodes::arg_of(node, k)));
+    const size_t again = repeats != 0 ? members.back() : 0;
+    if (repeats != 0) members.pop_back();
+    std::vector<size_t> unmet;
+    for (size_t k = 0; k < static_cast<size_t>(required); ++k) {
+      if (!holds_[members[k]]) unmet.push_back(members[k]);
+    }
+    const size_t separator = place_.at(rule_nodes::arg_of(node, 0));
+    if (low > 1 && !holds_[separator]) unmet.push_back(separator);
+    const int64_t some = low - std::ranges::count_if(members, [&](size_t part) { return holds_[part]; });
+    const bool is_enough = some <= 0 || (repeats == 1 && holds_[again]);
+    holds_[own] = low == 0 || (is_enough && unmet.empty());
+    if (holds_[own]) return;
+    missing_[own] = static_cast<int64_t>(unmet.size()) + (is_enough ? 0 : 1);
+    for (size_t part : unmet) users_[part].push_back(own);
+    if (is_enough) return;
+    const size_t several = vertex(false), either = vertex(false);  // enough members; that, or the one that is repeated
+    missing_[several] = some;
+    for (size_t part : members) {
+      if (!holds_[part]) users_[part].push_back(several);
+    }
+    missing_[either] = 1;
+    users_[several].push_back(either);
+    if (repeats == 1) users_[again].push_back(either);
+    users_[either].push_back(own);
+  }
+
+  void spread() {
+    while (!ready_.empty()) {
+      const size_t place = ready_.back();
+      ready_.pop_back();
+      if (holds_[place]) continue;
+      holds_[place] = true;
+      for (size_t user : users_[place]) {
+        if (--missing_[user] == 0) ready_.push_back(user);
+      }
+      const auto root = roots_.find(place);
+      if (root == roots_.end()) continue;
+      for (size_t rule : root->second) ready_.insert(ready_.end(), callers_[rule].begin(), callers_[rule].end());
+    }
+  }
+
+  nb::handle leaf_;
+  bool is_nullable_;
+  nb::dict numbers_;  // of the rules, by name
+  std::vector<std::vector<size_t>> callers_;
+  std::vector<bool> is_known_;  // of a rule: its body has the property
+  std::unordered_map<PyObject*, size_t> place_;
+  std::unordered_map<size_t, std::vector<size_t>> roots_;  // of a body, its rules
+  std::vector<bool> holds_;
+  std::vector<int64_t> missing_;
+  std::vector<std::vector<size_t>> users_;
+  std::vector<size_t> ready_;
+};
+
+// The strongly connected components in reverse topological order (Tarjan, without recursion). Edges to other vertices are ignored.
+inline nb::list components(nb::dict graph) {
+  nb::dict numbers;
+  std::vector<nb::handle> names;
+  std::vector<std::vector<size_t>> targets;
+  for (auto [name, ends] : graph) {
+    numbers[name] = names.size();
+    names.push_back(name);
+  }
+  for (auto [name, ends] : graph) {
+    std::vector<size_t>& own = targets.emplace_back();
+    for (nb::handle end : ends) {
+      PyObject* const number = PyDict_GetItemWithError(numbers.ptr(), end.ptr());
+      if (!number && PyErr_Occurred()) throw nb::python_error();
+      if (number) own.push_back(nb::cast<size_t>(nb::handle(number)));
+    }
+  }
+  const size_t count = names.size();
+  std::vector<size_t> order(count, count), lowest(count, count), open;
+  std::vector<bool> is_open(count, false);
+  size_t seen = 0;
+  nb::list found;
+  std::vector<std::pair<size_t, size_t>> work;  // a vertex, and its next target
+  const auto enter = [&](size_t vertex) {
+    order[vertex] = lowest[vertex] = seen++;
+    open.push_back(vertex);
+    is_open[vertex] = true;
+    work.emplace_back(vertex, 0);
+  };
+  for (size_t root = 0; root < count; ++root) {
+    if (order[root] != count) continue;
+    enter(root);
+    while (!work.empty()) {
+      const size_t vertex = work.back().first;
+      if (work.back().second < targets[vertex].size()) {
+        const size_t target = targets[vertex][work.back().second++];
+        if (order[target] == count) {
+          enter(target);
+        } else if (is_open[target]) {
+          lowest[vertex] = std::min(lowest[vertex], order[target]);
+        }
+        continue;
+      }
+      work.pop_back();
+      if (!work.empty()) lowest[work.back().first] = std::min(lowest[work.back().first], lowest[vertex]);
+      if (lowest[vertex] != order[vertex]) continue;
+      nb::list part;
+      const auto cut = std::find(open.rbegin(), open.rend(), vertex).base() - 1;
+      for (auto each = cut; each != open.end(); ++each) {
+        part.append(names[*each]);
+        is_open[*each] = false;
+      }
+      open.erase(cut, open.end());
+      found.append(part);
+    }
+  }
+  return found;
+}
+
+inline void bind_rule_graphs(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<RuleBody>(m, "RuleBody")
+      .def(nb::init<nb::object>(), "body"_a)
+      .def_prop_ro("nodes", &RuleBody::nodes)
+      .def_prop_ro("ops", &RuleBody::ops)
+      .def("leaves", &RuleBody::leaves)
+      .def("is_within", &RuleBody::is_within, "ids"_a)
+      .def("size", &RuleBody::size)
+      .def("calls", &RuleBody::calls)
+      .def("placed_calls", &RuleBody::placed_calls)
+      .def("call_counts", &RuleBody::call_counts)
+      .def("doubled", &RuleBody::doubled)
+      .def("left_edge", &RuleBody::left_edge, "empty"_a)
+      .def("with_calls", &RuleBody::with, "expressions"_a, "rebuilt"_a);
+  m.def(
+      "least_true", [](nb::dict bodies, nb::handle leaf, bool is_nullable) { return LeastTrue(leaf, is_nullable).of(std::move(bodies)); },
+      "bodies"_a, "leaf"_a, "is_nullable"_a);
+  m.def("components", &components, "graph"_a);
+  m.def(
+      "nodes_below",
+      [](nb::list roots, bool is_whole) {
+        std::vector<PyObject*> given;
+        for (nb::handle root : roots) {
+          node_of(root);
+          given.push_back(root.ptr());
+        }
+        return rule_nodes::list_of(rule_nodes::below(given, [&](PyObject* node) { return is_whole || rule_nodes::at(node).size == 0; }));
+      },
+      "roots"_a, "is_whole"_a, "The nodes below the roots, operands first; unless the whole is asked for, down to plain nodes.");
+}
+
+}  // namespace tokenfst

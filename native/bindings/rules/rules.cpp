@@ -1,0 +1,10 @@
+// The Python face of the analyses of rules.
+#include "bindings/rules/rules.hpp"
+
+#include "bindings/rules/rule_graphs.hpp"
+
+namespace tokenfst {
+
+void bind_rules(nanobind::module_& m) { bind_rule_graphs(m); }
+
+}  // namespace tokenfst

@@ -1,0 +1,168 @@
+"""The analyses of rules in the native core, against the same in plain Python: answers and their orders."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.reference.grammars import rule_graphs as slow
+from tests.reference.grammars.random_grammars import random_body
+from tokenfst import Budget, bundled_grammar, bundled_grammars, regex
+from tokenfst._native import RuleBody, nodes_below
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    EPSILON,
+    MOST_POSITIONS,
+    Expr,
+    Op,
+    below,
+    call,
+    complement,
+    concat,
+    intersect,
+    literal,
+    optional,
+    repeat,
+    union,
+    unordered,
+)
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.rules.graph import Rules, components, least_true
+from tokenfst.automata.rules.inlining import rebuild
+
+A, B = literal(b"a"), literal(b"b")
+NAMES = ["s", "t", "u", "v"]
+LEAVES = (A, B, EPSILON, EMPTY, optional(A), intersect(A, B), complement(A), literal(b"ab"))
+
+
+def rules_of(rng: random.Random) -> dict[str, Expr]:
+    """Rules that share bodies and nodes, with counts, and members in any order."""
+    found: dict[str, Expr] = {}
+    for name in NAMES[: rng.randint(1, 4)]:
+        body = random_body(rng, NAMES[:3], rng.randint(0, 3), LEAVES)
+        kind = rng.randrange(6)
+        if kind == 0:
+            body = repeat(body, rng.randint(0, 3), rng.choice([None, 3, 1_000]), "counted")
+        elif kind == 1:
+            members = [random_body(rng, NAMES[:3], 1, LEAVES) for _ in range(rng.randint(2, 4))]
+            some = {"required": rng.randint(0, 2), "low": rng.randint(0, 3), "counts": rng.random() < 0.5}
+            body = unordered(
+                members, rng.choice([A, call("t"), EPSILON]), **some, other=rng.choice([EMPTY, call("u")])
+            )
+        elif kind == 2:
+            body = concat(body, A, body, union(body, call("s")))
+        elif kind == 3 and found:
+            body = rng.choice(list(found.values()))
+        found[name] = body
+    return found
+
+
+def check(rules: dict[str, Expr]) -> None:
+    """Every question about rules, by both ways."""
+    own = Rules(rules)
+    for name, body in rules.items():
+        fast, nodes = own.body(name), slow.outer_nodes(body)
+        assert [*map(id, fast.nodes)] == [*map(id, nodes)]
+        assert fast.size() == min(slow.size(nodes), MOST_POSITIONS)
+        assert fast.calls() == slow.called(nodes)
+        assert fast.placed_calls() == slow.placed_calls(body)
+        assert list(fast.call_counts().items()) == [
+            (name, min(count, MOST_POSITIONS)) for name, count in slow.call_counts(nodes).items()
+        ]
+        assert fast.doubled() == slow.doubled(nodes)
+        assert fast.ops == sum(1 << op for op in {node.op for node in nodes})
+        assert fast.leaves() == [node for node in nodes if not node.size and not slow.is_composed(node)]
+        hard = {each: rules.get(each, A) for each in fast.calls()}
+        made = fast.with_calls(hard, rebuilt)
+        wanted = rebuild(nodes, lambda node, hard=hard: hard[str(node.value)] if node.op is Op.CALL else node)
+        assert_same(made, wanted)
+    for nullable in (False, True):
+
+        def leaf(node: Expr, nullable: bool = nullable) -> bool:
+            return bool(node.op is Op.COMPLEMENT and not nullable)
+
+        def decided(node: Expr, nullable: bool = nullable) -> bool:
+            return (node.nullable if nullable else True) if node.size else leaf(node, nullable)
+
+        fast_ids = least_true(own, leaf, Deadline(Budget(), "a test"), nullable=nullable)
+        slow_ids = slow.least_true(rules, decided)
+        assert fast_ids == slow_ids
+        for name, body in rules.items():
+            assert own.body(name).left_edge(fast_ids) == slow.left_edge(body, slow_ids)
+            assert own.body(name).is_within(fast_ids) == all(id(node) in fast_ids for node in own.nodes(name))
+    assert components(own.graph) == slow.components(own.graph)
+    roots = list(rules.values())
+    assert [*map(id, nodes_below(roots, True))] == [*map(id, below(*roots, inner=lambda node: True))]
+    assert [*map(id, nodes_below(roots, False))] == [
+        *map(id, below(*roots, inner=lambda node: not node.size))
+    ]
+
+
+def assert_same(one: Expr, other: Expr) -> None:
+    waiting = [(one, other)]
+    seen = set()
+    while waiting:
+        left, right = waiting.pop()
+        if left is right or (id(left), id(right)) in seen:
+            continue
+        seen.add((id(left), id(right)))
+        assert (left.op, left.value, left.source) == (right.op, right.value, right.source)
+        assert (left.size, left.nullable, len(left.args)) == (right.size, right.nullable, len(right.args))
+        waiting += zip(left.args, right.args, strict=True)
+
+
+def test_random_rules() -> None:
+    rng = random.Random(0)
+    for _ in range(3_000):
+        check(rules_of(rng))
+
+
+def test_bundled_grammars() -> None:
+    pytest.importorskip("lark")
+    for name in bundled_grammars():
+        check(dict(bundled_grammar(name).rules))
+
+
+def test_large_counts_have_a_bound() -> None:
+    """Sizes and counts that exceed 2**62 are 2**62."""
+    body = call("s")
+    for _ in range(10):
+        body = repeat(concat(body, body), 0, 1_000_000)
+    check({"s": body})
+
+
+def test_random_graphs() -> None:
+    rng = random.Random(1)
+    for _ in range(2_000):
+        vertices = range(rng.randint(1, 9))
+        graph = {k: [rng.choice([*vertices, 99]) for _ in range(rng.randrange(4))] for k in vertices}
+        assert components(graph) == slow.components(graph)
+
+
+def test_deep_bodies() -> None:
+    """The passes over a body need no stack of Python or of the core."""
+    body: Expr = call("s")
+    for _ in range(100_000):
+        body = concat(A, union(body, B))
+    own = RuleBody(body)
+    assert own.calls() == ["s"]
+    assert own.placed_calls() == [("s", True)]
+    assert own.call_counts() == {"s": 1}
+    assert own.with_calls({"s": A}, rebuilt).size > 0
+
+
+def test_what_is_no_expression_is_refused() -> None:
+    with pytest.raises(TypeError, match="must be an Expr"):
+        RuleBody("s")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be an Expr"):
+        nodes_below([A, None], True)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="must be an Expr"):
+        RuleBody(Expr(Op.CONCAT, (call("s"), "t")))  # type: ignore[arg-type]
+    with pytest.raises(KeyError):
+        RuleBody(call("s")).with_calls({}, rebuilt)
+
+
+def test_a_language_as_a_body() -> None:
+    check({"s": regex("(a|b)*c").expr})
