@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tokenfst.automata.expressions.metering import Deadline
@@ -160,6 +161,9 @@ _SCHEMA = re.compile(
 without using them, what introduces a value, and the braces that end an inner grammar.
 """
 _BLANKS = re.compile(r"[ \t\r\n]*")
+_SHORTEST = 2
+"""The parts of a definition that has nothing between its name and its body."""
+_NO_ATTRIBUTES = Attributes()
 _NO_BREAK = re.compile(r"[^\n]")
 _UNFINISHED = {
     '"': "this string does not end in its line",
@@ -189,7 +193,7 @@ class File:
     importer: File | None = None
     given: dict[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def has_parameters(self) -> bool:
         """Whether parameters or conditions may occur in the text."""
         return "::" in self.text or "%if" in self.text
@@ -334,6 +338,8 @@ class Source:
 
     def parameter(self, statement: Any, file: File) -> bool:
         """Whether a rule has a parameter: ``::_`` after its name."""
+        if len(statement.children) == _SHORTEST:
+            return False
         found = [part.children[0] for part in statement.children if kind_of_or_none(part) == "parameter"]
         if found and str(found[0])[len("::") :].strip() != "_":
             self.fail(
@@ -343,6 +349,8 @@ class Source:
 
     def attributes(self, statement: Any, file: File) -> Attributes:
         """The attributes in brackets after a rule's name."""
+        if len(statement.children) == _SHORTEST:
+            return _NO_ATTRIBUTES
         trees = [part for part in statement.children if kind_of_or_none(part) == "attributes"]
         return read_attributes(statement.children[0], trees[0] if trees else None, file.position, self.fail)
 

@@ -208,12 +208,13 @@ class _Builder(TerminalBodies):
                 self.source.fail(message, self.text.find("%ignore"))
             position = main.position(token)
             try:
-                pattern = self.regexps.parsed(terminals.joined(body.patterns))
-                if pattern.reserved:
-                    return None
-                run = leftmost.run_of(pattern) if len(main.ignored) == 1 else None
+                text = terminals.joined(body.patterns)
+                run = self.regexps.run(text) if len(main.ignored) == 1 else None
                 if run and not any(overlap(run, first) for _, first in self.ending.values()):
                     return None  # where it ends shows: no terminal begins with its characters
+                pattern = self.regexps.parsed(text)
+                if pattern.reserved:
+                    return None
                 piece = leftmost.read(pattern, budget)
             except PatternError as error:
                 self.source.fail(error.message, position, type(error))

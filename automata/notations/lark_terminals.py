@@ -193,6 +193,11 @@ class Patterns:
         low, high = self._tree(text).tree.getwidth() if plain is None else plain.width()
         return low, min(high, MAXREPEAT)
 
+    def run(self, text: str) -> Ranges | None:
+        """See ``leftmost.run_of``."""
+        plain = self.plain(text)
+        return leftmost.run_of(self.parsed(text)) if plain is None else plain.run()
+
     def first(self, text: str) -> Ranges:
         """The first characters of its words; possibly a superset."""
         plain = self.plain(text)

@@ -14,7 +14,7 @@ hard calls every member of a family has the calls of the whole family.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from tokenfst.automata.expressions.expression import Expr, Op
 from tokenfst.automata.expressions.metering import NodeMeter
@@ -22,9 +22,7 @@ from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.automata.rules.graph import (
     COMPOSED,
     cycles,
-    holding,
     is_composed,
-    name_of,
     nested_heads,
     reachable,
 )
@@ -86,7 +84,8 @@ class Inliner:
             return {entry: _named(self.inlined(entry, hard), entry)}
         variables = {name: Expr(Op.VARIABLE) for name in group}
         for name, variable in variables.items():
-            body = self.rewrite(name, lambda callee, tail: (tail and variables.get(callee)) or hard[callee])
+            body, made = self.rules.body(name).with_tails(variables, hard, rebuilt)
+            self.meter.charge(made, name)
             # The variables of one system name each other, so all are made before their bodies.
             variable.finish(_named(body, name))
         return variables
@@ -96,38 +95,6 @@ class Inliner:
         body = self.rules.body(name)
         self.meter.charge(len(body.nodes), name)
         return body.with_calls(hard, rebuilt)
-
-    def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
-        """The body with its calls replaced. ``resolve`` gets the name and whether the call is in tail position."""
-        body = self.rules[name]
-        inside = holding(body, self.rules.nodes(name))
-        done: dict[tuple[int, bool], Expr] = {}
-        stack: list[tuple[Expr, bool, bool]] = [(body, True, False)]
-        while stack:
-            node, tail, ready = stack.pop()
-            key = (id(node), tail)
-            if key in done:
-                continue
-            if id(node) not in inside:
-                done[key] = node
-            elif node.op is Op.CALL:
-                done[key] = resolve(name_of(node), tail)
-            elif ready:
-                args = [done[id(arg), place] for arg, place in _places(node, tail)]
-                done[key] = rebuilt(node, args)
-                self.meter.charge(1, name)
-            else:
-                stack.append((node, tail, True))
-                stack.extend((arg, place, False) for arg, place in _places(node, tail))
-        return done[id(body), True]
-
-
-def _places(node: Expr, tail: bool) -> Iterable[tuple[Expr, bool]]:
-    """The operands of a node, and whether each is in tail position if the node is."""
-    if node.op is Op.UNION:
-        return [(arg, tail) for arg in node.args]
-    last = len(node.args) - 1 if node.op is Op.CONCAT else -1
-    return [(arg, tail and number == last) for number, arg in enumerate(node.args)]
 
 
 def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:

@@ -139,7 +139,7 @@ class Tables:
 
     def tree(self, text: str, tick: Callable[[int], None], work: int) -> Tree[Any]:
         """The tree of a text. ``tick`` counts ``work`` for a token. Raises ``Unparsed``."""
-        tree = self._tables.tree(text, lambda: tick(work * _TICKED))
+        tree: Tree[Any] | None = self._tables.tree(text, lambda: tick(work * _TICKED))
         if tree is None:
             raise Unparsed
         return tree

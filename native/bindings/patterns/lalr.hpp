@@ -72,8 +72,8 @@ class LalrTables {
     for (Py_ssize_t at = 0; at < length;) {
       const Py_ssize_t begin = at;
       const nb::object match = match_of(text, at)(text, at);
-      at = nb::cast<Py_ssize_t>(match.attr("end")());
-      PyObject* const number = PyDict_GetItemWithError(numbers_.ptr(), nb::object(match.attr("lastgroup")).ptr());
+      at = nb::cast<Py_ssize_t>(match.attr(names_.end)());
+      PyObject* const number = PyDict_GetItemWithError(numbers_.ptr(), nb::object(match.attr(names_.last_group)).ptr());
       if (!number && PyErr_Occurred()) throw nb::python_error();
       if (!number || at == begin) return nb::none();
       const auto type = nb::cast<size_t>(nb::handle(number));
@@ -134,8 +134,8 @@ class LalrTables {
 
   nb::object token(const nb::str& text, Py_ssize_t begin, Py_ssize_t end, const nb::object& type) const {
     nb::object made = token_(nb::steal(PyUnicode_Substring(text.ptr(), begin, end)));
-    made.attr("type") = type;
-    made.attr("start_pos") = begin;
+    made.attr(names_.type) = type;
+    made.attr(names_.start) = begin;
     return made;
   }
 
@@ -174,6 +174,13 @@ class LalrTables {
     states.push_back(gotos_[static_cast<size_t>(states.back()) * symbols_.size() + own.name]);
   }
 
+  // Names of attributes, as strings that Python compares by identity.
+  struct Names {
+    nb::object end = nb::steal(PyUnicode_InternFromString("end")), last_group = nb::steal(PyUnicode_InternFromString("lastgroup"));
+    nb::object type = nb::steal(PyUnicode_InternFromString("type")), start = nb::steal(PyUnicode_InternFromString("start_pos"));
+  };
+
+  Names names_;
   nb::object matches_, node_, token_;
   int32_t start_, end_;
   size_t finish_ = 0;  // the type of the end of the text

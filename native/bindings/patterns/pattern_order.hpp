@@ -1,6 +1,6 @@
 // Which match of a pattern `re.match` prefers, as far as its items show it: tokenfst.automata.regex.leftmost on the items of a plain pattern.
 //
-// Invariant: the answers are those of `leftmost.is_orderly`, `leftmost.Places(..., folded=True).first` and `getwidth` of the parser's tree,
+// Invariant: the answers are those of `leftmost.is_orderly`, `leftmost.Places(..., folded=True).first`, `leftmost.run_of` and `getwidth` of the parser's tree,
 // and where `hides_nothing` holds, `leftmost.read` drops nothing.
 // Cost: linear in the pattern if few places follow each place; counted repetitions count once.
 #pragma once
@@ -275,6 +275,22 @@ inline std::optional<Ranges> first_of(const Items& items) {
   Places places(items, true, kMostPlaces);
   if (places.is_too_large()) return std::nullopt;
   return places.first();
+}
+
+// The characters of a pattern for one of some characters, or for as many of them as there are: see `leftmost.run_of`.
+inline std::optional<Ranges> run_of(const Items& pattern) {
+  const Items* items = &pattern;
+  bool is_repeated = false;
+  while (items->size() == 1) {
+    const PatternItem& only = (*items)[0];
+    if (only.kind == Kind::Character) return Ranges{{only.code, only.code}};
+    if (only.kind == Kind::Set) return only.set;
+    const bool is_run = only.kind == Kind::Repeat && only.is_greedy && only.low == 1 && only.high < 0 && !is_repeated;
+    if (only.kind != Kind::Group && !is_run) break;
+    is_repeated = is_repeated || is_run;
+    items = &only.ways[0];
+  }
+  return std::nullopt;
 }
 
 // Whether every word of a pattern is surely its own match, by all lists of places that texts lead to; false if that takes long to say.

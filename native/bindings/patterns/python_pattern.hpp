@@ -52,15 +52,18 @@ class PythonPattern final : public PatternItems {
   std::pair<int64_t, int64_t> width() const { return pattern_order::width_of(items_); }
   // See `leftmost.is_orderly`. Nothing: the pattern is too large to say.
   std::optional<bool> is_orderly() const { return pattern_order::is_orderly(items_); }
+  // See `leftmost.run_of`.
+  nb::object run() const { return or_none(pattern_order::run_of(items_)); }
   // Whether `leftmost.read` surely drops nothing.
   bool hides_nothing() const { return pattern_order::hides_nothing(items_); }
   // See `leftmost.Places.first`. None: the pattern is too large to say.
-  nb::object first() const {
-    const std::optional<character_ranges::Ranges> found = pattern_order::first_of(items_);
+  nb::object first() const { return or_none(pattern_order::first_of(items_)); }
+
+ private:
+  static nb::object or_none(const std::optional<character_ranges::Ranges>& found) {
     return found ? nb::object(character_ranges::tuple_of(*found)) : nb::none();
   }
 
- private:
   static constexpr Py_ssize_t kLongest = 20'000;  // longer ones are read by the clock
   enum Part : Py_ssize_t { kCode, kIsPositive, kTree, kLeaf, kRanges, kText };  // the parts of what `classes` has
 
@@ -319,6 +322,7 @@ inline void bind_python_pattern(nb::module_& m) {
              return found ? nb::object(nb::bool_(*found)) : nb::none();
            })
       .def("hides_nothing", &PythonPattern::hides_nothing)
+      .def("run", &PythonPattern::run)
       .def("first", &PythonPattern::first);
   m.def(
       "read_pattern",

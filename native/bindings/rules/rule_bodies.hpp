@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
@@ -142,21 +143,18 @@ class RuleBody {
     std::vector<char> seen(nodes_.size(), 0);
     std::vector<std::pair<PyObject*, bool>> stack{{body_.ptr(), true}};
     while (!stack.empty()) {
-      const auto [node, is_tail] = stack.back();
+      const auto [node, is_last] = stack.back();
       stack.pop_back();
       char& known = seen[place_of(node)];
-      const char bit = is_tail ? 2 : 1;
+      const char bit = is_last ? 2 : 1;
       if (known & bit) continue;
       known = static_cast<char>(known | bit);
       const Op op = rule_nodes::op_of(node);
       if (op == Op::Call) {
-        found.append(nb::make_tuple(nb::handle(rule_nodes::at(node).value), is_tail));
+        found.append(nb::make_tuple(nb::handle(rule_nodes::at(node).value), is_last));
       } else if (rule_nodes::is_composed(node)) {
         const Py_ssize_t count = rule_nodes::count_of(node);
-        for (Py_ssize_t k = count; k-- > 0;) {
-          const bool is_last = op == Op::Union || (op == Op::Concat && k == count - 1);
-          stack.emplace_back(rule_nodes::arg_of(node, k), is_tail && is_last);
-        }
+        for (Py_ssize_t k = count; k-- > 0;) { stack.emplace_back(rule_nodes::arg_of(node, k), is_last && is_tail(node, k)); }
       }
     }
     return found;
@@ -259,7 +257,58 @@ class RuleBody {
     return done.back();
   }
 
+  // The same, where calls in tail position become those of `tails`, if they are there; and the number of nodes that were made anew.
+  nb::tuple with_tails(nb::dict tails, nb::dict expressions, nb::handle rebuilt) const {
+    const size_t count = nodes_.size();
+    std::vector<char> calls(count, 0), wanted(count, 0);  // whether a node holds a call; where it stands: in tail position (2), or not (1)
+    for (size_t k = 0; k < count; ++k) {
+      calls[k] = rule_nodes::op_of(nodes_[k]) == Op::Call;
+      if (!rule_nodes::is_composed(nodes_[k])) continue;
+      for_args(nodes_[k], [&](Py_ssize_t, size_t part) { calls[k] = calls[k] || calls[part]; });
+    }
+    wanted.back() = 2;
+    for (size_t k = count; k-- > 0;) {  // users before operands
+      PyObject* const node = nodes_[k];
+      if (!calls[k] || !rule_nodes::is_composed(node)) continue;
+      for_args(node, [&](Py_ssize_t n, size_t part) {
+        wanted[part] = static_cast<char>(wanted[part] | (is_tail(node, n) ? wanted[k] : static_cast<char>(wanted[k] != 0)));
+      });
+    }
+    std::vector<std::array<nb::object, 2>> done(count);
+    std::vector<PyObject*> args;
+    int64_t made = 0;
+    for (size_t k = 0; k < count; ++k) {
+      PyObject* const node = nodes_[k];
+      for (const bool is_last : {false, true}) {
+        nb::object& own = done[k][is_last];
+        if (!(wanted[k] & (is_last ? 2 : 1))) continue;
+        if (!calls[k]) {
+          own = nb::borrow(node);
+        } else if (rule_nodes::op_of(node) == Op::Call) {
+          const nb::handle name = rule_nodes::at(node).value;
+          own = is_last && tails.contains(name) ? tails[name] : expressions[name];
+        } else {
+          args.clear();
+          for_args(node, [&](Py_ssize_t n, size_t part) { args.push_back(done[part][is_last && is_tail(node, n)].ptr()); });
+          own = remade(node, args, rebuilt);
+          ++made;
+        }
+      }
+    }
+    return nb::make_tuple(done.back()[1], made);
+  }
+
  private:
+  // Whether an operand of a node in tail position is in tail position.
+  static bool is_tail(PyObject* node, Py_ssize_t k) {
+    const Op op = rule_nodes::op_of(node);
+    return op == Op::Union || (op == Op::Concat && k == rule_nodes::count_of(node) - 1);
+  }
+  template <class Each>
+  void for_args(PyObject* node, Each each) const {
+    for (Py_ssize_t k = 0, count = rule_nodes::count_of(node); k < count; ++k) each(k, place_of(rule_nodes::arg_of(node, k)));
+  }
+
   static constexpr int64_t kMost = ExprNode::kMostPositions;
 
   size_t place_of(PyObject* node) const { return place_.find(node)->second; }

@@ -226,6 +226,7 @@ inline void bind_rule_graphs(nb::module_& m) {
       .def("call_counts", &RuleBody::call_counts)
       .def("doubled", &RuleBody::doubled)
       .def("left_edge", &RuleBody::left_edge, "empty"_a)
+      .def("with_tails", &RuleBody::with_tails, "tails"_a, "expressions"_a, "rebuilt"_a)
       .def("with_calls", &RuleBody::with, "expressions"_a, "rebuilt"_a);
   m.def(
       "least_true", [](nb::dict bodies, nb::handle leaf, bool is_nullable) { return LeastTrue(leaf, is_nullable).of(std::move(bodies)); },

@@ -14,7 +14,7 @@ import tokenfst
 from tokenfst import lark_grammar
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations import gbnf, lark_parameters, lark_source
-from tokenfst.automata.notations.lark_syntax import leftmost
+from tokenfst.automata.notations.lark_terminals import Patterns
 from tokenfst.automata.notations.parsing import reading
 from tokenfst.automata.notations.parsing.lalr import Token, Unparsed
 from tokenfst.automata.symbols import syntax
@@ -121,21 +121,21 @@ def test_runs_of_some_characters_are_ignored_as_before(seed: int) -> None:
     text = f'start: "{words[0]}" T? "{words[1]}"\nT: /{words[2]}[a-d]?/\n%ignore /{ignored}/\n'
     made = program_of(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leftmost, "run_of", lambda pattern: None)
+        patch.setattr(Patterns, "run", lambda patterns, text: None)
         assert made == program_of(text)
 
 
 def test_a_run_is_found_where_no_terminal_begins_with_it() -> None:
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leftmost, "run_of", lambda pattern: seen.append(found := run_of(pattern)) or found)
+        patch.setattr(Patterns, "run", lambda each, text: seen.append(found := run(each, text)) or found)
         grammar = lark_grammar('start: "x" "y"\n%ignore /[ \\t]+/\n')
     assert seen == [((9, 9), (32, 32))]
     assert grammar.accepts(b" \tx  y ")
     assert not grammar.accepts(b" x  yx")
 
 
-run_of = leftmost.run_of
+run = Patterns.run
 
 
 @pytest.mark.parametrize("text", [PLAIN, 'start: "a" | ()\n'])

@@ -44,11 +44,13 @@ def check(pattern: str) -> PlainPattern | None:
         with contextlib.suppress(BudgetExceeded):
             made = leftmost.read(read, Budget(states=500))
             assert found.hides_nothing() == (made is not None and not made.hides)
+        assert found.run() == leftmost.run_of(read)
         assert found.first() == leftmost.Places(read, folded=True).first
     return found
 
 
 PLAIN = [
+    *("[ \\t]+", "([ab])+", "(([ab]+))", "[ab]+?", "(a+)+", "[ab]{1,}", "[ab]{2,}"),
     *(
         "",
         "a",
@@ -371,10 +373,13 @@ def test_classes_are_forgotten_in_the_end() -> None:
 
 def test_errors_are_those_of_the_general_way() -> None:
     for pattern in OTHERS:
-        try:
-            Pattern(pattern, 0, Budget(), reserved=NAMES)
-        except PatternError as error:
-            with pytest.raises(type(error)) as caught, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                Pattern(pattern, 0, Budget(), reserved=NAMES)
+                continue
+            except PatternError as error:
+                expected = error
+            with pytest.raises(type(expected)) as caught:
                 regex(pattern)
-            assert str(caught.value) == str(error)
+        assert str(caught.value) == str(expected)

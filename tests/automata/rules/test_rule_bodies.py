@@ -78,6 +78,13 @@ def check(rules: dict[str, Expr]) -> None:
         made = fast.with_calls(hard, rebuilt)
         wanted = rebuild(nodes, lambda node, hard=hard: hard[str(node.value)] if node.op is Op.CALL else node)
         assert_same(made, wanted)
+        tails = dict.fromkeys(list(hard)[::2], B)
+        made, count = fast.with_tails(tails, hard, rebuilt)
+        wanted, counted = slow.rewrite(
+            nodes, lambda name, tail, hard=hard, tails=tails: (tail and tails.get(name)) or hard[name]
+        )
+        assert_same(made, wanted)
+        assert count == counted
     for nullable in (False, True):
 
         def leaf(node: Expr, nullable: bool = nullable) -> bool:

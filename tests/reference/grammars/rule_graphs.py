@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import TypeVar
 
 from tokenfst.automata.expressions.expression import Expr, Op, Unordered, below, bounds_of, copies
-from tokenfst.automata.rules.graph import calls_found, first_operands, is_composed, name_of
+from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.rules.graph import calls_found, first_operands, holding, is_composed, name_of
 
 _Vertex = TypeVar("_Vertex", bound=Hashable)
 
@@ -61,6 +62,33 @@ def placed_calls(body: Expr) -> list[tuple[str, bool]]:
         elif is_composed(node):
             stack.extend(reversed(list(_places(node, tail))))
     return found
+
+
+def rewrite(nodes: list[Expr], resolve: Callable[[str, bool], Expr]) -> tuple[Expr, int]:
+    """A body with its calls replaced, and the number of nodes that were made anew. ``resolve`` gets the name, and
+    whether the call is in tail position.
+    """
+    body, made = nodes[-1], 0
+    inside = holding(body, nodes)
+    done: dict[tuple[int, bool], Expr] = {}
+    stack: list[tuple[Expr, bool, bool]] = [(body, True, False)]
+    while stack:
+        node, tail, ready = stack.pop()
+        key = (id(node), tail)
+        if key in done:
+            continue
+        if id(node) not in inside:
+            done[key] = node
+        elif node.op is Op.CALL:
+            done[key] = resolve(name_of(node), tail)
+        elif ready:
+            args = [done[id(arg), place] for arg, place in _places(node, tail)]
+            done[key] = rebuilt(node, args)
+            made += 1
+        else:
+            stack.append((node, tail, True))
+            stack.extend((arg, place, False) for arg, place in _places(node, tail))
+    return done[id(body), True], made
 
 
 def call_counts(nodes: list[Expr]) -> dict[str, int]:
