@@ -137,10 +137,7 @@ def linearize(
         raise ConstraintError(
             f"the rule {error.args[0]!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
         ) from None
-    bodies: tuple[tuple[int, bool], ...] = ()
-    if rules:
-        order = {id(node): number for number, node in enumerate(nodes)}
-        bodies = tuple((order[id(body)], empty) for body, empty in rules.values())
+    bodies = tuple((code.instruction(body), empty) for body, empty in (rules or {}).values())
     return program_of(code, bodies, tuple(rule_numbers), found, labelled=labelled)
 
 

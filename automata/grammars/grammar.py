@@ -402,7 +402,7 @@ class Grammar(Operators):
             self._check_members()
             rules = self._rules
             alive = productive(rules, self._budget)
-            if all(rules.body(name).is_within(alive) for name in rules):
+            if all(rules.bodies[name].is_within(alive) for name in rules):
                 self._usable = rules
             else:
                 kept = {name: rules.nodes(name) for name, body in rules.items() if id(body) in alive}
@@ -420,7 +420,7 @@ class Grammar(Operators):
             raise ConstraintError(
                 f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
             )
-        for node in self._rules.body(name).leaves():
+        for node in self._rules.bodies[name].leaves():
             if node.op is Op.CALL and node.value not in self._rules:
                 raise ConstraintError(f"the rule {name!r} calls {node.value!r}, and there is no such rule")
             if node.args and any(each.op is Op.CALL for each in node.walk()):
@@ -428,7 +428,7 @@ class Grammar(Operators):
                     f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
                     f"and repetition of calls are context-free"
                 )
-        if self._rules.size(name) > self.budget.positions:
+        if self._rules.bodies[name].size > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def _check_members(self) -> None:
@@ -436,7 +436,7 @@ class Grammar(Operators):
         present.
         """
         for name in self._rules:
-            if not self._rules.body(name).ops & (1 << Op.UNORDERED):
+            if not self._rules.bodies[name].ops & (1 << Op.UNORDERED):
                 continue
             for node in self._rules.nodes(name):
                 if node.op is not Op.UNORDERED:
@@ -460,7 +460,7 @@ def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) 
     """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
     among ``alive``, and the variables that rules became. Plain nodes have one anyway.
     """
-    leaves = [node for name in plain for node in plain.body(name).leaves()]
+    leaves = [node for name in plain for node in plain.bodies[name].leaves()]
     inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
     made = (
         below(*rules.values(), inner=lambda node: not node.size and id(node) not in inside)

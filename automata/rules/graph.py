@@ -41,17 +41,35 @@ def is_composed(node: Expr) -> bool:
     return not node.size and node.op in COMPOSED
 
 
+class _Bodies(dict[str, RuleBody]):
+    """The bodies of rules by name, each made when it is first asked for. ``known``: those made, by the id of the body,
+    which they keep alive.
+    """
+
+    def __init__(self, bodies: Mapping[str, Expr], known: dict[int, RuleBody]) -> None:
+        super().__init__()
+        self.given, self.known = dict(bodies), known
+
+    def __missing__(self, name: str) -> RuleBody:
+        body = self.given[name]
+        found = self.known.get(id(body))
+        if found is None:
+            found = self.known[id(body)] = RuleBody(body)
+        self[name] = found
+        return found
+
+
 class Rules(dict[str, Expr]):
     """Rule bodies by name, immutable, with cached answers to the most frequent queries.
 
-    The nodes of a body are listed once, for all rules that are made ``like`` these and share the body (``RuleBody``).
-    ``productive`` and ``nullable`` are the results of the functions with these names in ``lint``, once known.
+    ``bodies``: the same, for questions about their nodes, which are listed once for all rules that are made ``like``
+    these and share the body. ``productive`` and ``nullable`` are the results of the functions with these names in
+    ``lint``, once known.
     """
 
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
         super().__init__(bodies)
-        self._bodies: dict[int, RuleBody] = {} if like is None else like._bodies  # noqa: SLF001  # another of this class
-        self._sizes: dict[int, int] = {} if like is None else like._sizes  # noqa: SLF001  # another of this class
+        self.bodies: _Bodies = _Bodies(bodies, {} if like is None else like.bodies.known)
         self.productive: frozenset[int] | None = None
         self.nullable: frozenset[int] | None = None
 
@@ -69,30 +87,14 @@ class Rules(dict[str, Expr]):
         found.productive, found.nullable = self.productive, self.nullable
         return found
 
-    def body(self, name: str) -> RuleBody:
-        """The body of a rule, for questions about its nodes."""
-        body = self[name]
-        found = self._bodies.get(id(body))
-        if found is None:  # it keeps the body alive, so that its id is not reused
-            found = self._bodies[id(body)] = RuleBody(body)
-        return found
-
     def nodes(self, name: str) -> list[Expr]:
         """``outer_nodes`` of a rule's body; read-only."""
-        return self.body(name).nodes
-
-    def size(self, name: str) -> int:
-        """The number of positions of a rule's body with counted repetitions expanded; a call is one."""
-        key = id(self[name])
-        found = self._sizes.get(key)
-        if found is None:
-            found = self._sizes[key] = self.body(name).size()
-        return found
+        return self.bodies[name].nodes
 
     @cached_property
     def graph(self) -> dict[str, list[str]]:
         """The rules that each rule calls: see ``called``."""
-        return {name: self.body(name).calls() for name in self}
+        return {name: self.bodies[name].calls() for name in self}
 
 
 def name_of(node: Expr) -> str:
@@ -225,7 +227,7 @@ def least_true(
     """
     bodies: dict[str, RuleBody] = {}
     for name in rules:
-        bodies[name] = body = rules.body(name)
+        bodies[name] = body = rules.bodies[name]
         deadline.where = f"the rule {name!r}"
         deadline.tick(len(body.nodes))
     return native_least_true(bodies, leaf, nullable)

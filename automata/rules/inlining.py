@@ -42,7 +42,7 @@ class Inliner:
         plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
         self.rules, self.origins = plain.rules, plain.origins
         self.meter = NodeMeter(budget)
-        self.calls = {name: self.rules.body(name).placed_calls() for name in self.rules}
+        self.calls = {name: self.rules.bodies[name].placed_calls() for name in self.rules}
         self.family: dict[str, list[str]] = {}
         tails = {name: [callee for callee, tail in calls if tail] for name, calls in self.calls.items()}
         for group in cycles(tails):
@@ -84,7 +84,7 @@ class Inliner:
             return {entry: _named(self.inlined(entry, hard), entry)}
         variables = {name: Expr(Op.VARIABLE) for name in group}
         for name, variable in variables.items():
-            body, made = self.rules.body(name).with_tails(variables, hard, rebuilt)
+            body, made = self.rules.bodies[name].with_tails(variables, hard, rebuilt)
             self.meter.charge(made, name)
             # The variables of one system name each other, so all are made before their bodies.
             variable.finish(_named(body, name))
@@ -92,7 +92,7 @@ class Inliner:
 
     def inlined(self, name: str, hard: dict[str, Expr]) -> Expr:
         """The body of a rule with all its calls replaced."""
-        body = self.rules.body(name)
+        body = self.rules.bodies[name]
         self.meter.charge(len(body.nodes), name)
         return body.with_calls(hard, rebuilt)
 

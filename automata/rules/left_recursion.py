@@ -106,7 +106,7 @@ def rewrite_left_recursion(
     if not cycles(live.graph):
         return Rewritten(live, {})
     words = _Words(live, set(rules), budget, keeps_empty=keeps_empty)
-    edges = {name: live.body(name).left_edge(words.empty) for name in live}
+    edges = {name: live.bodies[name].left_edge(words.empty) for name in live}
     order = {name: number for number, name in enumerate(reached)}
     made: dict[str, Expr] = dict(live)
     heads = list(nested_heads(edges, order))

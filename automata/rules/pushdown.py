@@ -63,7 +63,7 @@ def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Bu
 def _doubling(inliner: Inliner, kept: set[str]) -> set[str]:
     """Callees that occur twice in a row in a rule, on paths of at least _DOUBLINGS such calls."""
     doubled = {
-        name: inliner.rules.body(name).doubled() for name in inliner.hard if name not in inliner.family
+        name: inliner.rules.bodies[name].doubled() for name in inliner.hard if name not in inliner.family
     }
     if not any(doubled.values()):
         return set()
@@ -88,12 +88,12 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
     An inlined family counts once, however often its variables are named, because all share their bodies.
     """
-    total = sum(inliner.rules.size(name) for name in group)
+    total = sum(inliner.rules.bodies[name].size for name in group)
     allowed = max(_LARGE, 2 * total)
     grown: dict[str, int] = {}
     callees: dict[str, set[str]] = {}
     for name in group:
-        for callee, count in inliner.rules.body(name).call_counts().items():
+        for callee, count in inliner.rules.bodies[name].call_counts().items():
             if callee in sizes and callee not in kept:
                 family = inliner.family.get(callee)
                 key = family[0] if family else callee

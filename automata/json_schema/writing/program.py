@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from functools import lru_cache
 
-from tokenfst._native import ProgramCode
+from tokenfst._native import ProgramCode, RuleBody
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
@@ -36,7 +36,7 @@ from tokenfst.automata.expressions.program import Program, program_of
 from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.emptiness import is_known_to_have_word
-from tokenfst.automata.rules.graph import COMPOSED, Rules, name_of
+from tokenfst.automata.rules.graph import COMPOSED, name_of
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
@@ -263,10 +263,7 @@ class _Walk:
             self.settle_rule(name)
         if body.source is None and body.op in COMPOSED:
             self.code.labels.append((number, f"the rule {shorten(name, _LABEL)!r}"))
-        if (
-            self.code.size_of(number) > self.budget.positions
-            and Rules({name: body}).size(name) > self.budget.positions
-        ):
+        if self.code.size_of(number) > self.budget.positions and RuleBody(body).size > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def program(self, start: str) -> Program | bool | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tokenfst._native import LalrTables
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _ASCII = 128
 _TICKED = 64
-"""Tokens between two looks at the time."""
+"""Tokens between two looks at the time, as the core counts them."""
 
 
 class Token(str):
@@ -139,7 +140,7 @@ class Tables:
 
     def tree(self, text: str, tick: Callable[[int], None], work: int) -> Tree[Any]:
         """The tree of a text. ``tick`` counts ``work`` for a token. Raises ``Unparsed``."""
-        tree: Tree[Any] | None = self._tables.tree(text, lambda: tick(work * _TICKED))
+        tree: Tree[Any] | None = self._tables.tree(text, partial(tick, work * _TICKED))
         if tree is None:
             raise Unparsed
         return tree

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tokenfst._native import fold as native_fold
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, token_of
 from tokenfst.automata.notations.parsing.lalr import Token as Token
@@ -157,28 +158,9 @@ def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T], deadline: Deadl
 
     Raises BudgetExceeded("seconds") after ``deadline``.
     """
-    tick = deadline.tick if deadline is not None else _untimed
-    above: list[tuple[str, Iterator[Any], list[Any]]] = []
-    kind, items = str(tree.data), iter(tree.children)
-    built: list[Any] = []
-    while True:
-        for item in items:
-            if not isinstance(item, str):
-                above.append((kind, items, built))
-                kind, items, built = str(item.data), iter(item.children), []
-                break
-            built.append(item)
-        else:
-            tick(_NODE)
-            value = build(kind, built)
-            if not above:
-                return value
-            kind, items, built = above.pop()
-            built.append(value)
-
-
-def _untimed(work: int) -> None:
-    pass
+    tick = None if deadline is None else lambda count: deadline.tick(count * _NODE)
+    found: _T = native_fold(tree, build, tick)
+    return found
 
 
 def _short(text: str) -> str:

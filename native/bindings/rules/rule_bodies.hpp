@@ -85,6 +85,7 @@ class RuleBody {
     nodes_ = rule_nodes::below({body_.ptr()}, rule_nodes::is_composed);
     for (size_t k = 0; k < nodes_.size(); ++k) place_.emplace(nodes_[k], k);
     list_ = rule_nodes::list_of(nodes_);
+    size_ = measured();
   }
 
   const nb::list& nodes() const { return list_; }
@@ -111,22 +112,7 @@ class RuleBody {
   }
 
   // The number of positions with counted repetitions expanded, at most `ExprNode::kMostPositions`; a call is one.
-  int64_t size() const {
-    std::vector<int64_t> sizes(nodes_.size());
-    for (size_t k = 0; k < nodes_.size(); ++k) {
-      PyObject* const node = nodes_[k];
-      int64_t total = std::max<int64_t>(rule_nodes::at(node).size, 1);
-      if (rule_nodes::is_composed(node)) {
-        total = 0;
-        for (Py_ssize_t n = 0, count = rule_nodes::count_of(node); n < count; ++n) {
-          total = plus(total, sizes[place_of(rule_nodes::arg_of(node, n))]);
-        }
-        if (rule_nodes::op_of(node) == Op::Repeat) total = times(total, rule_nodes::copies_of(node));
-      }
-      sizes[k] = total;
-    }
-    return sizes.back();
-  }
+  int64_t size() const { return size_; }
 
   // The distinct rules that the body calls, in the order of its nodes.
   nb::list calls() const {
@@ -309,6 +295,23 @@ class RuleBody {
     for (Py_ssize_t k = 0, count = rule_nodes::count_of(node); k < count; ++k) each(k, place_of(rule_nodes::arg_of(node, k)));
   }
 
+  int64_t measured() const {
+    std::vector<int64_t> sizes(nodes_.size());
+    for (size_t k = 0; k < nodes_.size(); ++k) {
+      PyObject* const node = nodes_[k];
+      int64_t total = std::max<int64_t>(rule_nodes::at(node).size, 1);
+      if (rule_nodes::is_composed(node)) {
+        total = 0;
+        for (Py_ssize_t n = 0, count = rule_nodes::count_of(node); n < count; ++n) {
+          total = plus(total, sizes[place_of(rule_nodes::arg_of(node, n))]);
+        }
+        if (rule_nodes::op_of(node) == Op::Repeat) total = times(total, rule_nodes::copies_of(node));
+      }
+      sizes[k] = total;
+    }
+    return sizes.back();
+  }
+
   static constexpr int64_t kMost = ExprNode::kMostPositions;
 
   size_t place_of(PyObject* node) const { return place_.find(node)->second; }
@@ -344,6 +347,7 @@ class RuleBody {
   std::vector<PyObject*> nodes_;  // the last one is the body, which keeps the others alive
   std::unordered_map<PyObject*, size_t> place_;
   nb::list list_;
+  int64_t size_ = 0;
 };
 
 }  // namespace tokenfst

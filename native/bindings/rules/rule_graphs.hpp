@@ -220,7 +220,7 @@ inline void bind_rule_graphs(nb::module_& m) {
       .def_prop_ro("ops", &RuleBody::ops)
       .def("leaves", &RuleBody::leaves)
       .def("is_within", &RuleBody::is_within, "ids"_a)
-      .def("size", &RuleBody::size)
+      .def_prop_ro("size", &RuleBody::size)
       .def("calls", &RuleBody::calls)
       .def("placed_calls", &RuleBody::placed_calls)
       .def("call_counts", &RuleBody::call_counts)

@@ -113,6 +113,7 @@ class ProgramCode {
         operands.push_back(order.at(PyTuple_GetItem(fields.args, k)));
       if (op_of(node) == Op::Call) operands.push_back(static_cast<int32_t>(integer(rules[nb::handle(fields.value)])));
       const int32_t number = add(node, std::move(operands), 1);
+      give(node, number);
       if (fields.size != 0 || holds(assured_ids, nb::steal(PyLong_FromVoidPtr(node.ptr())))) found.append(number);
     }
     return found;
@@ -121,6 +122,12 @@ class ProgramCode {
   std::optional<int32_t> number_of(nb::handle node) const {
     const uint32_t value = numbers_.find(key(node));
     if (value == 0) return std::nullopt;
+    return static_cast<int32_t>(value) - 2;
+  }
+  // The instruction of a node that has been written.
+  int32_t instruction(nb::handle node) const {
+    const uint32_t value = numbers_.find(key(node));
+    if (value == 0) throw nb::key_error("the node has no instruction");
     return static_cast<int32_t>(value) - 2;
   }
   // Sets the instruction of a node that has none yet; kNoWord: the node has no word.
@@ -354,6 +361,7 @@ inline void bind_program_code(nb::module_& m) {
       .def("add", &ProgramCode::add, "node"_a, "operands"_a, "size"_a = 1)
       .def("add_nodes", &ProgramCode::add_nodes, "nodes"_a, "rules"_a, "assured_ids"_a)
       .def("number_of", &ProgramCode::number_of, "node"_a)
+      .def("instruction", &ProgramCode::instruction, "node"_a)
       .def("give", &ProgramCode::give, "node"_a, "number"_a)
       .def("push", &ProgramCode::push, "node"_a.none())
       .def("pop", &ProgramCode::pop)

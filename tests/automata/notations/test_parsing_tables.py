@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tokenfst
 from tokenfst import lark_grammar
+from tokenfst._native import fold as native_fold
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations import gbnf, lark_parameters, lark_source
 from tokenfst.automata.notations.lark_terminals import Patterns
@@ -19,7 +20,7 @@ from tokenfst.automata.notations.parsing import reading
 from tokenfst.automata.notations.parsing.lalr import Token, Unparsed
 from tokenfst.automata.symbols import syntax
 from tokenfst.budget import Budget
-from tokenfst.errors import TokenfstError
+from tokenfst.errors import BudgetExceeded, TokenfstError
 
 LARK = r"""
 start: [pair ("," pair)*] | items{NAME, ";"} -> done
@@ -149,3 +150,42 @@ def test_bodies_without_parameters_are_resolved(text: str) -> None:
             assert plain(found) == plain(tree)
     assert lark_source.File("a::_: b").has_parameters
     assert tokenfst.lark_grammar is lark_grammar
+
+
+PLAIN_BODIES = 'start: a ("b" | C)~2..3 -> d\na: [C] "x".."z"+\nC: /c/ "d"i?\n'
+
+
+def folded(tree: Any, build: Any) -> Any:
+    """``fold`` by recursion."""
+    return build(
+        str(tree.data), [each if isinstance(each, str) else folded(each, build) for each in tree.children]
+    )
+
+
+@pytest.mark.parametrize(("notation", "text"), [(lark_source._NOTATION, PLAIN_BODIES), *TEXTS[1:]])
+def test_folds_are_those_by_recursion(notation: str, text: str) -> None:
+    tree = by_tables(notation, text)
+    assert tree is not None
+
+    def build(kind: str, children: list[Any]) -> Any:
+        return kind, *children
+
+    assert reading.fold(tree, build) == folded(tree, build)
+
+
+def test_a_fold_counts_its_nodes_and_needs_no_stack() -> None:
+    from lark import Tree
+
+    tree: Any = Tree("leaf", [])
+    for _ in range(100_000):
+        tree = Tree("inner", [tree])
+    assert reading.fold(tree, lambda kind, children: 1 + sum(children)) == 100_001
+    counted: list[int] = []
+    native_fold(tree, lambda kind, children: None, counted.append)
+    assert sum(counted) == 100_001
+    with pytest.raises(BudgetExceeded):
+        reading.fold(tree, lambda kind, children: None, Deadline(Budget(seconds=1e-9), "a test"))
+    with pytest.raises(ZeroDivisionError):
+        reading.fold(tree, lambda kind, children: 1 // 0)
+    while tree.children:  # a deep tree is not freed by recursion
+        tree = tree.children[0]

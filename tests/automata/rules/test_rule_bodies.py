@@ -63,9 +63,9 @@ def check(rules: dict[str, Expr]) -> None:
     """Every question about rules, by both ways."""
     own = Rules(rules)
     for name, body in rules.items():
-        fast, nodes = own.body(name), slow.outer_nodes(body)
+        fast, nodes = own.bodies[name], slow.outer_nodes(body)
         assert [*map(id, fast.nodes)] == [*map(id, nodes)]
-        assert fast.size() == min(slow.size(nodes), MOST_POSITIONS)
+        assert fast.size == min(slow.size(nodes), MOST_POSITIONS)
         assert fast.calls() == slow.called(nodes)
         assert fast.placed_calls() == slow.placed_calls(body)
         assert list(fast.call_counts().items()) == [
@@ -97,8 +97,10 @@ def check(rules: dict[str, Expr]) -> None:
         slow_ids = slow.least_true(rules, decided)
         assert fast_ids == slow_ids
         for name, body in rules.items():
-            assert own.body(name).left_edge(fast_ids) == slow.left_edge(body, slow_ids)
-            assert own.body(name).is_within(fast_ids) == all(id(node) in fast_ids for node in own.nodes(name))
+            assert own.bodies[name].left_edge(fast_ids) == slow.left_edge(body, slow_ids)
+            assert own.bodies[name].is_within(fast_ids) == all(
+                id(node) in fast_ids for node in own.nodes(name)
+            )
     assert components(own.graph) == slow.components(own.graph)
     roots = list(rules.values())
     assert [*map(id, nodes_below(roots, True))] == [*map(id, below(*roots, inner=lambda node: True))]
