@@ -297,6 +297,8 @@ class _Builder(TerminalBodies):
 
     def part(self, kind: str, children: list[Any], file: File, bound: dict[str, _Value]) -> _Value:
         """One node of a rule's body. ``children``: the results of the nodes below, and tokens."""
+        if kind == "alternative":
+            return concat(*[self.value(each, file, bound)[0] for each in children]), ""
         if kind == "expansions":
             return union(*[expr for expr, _ in children]), ""
         if kind == "never":
@@ -321,8 +323,6 @@ class _Builder(TerminalBodies):
                 message = f"{str(children[0])!r} is a parameter and takes no arguments"
                 self.source.fail(message, file.position(children[0]))
             return self.rule_value(children[0], arguments, file)
-        if kind == "alternative":
-            return concat(*[self.value(each, file, bound)[0] for each in children]), ""
         body, _ = self.value(children[0], file, bound)
         if kind == "maybe":
             return optional(body), ""

@@ -102,7 +102,7 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
                 callees.setdefault(key, set()).add(callee)
     total += sum(grown.values())
     found: set[str] = set()
-    for key in sorted(grown, key=lambda key: -grown[key]):
+    for key in sorted(grown, key=lambda key: -grown[key]) if total > allowed else ():
         if total <= allowed:
             break
         found |= callees[key]
