@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "fst/graph.hpp"
+#include "fst/sorting.hpp"
 #include "threads/exclusive_use.hpp"
 
 namespace tokenfst::fst {
@@ -159,10 +160,7 @@ class SortedArcs final : public Delayed<S> {
     const StateView<S> view = inner_->at(s, meter);
     out.final = view.final;
     out.arcs.assign(view.arcs.begin(), view.arcs.end());
-    std::stable_sort(out.arcs.begin(), out.arcs.end(), [this](const auto& a, const auto& b) {
-      return by_output_ ? std::pair(a.olabel, a.ilabel) < std::pair(b.olabel, b.ilabel)
-                        : std::pair(a.ilabel, a.olabel) < std::pair(b.ilabel, b.olabel);
-    });
+    sort_arcs(std::span(out.arcs), by_output_);
   }
   uint64_t named() const override { return inner_->named(); }
   uint64_t memory() const override { return 0; }

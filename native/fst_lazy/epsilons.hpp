@@ -60,7 +60,7 @@ class LazyEpsilonRemoval final : public Delayed<S> {
       }
     }
     const auto key = [](const auto& arc) { return std::tuple(arc.ilabel, arc.olabel, arc.nextstate); };
-    std::stable_sort(arcs.begin(), arcs.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    sort_arcs_fully(std::span(arcs));
     for (size_t at = 0; at < arcs.size();) {
       Arc<Weight> sum = arcs[at];
       for (++at; at < arcs.size() && key(arcs[at]) == key(sum); ++at) sum.weight = Wide::plus(sum.weight, arcs[at].weight);

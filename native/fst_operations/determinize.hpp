@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fst/graph.hpp"
+#include "fst/sorting.hpp"
 #include "fst/strings.hpp"
 #include "support/hash_index.hpp"
 
@@ -23,22 +24,47 @@ namespace tokenfst::fst {
 
 enum class Outputs { Acceptor, Functional, Nonfunctional, Disambiguate };
 
+// A state of a subset, with its residual.
+template <class W>
+struct SubsetElement {
+  Id state, string;
+  W weight;
+};
+
+// What a subset's states lead to by a label, before it is merged.
+template <class W>
+struct SubsetStep {
+  Id label;
+  SubsetElement<W> to;
+};
+
+// An output after the end of the input, with its weight.
+template <class W>
+struct SubsetFinal {
+  Id string;
+  W weight;
+};
+
+template <class W>
+void sort_steps(std::vector<SubsetStep<W>>& steps) {
+  sort_stably(std::span(steps), [](const SubsetStep<W>& step) { return SortKey(step.label, step.to.state, step.to.string); });
+}
+
+template <class W>
+void sort_finals(std::vector<SubsetFinal<W>>& finals) {
+  sort_stably(std::span(finals), [](const SubsetFinal<W>& final) { return SortKey(final.string, 0); });
+}
+
 // `Source`: a Machine, or a class that has `start`, `final`, `is_final` and `arcs` like one.
 template <class S, class Source = Machine<S>>
 class Determinization {
  public:
   using Wide = typename S::Wide;
   using Weight = typename Wide::Weight;
-  struct Element {
-    Id state, string;
-    Weight weight;
-  };
+  using Element = SubsetElement<Weight>;
+  using Final = SubsetFinal<Weight>;
   struct Move {
     Id label, olabel, target;  // `target`: the number of a subset
-    Weight weight;
-  };
-  struct Final {
-    Id string;
     Weight weight;
   };
 
@@ -77,10 +103,7 @@ class Determinization {
       }
     }
     merge_finals(finals);
-    const auto before = [](const Step& a, const Step& b) {
-      return std::tuple(a.label, a.to.state, a.to.string) < std::tuple(b.label, b.to.state, b.to.string);
-    };
-    if (!std::is_sorted(steps_.begin(), steps_.end(), before)) std::stable_sort(steps_.begin(), steps_.end(), before);
+    sort_steps(steps_);
     for (size_t at = 0; at < steps_.size();) {
       const Id label = steps_[at].label;
       group_.clear();
@@ -102,11 +125,6 @@ class Determinization {
   }
 
  private:
-  struct Step {
-    Id label;
-    Element to;
-  };
-
   // Adds one more element to the group that is being collected, whose states ascend.
   void enter(const Element& to) {
     if (!group_.empty() && group_.back().state == to.state) {
@@ -128,7 +146,7 @@ class Determinization {
            " is reached by one input with two outputs; det_type=\"nonfunctional\" keeps both, \"disambiguate\" the better one");
   }
   void merge_finals(std::vector<Final>& finals) {
-    std::stable_sort(finals.begin(), finals.end(), [](const Final& a, const Final& b) { return a.string < b.string; });
+    sort_finals(finals);
     size_t kept = 0;
     for (size_t at = 0; at < finals.size(); ++at) {
       if (finals[at].weight == Wide::zero()) continue;
@@ -178,7 +196,7 @@ class Determinization {
   Meter& meter_;
   std::vector<Element> elements_, group_;
   std::vector<uint64_t> begins_;
-  std::vector<Step> steps_;
+  std::vector<SubsetStep<Weight>> steps_;
   HashIndex index_;
 };
 

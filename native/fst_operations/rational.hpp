@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fst/graph.hpp"
+#include "fst/sorting.hpp"
 
 namespace tokenfst::fst {
 
@@ -145,14 +146,10 @@ bool is_sorted(const Machine<S>& machine, bool by_output) {
 
 template <class S>
 void arcsort(Machine<S>& machine, bool by_output, Meter& meter) {
-  const auto less = [by_output](const auto& a, const auto& b) {
-    return by_output ? std::pair(a.olabel, a.ilabel) < std::pair(b.olabel, b.ilabel)
-                     : std::pair(a.ilabel, a.olabel) < std::pair(b.ilabel, b.olabel);
-  };
   for (Id s = 0; s < machine.num_states(); ++s) {
     const auto arcs = machine.arcs(s);
     meter.step(1 + arcs.size());
-    if (!std::is_sorted(arcs.begin(), arcs.end(), less)) std::stable_sort(arcs.begin(), arcs.end(), less);
+    sort_arcs(arcs, by_output);
   }
 }
 

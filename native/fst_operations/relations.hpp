@@ -36,7 +36,8 @@ bool isomorphic(Machine<S> one, Machine<S> other, double delta, Meter& meter) {
   for (Machine<S>* each : {&one, &other}) {
     for (Id s = 0; s < each->num_states(); ++s) {
       const auto arcs = each->arcs(s);
-      std::stable_sort(arcs.begin(), arcs.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+      sort_stably(arcs, [delta](const auto& arc) { return SortKey(S::key(arc.weight, delta)); });
+      sort_arcs(arcs, false);
       for (size_t k = 1; k < arcs.size(); ++k) {
         if (key(arcs[k]) == key(arcs[k - 1]))
           refuse("isomorphic: state " + std::to_string(s) +

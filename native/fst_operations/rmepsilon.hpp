@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fst/distances.hpp"
+#include "fst/sorting.hpp"
 
 namespace tokenfst::fst {
 
@@ -31,13 +32,6 @@ struct LocalGraph {
   uint32_t degree(Id s) const { return static_cast<uint32_t>(edges[s].size()); }
   std::pair<Id, W> edge(Id s, uint32_t at) const { return edges[s][at]; }
 };
-
-// Sorts stably. Few elements are inserted one by one: `std::stable_sort` allocates a buffer at each call.
-template <class T, class Before>
-void sort_stably(std::vector<T>& items, Before&& before) {
-  if (items.size() > 32) return std::stable_sort(items.begin(), items.end(), before);
-  for (auto at = items.begin(); at != items.end(); ++at) std::rotate(std::upper_bound(items.begin(), at, *at, before), at, at + 1);
-}
 
 template <class S>
 class EpsilonRemoval {
@@ -95,7 +89,7 @@ class EpsilonRemoval {
     }
     if (parts_ > 1) {
       const auto key = [](const auto& arc) { return std::tuple(arc.ilabel, arc.olabel, arc.nextstate); };
-      sort_stably(arcs_, [&](const auto& a, const auto& b) { return key(a) < key(b); });
+      sort_arcs_fully(std::span(arcs_));
       size_t kept = 0;
       for (size_t at = 0; at < arcs_.size(); ++at) {
         if (kept && key(arcs_[kept - 1]) == key(arcs_[at])) arcs_[kept - 1].weight = Wide::plus(arcs_[kept - 1].weight, arcs_[at].weight);

@@ -23,21 +23,27 @@ namespace tokenfst::fst {
 
 // Pairs of states that one input reaches and that share a continuation to acceptance. Cost: pairs times their common
 // arcs.
-template <class S>
 class CommonFuture {
  public:
-  // The arcs of `machine` are sorted by input.
-  CommonFuture(const Machine<S>& machine, Meter& meter) {
+  // What it has to know of a machine: the inputs and targets of the arcs, sorted by input, and which states are final.
+  struct Inputs {
+    std::vector<uint64_t> begin;
+    std::vector<std::pair<Id, Id>> arcs;  // input, target
+    std::vector<uint8_t> is_final;
+    std::span<const std::pair<Id, Id>> of(Id s) const { return {arcs.data() + begin[s], arcs.data() + begin[static_cast<size_t>(s) + 1]}; }
+  };
+
+  CommonFuture(const Inputs& machine, Id start, Meter& meter) {
     std::vector<std::pair<Id, Id>> edges;  // from and to, as numbers of pairs
-    pairs_.number(key(machine.start(), machine.start()), 0);
+    pairs_.number(key(start, start), 0);
     for (size_t at = 0; at < pairs_.size(); ++at) {
       const auto [p, q] = split(pairs_.key(at));
-      const auto arcs1 = machine.arcs(p), arcs2 = machine.arcs(q);
+      const auto arcs1 = machine.of(p), arcs2 = machine.of(q);
       auto begin = arcs2.begin();
-      for (const auto& arc : arcs1) {
-        while (begin != arcs2.end() && begin->ilabel < arc.ilabel) ++begin;
-        for (auto other = begin; other != arcs2.end() && other->ilabel == arc.ilabel; ++other) {
-          edges.emplace_back(static_cast<Id>(at), pairs_.number(key(arc.nextstate, other->nextstate), 0));
+      for (const auto& [label, target] : arcs1) {
+        while (begin != arcs2.end() && begin->first < label) ++begin;
+        for (auto other = begin; other != arcs2.end() && other->first == label; ++other) {
+          edges.emplace_back(static_cast<Id>(at), pairs_.number(key(target, other->second), 0));
           meter.step();
         }
       }
@@ -54,7 +60,7 @@ class CommonFuture {
     shares_.assign(n, 0);
     for (size_t at = 0; at < n; ++at) {
       const auto [p, q] = split(pairs_.key(at));
-      if (machine.is_final(p) && machine.is_final(q)) {
+      if (machine.is_final[p] && machine.is_final[q]) {
         shares_[at] = 1;
         stack.push_back(static_cast<Id>(at));
       }
@@ -83,6 +89,44 @@ class CommonFuture {
   std::vector<uint8_t> shares_;
 };
 
+// The arcs of `machine` are sorted by input.
+template <class S>
+CommonFuture common_future(const Machine<S>& machine, Meter& meter) {
+  CommonFuture::Inputs inputs;
+  meter.bytes(machine.memory() + machine.num_arcs() * sizeof inputs.arcs[0] + static_cast<uint64_t>(machine.num_states()) * 9);
+  inputs.arcs.reserve(machine.num_arcs());
+  inputs.begin.push_back(0);
+  for (Id s = 0; s < machine.num_states(); ++s) {
+    for (const auto& arc : machine.arcs(s)) inputs.arcs.emplace_back(arc.ilabel, arc.nextstate);
+    inputs.begin.push_back(inputs.arcs.size());
+    inputs.is_final.push_back(machine.is_final(s));
+  }
+  return CommonFuture(inputs, machine.start(), meter);
+}
+
+// A step that has not been taken: the number of an element, and the number of one of its arcs.
+struct OpenStep {
+  Id label;
+  size_t element, arc;
+};
+
+inline void sort_steps(std::vector<OpenStep>& steps) {
+  sort_stably(std::span(steps), [](const OpenStep& step) { return SortKey(step.label, 0); });
+}
+
+// A state that the input reaches, with its residual; `lesser`: some path to it is less than the followed one.
+template <class W>
+struct RivalElement {
+  Id state, string;
+  bool lesser;
+  W weight;
+};
+
+template <class W>
+void sort_by_state(std::vector<RivalElement<W>>& elements) {
+  sort_stably(std::span(elements), [](const RivalElement<W>& each) { return SortKey(each.state, 0); });
+}
+
 template <class S>
 class Disambiguation {
  public:
@@ -92,7 +136,7 @@ class Disambiguation {
 
   // `machine` has a start, no states that cannot reach acceptance, and arcs sorted by input.
   Disambiguation(const Machine<S>& machine, Id subsequential, double delta, Meter& meter)
-      : in_(machine), subsequential_(subsequential), delta_(delta), meter_(meter), future_(machine, meter) {}
+      : in_(machine), subsequential_(subsequential), delta_(delta), meter_(meter), future_(common_future(machine, meter)) {}
 
   Machine<S> run() {
     group_.assign(1, {in_.start(), Strings::kEmpty, false, Wide::one()});
@@ -107,15 +151,7 @@ class Disambiguation {
   }
 
  private:
-  struct Element {
-    Id state, string;
-    bool lesser;
-    Weight weight;
-  };
-  struct Step {
-    Id label;
-    size_t element, arc;
-  };
+  using Element = RivalElement<Weight>;
 
   std::span<const Element> elements(size_t t) const {
     const size_t end = t + 1 < begins_.size() ? begins_[t + 1] : elements_.size();
@@ -135,12 +171,12 @@ class Disambiguation {
       const auto arcs = in_.arcs(from[e].state);
       for (size_t k = 0; k < arcs.size(); ++k) steps_.push_back({arcs[k].ilabel, e, k});
     }
-    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.label < b.label; });
+    sort_steps(steps_);
     const auto arcs = in_.arcs(p);
     for (size_t k = 0; k < arcs.size(); ++k) {
       const Id q = arcs[k].nextstate;
       group_.clear();
-      auto step = std::lower_bound(steps_.begin(), steps_.end(), arcs[k].ilabel, [](const Step& a, Id l) { return a.label < l; });
+      auto step = std::lower_bound(steps_.begin(), steps_.end(), arcs[k].ilabel, [](const OpenStep& a, Id l) { return a.label < l; });
       for (; step != steps_.end() && step->label == arcs[k].ilabel; ++step) {
         const Element& by = from[step->element];
         const auto& arc = in_.arcs(by.state)[step->arc];
@@ -157,7 +193,7 @@ class Disambiguation {
 
   // Merges the paths to the same state in the collected group. False: a lesser path leads to `q`, or no path.
   bool merge(Id q) {
-    std::stable_sort(group_.begin(), group_.end(), [](const Element& a, const Element& b) { return a.state < b.state; });
+    sort_by_state(group_);
     size_t kept = 0;
     for (size_t at = 0; at < group_.size(); ++at) {
       if (!kept || group_[kept - 1].state != group_[at].state) {
@@ -241,14 +277,14 @@ class Disambiguation {
   const Id subsequential_;
   const double delta_;
   Meter& meter_;
-  CommonFuture<S> future_;
+  CommonFuture future_;
   Strings strings_;
   const bool acceptor_ = is_acceptor(in_);
   Machine<S> out_;
   std::vector<Id> followed_;
   std::vector<size_t> begins_;
   std::vector<Element> elements_, group_;
-  std::vector<Step> steps_;
+  std::vector<OpenStep> steps_;
   std::vector<std::tuple<Id, Id, Id, W, Id>> arcs_;  // from, input, output, weight, to
   HashIndex index_;
 

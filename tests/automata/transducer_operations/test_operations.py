@@ -433,3 +433,19 @@ def test_an_operation_is_openfsts(name: str, arc_type: str, seeds: range) -> Non
 @pytest.mark.parametrize(("name", "arc_type", "seeds"), many(OPERATIONS, PARTS), ids=titled)
 def test_an_operation_is_openfsts_on_many_machines(name: str, arc_type: str, seeds: range) -> None:
     tried(name, OPERATIONS[name][0], arc_type, seeds)
+
+
+@pytest.mark.parametrize("side", ["ilabel", "olabel"])
+@pytest.mark.parametrize("count", [0, 1, 2, 23, 24, 25, 26, 300])
+def test_arcsort_is_stable_for_few_and_many_arcs(side: str, count: int) -> None:
+    """Arcs with equal labels keep their order, whether they are inserted one by one or sorted by their keys."""
+    drawn = np.random.default_rng(count).integers(1, 5, (count, 2)).tolist()
+    arcs = [(one, other, float(place)) for place, (one, other) in enumerate(drawn)]
+    machine = fst.VectorFst()
+    machine.set_start(machine.add_state()).set_final(0)
+    for one, other, weight in arcs:
+        machine.core.add_arc(0, one, other, weight, 0)
+    machine.arcsort(side)
+    first, second = (0, 1) if side == "ilabel" else (1, 0)
+    wanted = sorted(arcs, key=lambda arc: (arc[first], arc[second]))
+    assert [(arc.ilabel, arc.olabel, float(arc.weight)) for arc in machine.arcs(0)] == wanted
