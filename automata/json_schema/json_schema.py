@@ -44,7 +44,7 @@ from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules,
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.automata.languages.language import Language
-from tokenfst.budget import Budget
+from tokenfst.budget import QUICK, Budget
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -63,10 +63,6 @@ __all__ = [
     "json_schema",
     "json_value",
 ]
-
-
-_TRIAL = Budget(states=20_000, bytes=64 << 20, positions=1_000_000)
-"""The budget of each trial in the search for the keywords that leave no value."""
 
 
 _OPTIONS = (
@@ -234,7 +230,7 @@ def json_schema(  # one option after the other
 
     def is_empty(schema: Any) -> bool:
         try:
-            return _is_empty(make(schema, Work(work.glance(_TRIAL)))[0])
+            return _is_empty(make(schema, Work(work.glance(QUICK)))[0])
         except SchemaError:
             return False
         except BudgetExceeded as error:

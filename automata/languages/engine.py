@@ -22,13 +22,9 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.expressions.tables import frozen_dfa
-from tokenfst.budget import Budget
+from tokenfst.budget import QUICK, Budget
 from tokenfst.errors import BudgetExceeded
 
-QUICK = Budget(states=5_000, bytes=64 << 20)
-"""The budget of a query whose answer only simplifies a result or makes it more readable; it may stay unanswered.
-Bounded by states and bytes only, so that the answer is deterministic.
-"""
 _READABLE_LENGTH = 1_000
 
 

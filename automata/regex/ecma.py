@@ -34,7 +34,6 @@ from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.characters.properties import binary_property, general_category, script
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, without_surrogates
 from tokenfst.automata.expressions.expression import Expr
-from tokenfst.automata.languages.engine import QUICK
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.ecma_tree import (
     BEGIN,
@@ -49,7 +48,7 @@ from tokenfst.automata.regex.ecma_tree import (
 from tokenfst.automata.regex.parse import deepest_group, shorten
 from tokenfst.automata.regex.plain import MOST_COUNTED
 from tokenfst.automata.regex.translate import expression
-from tokenfst.budget import Budget
+from tokenfst.budget import QUICK, Budget
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,

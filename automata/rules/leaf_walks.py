@@ -32,9 +32,9 @@ from tokenfst.automata.expressions.expression import (
     union,
 )
 from tokenfst.automata.expressions.tables import frozen_dfa
-from tokenfst.automata.languages.engine import QUICK, make_automaton, make_tables
+from tokenfst.automata.languages.engine import make_automaton, make_tables
 from tokenfst.automata.rules.graph import COMPOSED
-from tokenfst.budget import Budget
+from tokenfst.budget import QUICK, Budget
 from tokenfst.errors import BudgetExceeded
 
 ACCEPTING = 0

@@ -10,13 +10,10 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.rules.graph import outer_nodes
-from tokenfst.budget import Budget
+from tokenfst.budget import QUICK
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, UnspellableWarning
 from tokenfst.tokenizers.vocabulary.census import census
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
-
-_WITNESS = Budget(states=20_000)
-"""The budget for finding a witness for a warning."""
 
 
 def of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
@@ -56,7 +53,7 @@ def _holding(bits: int) -> Language:
 def warn_unspellable(constraint: Constraint, vocabulary: Vocabulary, native: _native.TokenAutomaton) -> None:
     """Warn, with a witness, if no token sequence spells some strings, which are then missing in the token language.
 
-    If other strings can be spelled, a witness is searched for within ``_WITNESS`` only, because a warning must not
+    If other strings can be spelled, a witness is searched for within ``QUICK`` only, because a warning must not
     cost more than the compilation.
     """
     if not native.spellable:
@@ -65,7 +62,7 @@ def warn_unspellable(constraint: Constraint, vocabulary: Vocabulary, native: _na
         holds_missing = _holding(sum(1 << byte for byte in census(vocabulary).missing_bytes))
         part = "not all"
         try:
-            witness = (constraint & holds_missing).with_budget(_WITNESS).witness()
+            witness = (constraint & holds_missing).with_budget(QUICK).witness()
         except BudgetExceeded:
             witness = None
     if witness is not None:

@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeAlias
 
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.json_schema import SchemaGrammar, SchemaLanguage, json_schema
-from tokenfst.automata.languages.engine import QUICK
 from tokenfst.automata.languages.language import Language
+from tokenfst.budget import QUICK
 from tokenfst.errors import BudgetExceeded
 
 Notation: TypeAlias = Literal["json", "regex", "choice", "ebnf", "gbnf", "lark"]

@@ -68,3 +68,18 @@ class Budget:
         real("Budget", "seconds", self.seconds)
         if not self.seconds > 0:
             raise ValueError(f"Budget(seconds=...) must be positive, not {self.seconds!r}")
+
+
+QUICK = Budget(states=5_000, bytes=64 << 20, positions=1_000_000)
+"""The budget of a question that may stay unanswered.
+
+Its answer only simplifies a result, makes a text more readable, or adds an example to a message. It bounds states,
+bytes and positions, and leaves the seconds to the caller, so that the answer does not depend on the clock.
+
+Three short budgets differ from it, because they count something else:
+
+- ``automata.json_schema.sets.work``: one schema asks thousands of questions whether a language is empty, and all of
+  them share one bound of states. Each has 2,000 states, so that a few hard questions do not use up the others' share.
+- ``notebook.GLANCE``: a picture shows at most 12 states, so the search stops at the thirteenth.
+- ``cli.artifacts.compiling``: the user asked for an estimate of a size and waits up to a second for it.
+"""

@@ -14,7 +14,7 @@ from tokenfst.budget import Budget
 SMALL = 12
 """Most states of a machine, or rules of a grammar, that are drawn without being asked for."""
 GLANCE = Budget(states=SMALL + 1, bytes=1 << 20, positions=2_000)
-"""What a look at a value may cost."""
+"""The budget of a look at a value. It ends at the first state that would not be drawn (``tokenfst.budget.QUICK``)."""
 _LONGEST = 500
 """Characters of one fact."""
 _STYLE = "border-collapse:collapse;margin:0.3em 0"

@@ -22,8 +22,8 @@ from tokenfst.automata.expressions.expression import Dfa, Expr, Op, machine, uni
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import Spelling
-from tokenfst.automata.languages.engine import QUICK
 from tokenfst.automata.languages.language import Language
+from tokenfst.budget import QUICK
 from tokenfst.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 

@@ -53,7 +53,7 @@ from tokenfst.errors import (
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _ESTIMATE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
-"""The budget of an estimate."""
+"""The budget of an estimate. ``tokenfst.budget.QUICK`` says why it is larger than that one."""
 _PATIENCE = 1.0
 """Seconds before the progress bar appears."""
 _TICK = 0.2
