@@ -30,7 +30,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tokenfst.automata.expressions.expression import Dfa, Op
-from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.expressions.program import Program, instructions
 
 _MOST_PARTS = 256
 """Maximum length of a union or intersection that is described inline."""
@@ -320,15 +320,11 @@ def _instructions(
 ) -> tuple[list[int], list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Of each instruction of a program's code its kind, its operands that are instructions, and its other data."""
     ops, parts, own = list[int](), list[tuple[int, ...]](), list[tuple[int, ...]]()
-    place = 0
-    while place < len(code):
-        op = code[place]
-        first = place + 2
-        place = first + code[place + 1]
-        middle = first if op in _LEAVES else place - _OWN.get(op, 0)
+    for op, first, end in instructions(code):
+        middle = first if op in _LEAVES else end - _OWN.get(op, 0)
         ops.append(op)
         parts.append(code[first:middle])
-        own.append(code[middle:place])
+        own.append(code[middle:end])
     return ops, parts, own
 
 

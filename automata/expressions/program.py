@@ -7,7 +7,7 @@ its token names. The core decodes and checks a program once.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -76,12 +76,9 @@ class Program:
         """Whether it constrains tokens only by bounding their number: then texts can be read token by token without a
         vocabulary.
         """
-        place = 0
-        while place < len(self.code):
-            if self.code[place] in (Op.ONE_TOKEN, Op.TOKENS):
-                return False
-            place += 2 + int(self.code[place + 1])
-        return self.is_token_level
+        if not self.is_token_level:
+            return False
+        return all(op not in (Op.ONE_TOKEN, Op.TOKENS) for op, _, _ in instructions(self.code.tolist()))
 
     def native(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> _native.Program:
         """The native core's decoded and checked form of the program; without ``classes`` it is kept for a while.
@@ -106,6 +103,19 @@ class Program:
             *(self.code, self.sets, self.blob, machines, self.labels, self.rules),
             *(self.assured, self.labelled, lexicons, rows),
         )
+
+
+def instructions(code: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Of each instruction of a program's code the opcode, and where its operands begin and end in the code.
+
+    This is the only reader in Python. The core decodes and checks a program once, in ``_native.Program``.
+    """
+    place = 0
+    while place < len(code):
+        op = code[place]
+        first = place + 2
+        place = first + code[place + 1]
+        yield op, first, place
 
 
 _programs: Recent[Program, _native.Program] = Recent(4)
