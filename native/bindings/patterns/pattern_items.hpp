@@ -1,7 +1,7 @@
 // Regular expressions as lists of items, as `re._parser` makes them: what the readers of both notations share.
 //
-// A reader makes the items of a pattern; `read_alternatives` joins alternatives, and `written` turns items into an expression, while
-// nothing else is kept. The notations differ in what a single character or a class is, so each reader has its own leaves.
+// A reader makes the items of a sequence; `alternatives` joins them as Python's parser does, and `written` makes the expression of items.
+// The notations differ in what a character, a class or an anchor is: each reader says that itself.
 //
 // Invariant: the nodes are those of tokenfst.automata.regex.translate. Cost: linear in the pattern.
 #pragma once
