@@ -22,6 +22,8 @@ from tokenfst.arguments import refuse
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import ENDED
 from tokenfst.errors import ArgumentValueError, BudgetExceeded, TokenIdError
+from tokenfst.token_ids import token_id
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Overflow = Literal["grow", "evict", "raise"]
 FIRST_SLOT = ENDED + 1
@@ -53,6 +55,7 @@ class PagedRows(ABC):
     """The slots, and the thread that advances the matchers. Row i of a batch belongs to ``matchers[i]``."""
 
     device: torch.device
+    vocabulary: Vocabulary
     _what = "pages"
     """The plural of the pages' name, for errors."""
 
@@ -85,7 +88,8 @@ class PagedRows(ABC):
     def follow(self, tokens: Tensor) -> None:
         """Start to advance every row by its token, int64 (B,), and to compute the next pages; does not wait.
 
-        Raises the host-side error of the previous step: ``TokenIdError`` for a token outside the vocabulary.
+        Raises the host-side error of the previous step, as ``states`` does. After ``TokenIdError``, for a token outside
+        the vocabulary, no row has moved, and the step can be repeated.
         """
         if not isinstance(tokens, torch.Tensor):
             refuse(f"{type(self).__name__}.follow", "tokens", tokens, "a tensor of token ids")
@@ -93,7 +97,7 @@ class PagedRows(ABC):
             raise TokenIdError(
                 f"tokens must be int64 ({len(self._walkers)},), not {tokens.dtype} {tuple(tokens.shape)}"
             )
-        self._pending.result()
+        self._looked()
         arrived = None
         if tokens.is_cuda:
             host = torch.empty(tokens.shape, dtype=tokens.dtype, pin_memory=True)
@@ -106,11 +110,12 @@ class PagedRows(ABC):
     def states(self) -> Tensor:
         """The slot of each row, int32 (B,). Call it once for each step.
 
-        Waits for the host if necessary and copies new pages. Raises ``BudgetExceeded`` if there is no room for them.
+        Waits for the host if necessary and copies new pages. Raises ``BudgetExceeded`` if there is no room for them,
+        and ``TokenIdError`` as ``follow`` says.
         """
         self._counts[0] += 1
         self._counts[1] += not self._pending.done()
-        keys = self._pending.result()
+        keys = self._looked()
         used = dict.fromkeys(keys)
         fresh = [key for key in used if key not in self._slots]
         for key in used:
@@ -155,15 +160,28 @@ class PagedRows(ABC):
 
     # --- details ------------------------------------------------------------------------------------------
 
+    def _looked(self) -> list[Hashable]:
+        """What the thread has found for the present step."""
+        try:
+            return self._pending.result()
+        except TokenIdError:  # the rows are where they were
+            self._pending = self._worker.submit(self._look, None, None)
+            raise
+
     def _look(self, tokens: Tensor | None, arrived: Any) -> list[Hashable]:
         """Advance the matchers, and return the keys of their pages."""
         if arrived is not None:
             arrived.synchronize()
         if tokens is not None:
-            for row, token in enumerate(tokens.tolist()):
-                matcher = self._walkers[row]
-                if not self.dead[row] and not matcher.is_terminated():
-                    self.dead[row] = not matcher.accept_token(token)
+            moving = [
+                (row, matcher, token)
+                for row, (matcher, token) in enumerate(zip(self._walkers, tokens.tolist(), strict=True))
+                if not self.dead[row] and not matcher.is_terminated()
+            ]
+            for row, _, token in moving:  # all of them before the first one moves
+                token_id("follow", f"tokens[{row}]", token, len(self.vocabulary))
+            for row, matcher, token in moving:
+                self.dead[row] = not matcher.accept_token(token)
         return self._pages()
 
     def _make_room(self, wanted: int, used: dict[Hashable, None]) -> None:

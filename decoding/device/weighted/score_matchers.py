@@ -88,7 +88,7 @@ class DeviceScoreMatchers(PagedRows, ScoreRows):
 
     def log_weights(self) -> list[float]:
         """The log weight of each row's text so far; -inf after a token that was not allowed. Waits for the host."""
-        self._pending.result()
+        self._looked()
         pairs = zip(self.matchers, self.dead, strict=True)
         return [-np.inf if dead else matcher.log_weight for matcher, dead in pairs]
 

@@ -155,6 +155,20 @@ def test_what_is_refused() -> None:
     for bad in (torch.tensor([97], dtype=torch.int32), torch.tensor([97, 97])):
         with pytest.raises(TokenIdError, match="tokens must be int64"):
             paged.follow(bad)
-    paged.follow(torch.tensor([999]))
-    with pytest.raises(TokenIdError, match="999"):
-        paged.states()
+
+
+def test_a_token_outside_the_vocabulary_moves_no_row() -> None:
+    matchers = [compile(regex("(ab)*"), VOCABULARY).matcher() for _ in range(3)]
+    paged = DeviceMatchers(matchers, VOCABULARY)
+    before = paged.states()
+    for ask in (paged.states, lambda: paged.follow(torch.tensor([97, 97, 97]))):
+        paged.follow(torch.tensor([97, 999, 97]))
+        with pytest.raises(TokenIdError, match="token id 999 lies outside"):
+            ask()
+        assert torch.equal(paged.states(), before) and not any(matcher.tokens for matcher in matchers)
+    paged.follow(torch.tensor([97, 98, 97]))
+    paged.states()
+    assert [matcher.tokens for matcher in matchers] == [[97], [], [97]] and paged.dead == [False, True, False]
+    paged.follow(torch.tensor([98, 999, 98]))  # a dead row has no token
+    paged.states()
+    assert [matcher.tokens for matcher in matchers] == [[97, 98], [], [97, 98]]

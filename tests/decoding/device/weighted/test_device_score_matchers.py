@@ -215,14 +215,15 @@ def test_numbers_that_are_no_state() -> None:
 
 
 def test_errors_of_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails on the thread is raised by the next call, whatever it is, and no score is given."""
+    """What fails on the thread is raised by the next call, whatever it is; then the rows are where they were."""
     automaton = compile(WeightedGrammar({"start": {"a{start}": 0.5, "b": 0.5}}), PLAIN)
     paged = DeviceScoreMatchers([automaton.matcher()], PLAIN)
-    paged.states()
-    paged.follow(torch.tensor([999]))
+    before = paged.log_weights()
     for call in (paged.states, paged.log_weights, lambda: paged.follow(torch.tensor([0]))):
+        paged.follow(torch.tensor([999]))
         with pytest.raises(TokenIdError, match="999"):
             call()
+        assert paged.log_weights() == before
     gate, row = threading.Event(), type(automaton).row
 
     def slow(self: Any, node: Any) -> Any:
