@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tokenfst.automata.json_schema.documents.schema_texts import json_type
 from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.notations.ebnf import ebnf
@@ -91,7 +92,8 @@ class Document:
         """The document with these members. Raises ``ConstraintError``."""
         kinds = [kind for kind in _KINDS if kind in members]
         if len(kinds) != 1:
-            found = " and ".join(map(repr, kinds)) if kinds else f"{sorted(map(str, members))[:8]}"
+            others = ", ".join(map(repr, sorted(map(str, members))[:8]))
+            found = " and ".join(map(repr, kinds)) or (f"none, only {others}" if others else "none")
             raise ConstraintError(
                 f"a document has one of {', '.join(map(repr, _KINDS))}; this one has {found}"
             )
@@ -102,7 +104,7 @@ class Document:
             raise ConstraintError(f"{kind!r} has no option {unknown[0]!r} in a document; it has {known}")
         text = members[kind]
         if _KINDS[kind].is_text and not isinstance(text, str):
-            raise ConstraintError(f"{kind!r} is a text, not a {type(text).__name__}")
+            raise ConstraintError(f"{kind!r} is a text, not {json_type(text)}")
         return cls(kind, text, options, str(members.get("id", "")))
 
     def constraint(self, vocabulary: Vocabulary, budget: Budget | None = None) -> Constraint:

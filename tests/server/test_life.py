@@ -139,3 +139,4 @@ def test_what_it_cannot_do_without_is_told(tmp_path: Path) -> None:
             with program(tmp_path, *arguments, store="--store" not in arguments) as process:
                 _, told = process.communicate(timeout=120)
                 assert process.returncode == 2 and reason in told.splitlines()[-1], told
+                assert "Traceback" not in told

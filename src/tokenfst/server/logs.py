@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,6 +38,21 @@ def start(level: str) -> None:
             name == "uvicorn.error",
         )
         logger.setLevel(level.upper() if name == "tokenfst.server" else "WARNING")
+
+
+@contextmanager
+def uvicorn_silent(when: Callable[[], bool]) -> Iterator[None]:
+    """A context in which uvicorn logs nothing once ``when()`` is true: the traceback of what is reported otherwise."""
+    logger = logging.getLogger("uvicorn.error")
+
+    def keeps(record: logging.LogRecord) -> bool:
+        return not when()
+
+    logger.addFilter(keeps)
+    try:
+        yield
+    finally:
+        logger.removeFilter(keeps)
 
 
 def event(name: str, level: int = logging.INFO, **about: Any) -> None:

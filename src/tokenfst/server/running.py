@@ -147,7 +147,8 @@ def run(
     server = Server(work, store, keys)
     listening = Listening(server, work.limits, host, port, drain, announce)
     try:
-        listening.run()
+        with logs.uvicorn_silent(lambda: server.trouble is not None):
+            listening.run()
     except SystemExit:
         if server.trouble is not None:
             raise server.trouble from None
