@@ -267,6 +267,24 @@ def test_a_store_is_filled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {"an entry read, folder", "an entry read, cache", "entries, size"} <= {*printed}
 
 
+def test_automata_stay_alive(modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks.workers import alive
+
+    path = tmp_path / "all.jsonl.gz"
+    with gzip.open(path, "wt") as file:
+        for number in range(30):
+            schema = {"type": "odd"} if number == 7 else {"enum": ["x" * number]}
+            file.write(json.dumps({"id": number, "schema": schema}) + "\n")
+    vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
+    monkeypatch.setattr(alive.tokenfst, "load_vocabulary", lambda name: vocabulary)
+    monkeypatch.setattr(alive, "DATA", path)
+    monkeypatch.setattr(alive, "BEFORE", 9)
+    for masks in (False, True):
+        grown, own, beyond = alive.figures(100, masks=masks)
+        assert grown.what == "20 automata" + (" with their first mask" if masks else "")
+        assert own.median > 1_000 and beyond.median == grown.median - own.median
+
+
 def test_a_step_is_timed_without_the_look_at_its_mask(modules: Any) -> None:
     class Slow:
         """A mask that allows the token 3 alone, and takes 50 ms to be looked at."""
