@@ -18,7 +18,6 @@ from tokenfst.automata.captures.reader import Part, Reader, feed_parts
 from tokenfst.automata.captures.run import Run
 from tokenfst.automata.captures.temperature import temperature_of
 from tokenfst.automata.expressions.expression import TokenName
-from tokenfst.decoding.token_automata.held_constraints import program_of
 from tokenfst.errors import ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -50,7 +49,7 @@ def parts_of(
 
 def special_tokens(native: _native.TokenAutomaton) -> Callable[[int], Part]:
     """A function that maps a special token to a test whether a token name includes it."""
-    program, classes = program_of(native.made_from[1]), native.made_from[4:]
+    program, classes = native.made_from[1], native.made_from[4:]
     if native.is_token_level and not program.only_counts_tokens:
         if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
             raise ConstraintError(
