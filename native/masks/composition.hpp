@@ -19,6 +19,7 @@
 #include "masks/known_splits.hpp"
 #include "masks/mask_parts.hpp"
 #include "masks/token_targets.hpp"
+#include "masks/words_left_out.hpp"
 
 namespace tokenfst {
 
@@ -28,7 +29,7 @@ class Composition {
       : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow),
         unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))),
         chained_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kChained} * narrow))), fragments_(bytes, vocabulary),
-        splits_(bytes, vocabulary) {}
+        splits_(bytes, vocabulary), words_left_out_(bytes, vocabulary) {}
 
   // Whether tokens lead on wherever bytes do: every byte that is read is a token, and every class of tokens that an
   // expression requires has a token. Then shortcuts by expression apply. With a stack, whoever creates the automaton
@@ -349,9 +350,10 @@ class Composition {
   template <class Walk>
   bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, MaskParts& out) {
     MaskParts::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
-    std::vector<uint32_t> not_left;  // numbers of entries
+    std::span<const uint32_t> not_left;  // numbers of entries
     if (at.excluded != kEmpty) {
-      leave_out(at, fragment, place.second, row.removed, not_left);
+      const WordsLeftOut::Lost& lost = words_left_out_.of(at, fragment, place.second);
+      row.removed = lost.closing, not_left = lost.entries;
       // A token that is such a word may also have left the fragment before its end: it is tried.
       for (size_t i = 0; fragment.ambiguous && i < row.removed.size(); ++i) {
         const auto text = std::string_view(vocabulary_.tokens()[row.removed[i]]).substr(vocabulary_.trie().node(place.second).depth);
@@ -385,23 +387,6 @@ class Composition {
       if (!std::ranges::binary_search(apart, token) && !std::ranges::binary_search(not_left, entry)) out.tokens.push_back(token);
     });
     return true;
-  }
-
-  // For a fragment without finitely many words (Split::excluded): the tokens that are such a word, and the entries of tokens that
-  // begin with one. Tokens that stay inside are not affected. Both lists are ascending.
-  void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
-    PlainWalk walk(bytes_);
-    const Trie& words = fragment.words_left(vocabulary_.tokens(), vocabulary_.trie().node(top).depth);
-    auto take = [&](const TrieChild& child, Config end) {
-      if (!bytes_.accepting(end.state)) return;
-      words.each_string(child, [&](uint32_t word) {
-        if (word < fragment.tokens.size()) entries.push_back(word);
-        else closing.push_back(fragment.closing[word - fragment.tokens.size()]);
-      });
-    };
-    words.walk_few(walk, Config{bytes_.expressions().intern(at.excluded)}, scratch().residual_path, take);
-    std::ranges::sort(closing);
-    std::ranges::sort(entries);
   }
 
   // Collects the allowed tokens for which a part of a fragment differs from the whole, and lists all such tokens in
@@ -488,6 +473,7 @@ class Composition {
   bool complete_ = false;
   KnownFragments fragments_;
   KnownSplits splits_;
+  WordsLeftOut words_left_out_;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
 };
 

@@ -2,9 +2,11 @@
 // computed.
 //
 // Nothing here walks the vocabulary. Results are kept until `clear`, that is for one mask, by the thread that computes
-// it.
+// it. The splits of a few intersections are kept for longer: each name of an object without the listed ones is the same
+// intersection, and what follows it differs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +15,7 @@
 
 #include "byte_automata/byte_automaton.hpp"
 #include "expression_forms/splits.hpp"
+#include "support/unique_number.hpp"
 #include "vocabulary/fragments.hpp"
 
 namespace tokenfst {
@@ -110,11 +113,37 @@ class KnownSplits {
   const Split& known(Arena& arena, NodeId node) {
     auto& found = splits();
     if (auto known = found.find(node); known != found.end()) return known->second;
-    return found.emplace(node, split(arena, node)).first->second;
+    const Node& top = arena[node];
+    const bool more = top.kind == Kind::Concat;
+    const NodeId head = more ? top.a : node;
+    const bool is_intersection = arena[head].kind == Kind::And && !arena[head].has(kHasCall | kHasMark | kHasToken);
+    return found.emplace(node, is_intersection ? of_intersection(arena, head, more ? top.b : kEpsilon) : split(arena, node)).first->second;
+  }
+
+  // How an intersection and the byte set behind it split, whatever follows those.
+  struct Intersection {
+    uint64_t owner = 0;  // 0: nothing is kept here
+    NodeId element = kEmpty, terminator = kEmpty;
+    Split split;
+  };
+  static Intersection& intersection_at(uint64_t hash) {
+    static thread_local std::array<Intersection, 16> kept;
+    return kept[hash % kept.size()];
+  }
+  Split of_intersection(Arena& arena, NodeId element, NodeId rest) {
+    NodeId behind = rest;
+    const NodeId terminator = take_set(arena, behind);
+    Intersection& kept = intersection_at(mix(mix(owner_.value(), element), terminator));
+    if (kept.owner != owner_.value() || kept.element != element || kept.terminator != terminator)
+      kept = {owner_.value(), element, terminator, split_intersection(arena, element, terminator)};
+    Split found = kept.split;
+    if (found) found.rest = found.rest == terminator ? rest : behind;
+    return found;
   }
 
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
+  const UniqueNumber owner_;
 };
 
 }  // namespace tokenfst
