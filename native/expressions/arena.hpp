@@ -400,20 +400,27 @@ class Arena : public NodeTable {
 
   // x·a | x·b = x·(a | b), after counters are joined.
   void join_heads(std::vector<NodeId>& args) {
-    std::vector<NodeId> joined, rest;
-    joined.reserve(args.size());
     bool counters = false;
+    size_t pairs = 0;
+    std::array<NodeId, 16> heads{};  // of the first pairs
     for (NodeId arg : args) {
       if (nodes_[arg].kind != Kind::Concat) continue;
       counters |= counts(nodes_[arg].a);
-      joined.push_back(arg);
+      if (++pairs <= heads.size()) heads[pairs - 1] = nodes_[arg].a;
     }
-    if (joined.size() < 2) return;
+    if (pairs < 2) return;
+    if (!counters && pairs <= heads.size()) {  // most unions: no two have the same head
+      const auto end = heads.begin() + pairs;
+      std::sort(heads.begin(), end);
+      if (std::adjacent_find(heads.begin(), end) == end) return;
+    }
+    std::vector<NodeId> joined, rest;
+    joined.reserve(pairs);
+    std::ranges::copy_if(args, std::back_inserter(joined), [&](NodeId arg) { return nodes_[arg].kind == Kind::Concat; });
     if (counters) join_counters(joined);
     auto head = [&](NodeId id) { return nodes_[id].a; };
     std::ranges::stable_sort(joined, {}, head);
     if (!counters && std::ranges::adjacent_find(joined, {}, head) == joined.end()) return;
-    rest.reserve(args.size());
     for (NodeId arg : args) {
       if (nodes_[arg].kind != Kind::Concat) rest.push_back(arg);
     }
@@ -448,7 +455,7 @@ class Arena : public NodeTable {
 
   // a | (a & b) = a, and a & (a | b) = a.
   void absorb(std::vector<NodeId>& args, Kind inner) {
-    if (args.size() < 2 || args.size() > 64) return;
+    if (args.size() > 64 || std::ranges::none_of(args, [&](NodeId arg) { return nodes_[arg].kind == inner; })) return;
     const std::vector<NodeId> all = args;
     std::erase_if(args, [&](NodeId arg) {
       return nodes_[arg].kind == inner &&

@@ -48,6 +48,8 @@ class Chains {
     places_.clear();
     members_.clear();
     behind_.clear();
+    parts_.clear();
+    others_.clear();
     unordered_ = &unordered;
     trie_ = &trie;
     missed_ = false;
@@ -101,6 +103,11 @@ class Chains {
     uint32_t more;
     bool certain;  // all of it
     NodeId whole = kNone;  // put together; kNone: not yet
+  };
+  // A part of a choice, and what follows it.
+  struct Part {
+    NodeId id;
+    uint32_t behind;
   };
   // A node of members in any order, and the expression that follows it.
   struct Members {
@@ -168,15 +175,11 @@ class Chains {
     }
     if (enter_letter(arena, node, id, behind, kNone)) return;
     const size_t places = places_.size(), before = exits.size();
-    struct Part {
-      NodeId id;
-      uint32_t behind;
-    };
-    std::vector<NodeId> others;  // what is not entered; of choices, and choices in them
-    std::vector<Part> parts{{id, behind}};
-    while (!parts.empty()) {
-      Part part = parts.back();
-      parts.pop_back();
+    const size_t first_part = parts_.size(), first_other = others_.size();
+    parts_.push_back({id, behind});
+    while (parts_.size() > first_part) {
+      Part part = parts_.back();
+      parts_.pop_back();
       for (; part.id == kEpsilon && part.behind != kNone; part.behind = behind_[part.behind].more) part.id = behind_[part.behind].rest;
       const bool certain = arena[part.id].certain && is_certain(part.behind);
       if (certain && enter_letter(arena, node, part.id, part.behind, kNone)) continue;
@@ -188,13 +191,14 @@ class Chains {
         enter_option(arena, node, members.a, static_cast<uint32_t>(members_.size() - 1), exits);
       } else if (arena[head].kind == Kind::Or) {
         const uint32_t following = put_behind(arena, rest, part.behind);
-        for (NodeId choice : arena.list(head)) parts.push_back({choice, following});
+        for (NodeId choice : arena.list(head)) parts_.push_back({choice, following});
       } else {
-        others.push_back(whole(arena, part.id, part.behind));
+        const NodeId other = whole(arena, part.id, part.behind);
+        others_.push_back(other);
       }
     }
-    if (others.empty()) return;
-    const NodeId left = arena.any_of(others);
+    if (others_.size() == first_other) return;
+    const NodeId left = take_others(arena, first_other);
     if (!has_word(arena, left) && places_.size() - places <= kFew) {
       places_.resize(places);
       exits.resize(before);
@@ -212,18 +216,25 @@ class Chains {
     if (arena[id].kind == Kind::Tag) return enter(arena, node, resolved(id), kNone, exits);
     const bool more = arena[id].kind == Kind::Concat;
     const NodeId choice = more ? arena[id].a : id, rest = more ? arena[id].b : kEpsilon;
-    std::vector<NodeId> others;
+    const size_t first_other = others_.size();
     auto enter_one = [&](NodeId option) {
       if (is_missed(arena, node, option)) return;
       const auto [found, certain] = unordered_->leads_on(option, members.node);
-      if (found && !(certain && !arena[option].has(kHasMark) && enter_letter(arena, node, option, kNone, within))) others.push_back(option);
+      if (found && !(certain && !arena[option].has(kHasMark) && enter_letter(arena, node, option, kNone, within)))
+        others_.push_back(option);
     };
     if (arena[choice].kind != Kind::Or) {
       enter_one(id);
     } else {
       for (uint32_t k = 0; k < arena[choice].b; ++k) enter_one(arena.concat(arena.list(choice)[k], rest));
     }
-    if (!others.empty()) exits.push_back({node, resolved(arena.any_of(others))});
+    if (others_.size() > first_other) exits.push_back({node, resolved(take_others(arena, first_other))});
+  }
+  // The union of the expressions from this one on that were not entered.
+  NodeId take_others(Arena& arena, size_t first) {
+    const NodeId all = arena.any_of(std::span(others_).subspan(first));
+    others_.resize(first);
+    return all;
   }
   // Whether an expression begins with a byte that no token goes on with behind a node.
   bool is_missed(const Arena& arena, uint32_t node, NodeId id) {
@@ -242,6 +253,8 @@ class Chains {
   std::vector<Place> places_;
   std::vector<Members> members_;
   std::vector<Behind> behind_;
+  std::vector<Part> parts_;     // of the choices that are being entered
+  std::vector<NodeId> others_;  // what is not entered there; of choices, and choices in them
   Unordered* unordered_ = nullptr;  // of the arena that is read
   const Trie* trie_ = nullptr;      // that it is read beside
   bool missed_ = false;             // some letter was left out, since no token goes on with it

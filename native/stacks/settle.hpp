@@ -137,8 +137,8 @@ class Settler {
  private:
   enum Form : int { kClosed, kHole, kOpen };
 
-  // The same for the most frequent forms: one list with nothing below it, or with its stack behind its top; or a union
-  // of such lists on one stack.
+  // The same for the most frequent forms: one list with nothing below it, or with its stack behind its top or behind
+  // frames that are pushed; or a union of lists with one stack behind their tops.
   std::optional<Settled> settle_one(NodeId id) {
     if (id == kEmpty) return std::nullopt;
     if (!marked(id)) return Settled{id, {{id}}, {}, {}};
@@ -155,9 +155,28 @@ class Settler {
     } else {
       const Segment here = cut(id);
       top = here.body, border = here.rest;
-      if (arena_[border].kind != Kind::Hole) return std::nullopt;
+      if (arena_[border].kind != Kind::Hole) return settle_pushed(top, border);
     }
     return Settled{arena_.concat(top, arena_.hole(0)), {{top, 0}}, {}, {arena_[border].a}};
+  }
+  // A list top Return frame ... Return frame that has a stack behind it, or nothing, and whose top is not nullable.
+  std::optional<Settled> settle_pushed(NodeId top, NodeId border) {
+    if (arena_[top].nullable) return std::nullopt;
+    for (tops_.clear(); border != kEpsilon && arena_[head_of(border).first].kind == Kind::Return;) {
+      const Segment frame = cut(head_of(border).second);
+      tops_.push_back(frame.body);
+      border = frame.rest;
+    }
+    if (border != kEpsilon && arena_[border].kind != Kind::Hole) return std::nullopt;
+    uint32_t stack = border == kEpsilon ? kNothing : arena_[border].a;
+    std::vector<StackOp> ops;
+    for (; !tops_.empty(); tops_.pop_back()) {
+      if (tops_.back() == kEpsilon) continue;
+      ops.push_back({frame_of(tops_.back(), 1), stack});
+      stack = kFirstOp + static_cast<uint32_t>(ops.size() - 1);
+    }
+    if (stack == kNothing) return std::nullopt;
+    return Settled{arena_.concat(top, arena_.hole(0)), {{top, 0}}, std::move(ops), {stack}};
   }
 
   void begin() {
