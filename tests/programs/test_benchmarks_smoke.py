@@ -319,3 +319,23 @@ def test_lines_are_the_sample_as_text(modules: Any, tmp_path: Path) -> None:
         assert len(sample) == (40 if count is None else count)
     assert schemas.sample_of(path, 7) == schemas.sample_of(path, None)[:7]
     assert sorted(row["id"] for row in schemas.sample_of(path, None)) == list(range(40))
+
+
+def test_first_masks_are_compared_where_both_libraries_take_the_schema(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = [{"id": str(k), "first": (k + 1) * 1_000_000} for k in range(100)]
+    theirs = [
+        {"id": str(k), "refused": "no"} if k >= 90 else {"id": str(k), "first": (k + 1) * 2_000_000}
+        for k in range(100)
+    ]
+    files = [tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"]
+    for file, rows in zip(files, (ours, theirs), strict=True):
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(sys, "argv", ["both", *map(str, files)])
+    modules("schemas.both").main()
+    shown = capsys.readouterr().out
+    assert "90 schemas that both take" in shown
+    assert "ours: p50 46, p90 82, p99 90," in shown and "theirs: p50 92, p90 164, p99 180," in shown
+    assert "first / second: p50 0.50, p90 0.50, p99 0.50" in shown
+    assert "of the slowest 10% of the first (10), the second refuses 10" in shown

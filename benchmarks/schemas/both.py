@@ -1,0 +1,51 @@
+"""First masks of the schemas that two libraries take, from the records of two runs of ``maskbench`` (``--out``).
+
+    python -m benchmarks.schemas.both build/ours.jsonl build/theirs.jsonl
+
+Percentiles over all schemas that a library takes compare different schemas: the slowest of one may be those that the
+other refuses. So this also says how many of the first library's slowest schemas the second one refuses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from benchmarks.schemas.maskbench import percentiles, shown
+
+PARTS = (0.5, 0.9, 0.99)
+SLOWEST = (0.1, 0.03, 0.01)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="first masks of the schemas that two libraries take")
+    parser.add_argument("first", type=Path, help="records of maskbench")
+    parser.add_argument("second", type=Path, help="records of another library, of the same schemas")
+    given = parser.parse_args()
+    first, second = first_masks(given.first), first_masks(given.second)
+    both = [name for name in first if first[name] is not None and second.get(name) is not None]
+    if not both:
+        parser.error("the two files have no schema in common that both libraries take")
+    print(f"{len(both):,} schemas that both take, first mask, CPU ms:")
+    times = [[known[name] or 0 for name in both] for known in (first, second)]
+    for path, values in zip((given.first, given.second), times, strict=True):
+        print(f"  {path.stem}: {shown(values, 1e6)}")
+    ours, theirs = (percentiles(values) for values in times)
+    ratios = [f"p{100 * part:g} {ours[k] / theirs[k]:.2f}" for k, part in enumerate(PARTS)]
+    print(f"  first / second: {', '.join(ratios)}")
+    taken = sorted((time, name) for name, time in first.items() if time is not None and name in second)
+    for part in SLOWEST:
+        slowest = taken[-max(1, int(len(taken) * part)) :]
+        refused = sum(second[name] is None for _, name in slowest)
+        print(f"of the slowest {part:.0%} of the first ({len(slowest):,}), the second refuses {refused:,}")
+
+
+def first_masks(path: Path) -> dict[str, int | None]:
+    """The time (ns) of each schema's first mask; None if it is refused."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return {row["id"]: row.get("first") for row in rows}
+
+
+if __name__ == "__main__":
+    main()
