@@ -7,10 +7,10 @@ import random
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reference.json.json_spelling import is_spelled, stringify
+from reference.json.json_spelling import constant_texts, is_spelled, stringify
 from reference.json.json_strings import escape
 from tokenfst import (
     Vocabulary,
@@ -163,13 +163,18 @@ def test_constants_in_ascii() -> None:
 
 
 @given(st.lists(SCALARS, min_size=1, max_size=4))
+@example([1e-06, 1.2e-06])
 @settings(max_examples=150, deadline=None)
 def test_random_constants_are_as_they_are_dumped(values: list[Any]) -> None:
     for spelling in ("plain", "ascii"):
         found = texts_of({"enum": values}, spelling=spelling)
         dumped = {json.dumps(value, ensure_ascii=spelling == "ascii") for value in values}
         assert {text for text in dumped if text != "-0.0"} <= found
-        assert found <= dumped | {stringify(value) for value in values} | {"0.0"}
+        numbers = [
+            value for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
+        others = {stringify(value) for value in values}.union(*map(constant_texts, numbers))
+        assert found <= dumped | others | {"0.0"}
 
 
 def test_equal_numbers_are_one_item_however_they_are_given() -> None:
