@@ -92,7 +92,7 @@ class Operators(Constraint):
         Its rules are named after rules of this one and states of ``other.determinize()``: ``value[2→5]`` has the
         words of ``value`` that lead from state 2 to state 5, and ``value#1[2→5]`` is a part of it. Only rules that
         have a word and are used are made: at worst rules × states² of them, with as many alternatives each as there
-        are states. (So a bound on the length, with a state for each byte, costs much; a token budget is cheaper.)
+        are states. (So a bound on the length, with a state for each byte, costs much; a limit of tokens is cheaper.)
 
         Of two grammars, one must be regular: AlgebraError. BudgetExceeded names the rule that grew.
         """

@@ -102,8 +102,10 @@ class Constraint(Streamed):
         """The serialized form of the constraint that the native core reads."""
 
     def recipe(self) -> Callable[[], Constraint] | None:
-        """A call that makes this constraint again and takes little memory, if there is one. Automata hold it instead of
-        the constraint. A constraint that has one sets no temperatures.
+        """A function that makes this constraint again, if that takes less memory than to keep the constraint.
+
+        Automata then hold the function, not the constraint, and read no temperatures from it: a constraint whose rules
+        set temperatures returns ``None``.
         """
         return None
 

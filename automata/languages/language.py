@@ -168,7 +168,7 @@ class Language(Constraint):
         Symbol tables define the meaning of labels. Machines from ``to_fst`` have such tables; machines that pynini
         makes of strings do not. For those, give ``token_type``, as in pynini: ``"byte"`` (pynini's default),
         ``"utf8"``, or a symbol table whose symbols are single characters or bytes such as ``0x0a``. Or give
-        ``byte_zero``, the label of byte 0: 1 (convention 2) or 0.
+        ``byte_zero``, the label of byte 0: 1, since label 0 is epsilon in OpenFst, or 0.
 
         Raises ``FstError`` if the meaning of labels is not defined, for weights, for a transducer (project it first)
         and for labels that are not bytes or characters; ``BudgetExceeded`` if determinization exceeds the budget.
@@ -200,7 +200,10 @@ class Language(Constraint):
         return linearize(self._expr)
 
     def determinize(self) -> Dfa:
-        """The complete transition table, trim (convention 3); computed once."""
+        """The complete transition table, computed once.
+
+        It is trim: state 0 is DEAD, and every other state lies on a path from the start to acceptance.
+        """
         if self._dfa is None:
             self._dfa = self._ask(make_tables)
         return self._dfa
@@ -369,7 +372,7 @@ class Language(Constraint):
 
     @checked
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
-        """A deterministic, trim OpenFst acceptor; byte b has label b + 1 (convention 2), as its symbol tables say.
+        """A deterministic, trim OpenFst acceptor; byte b has label b + 1, as its symbol tables say.
 
         With ``byte_zero=0``, byte b has label b, as in pynini's own strings (``FstError`` if the language uses byte 0).
         Computes all states; needs pynini (``MissingDependencyError``).

@@ -146,8 +146,8 @@ def _spellers(
         which = "machine has no symbol table" if tables[0] is tables[1] else "machine has one symbol table"
         raise FstError(
             f"the {which}, so its labels may be bytes, characters or tokens: say which. pynini's strings are "
-            'token_type="byte", or "utf8" where they were made so; byte_zero=1 is for label b + 1 for byte b '
-            "(convention 2); or set input and output symbols"
+            'token_type="byte", or "utf8" where they were made so; byte_zero=1 is for label b + 1 for byte b; '
+            "or set input and output symbols"
         )
     return _symbol_speller(tables[0]), _symbol_speller(tables[1])
 

@@ -116,7 +116,7 @@ class Concepts:
         return self.product(automaton, Deadline(budget or Budget(), _PRODUCT))
 
     def product(self, automaton: SymbolTables, deadline: Deadline) -> Language:
-        """``language``, with a deadline that is already running."""
+        """``language`` for a caller that has one deadline for several steps."""
         others = len(automaton.symbols)
         columns = {name: number for number, name in enumerate(automaton.symbols)}
         steps = np.asarray(automaton.table, np.int64)

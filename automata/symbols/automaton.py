@@ -6,7 +6,7 @@ that contains its symbols. ``ltlf`` builds one from a formula, ``from_transition
 
 The engine works on bytes. ``symbol_codes`` gives each of n symbols a distinct code of fixed length: one byte for up to
 256 symbols, two for up to 65,536, and so on. A *symbol vocabulary* (``Vocabulary.of_symbols``) has these codes as its
-tokens, and ``language(symbols)`` is the automaton over them. So masks, distances, token budgets, artifacts and matchers
+tokens, and ``language(symbols)`` is the automaton over them. So masks, distances, token limits, artifacts and matchers
 work on symbols unchanged. Users see names, not codes.
 
 Other constructions read the automaton through ``table``, ``accepting``, ``start`` and ``distance``, which are

@@ -1,4 +1,4 @@
 """Canonical tokenizations: for each text of a language, only the token sequence that its tokenizer produces.
 
-Read in this order: ``nodes``, ``automaton``, ``lengths`` (token budgets), ``matcher``.
+Read in this order: ``nodes``, ``automaton``, ``lengths`` (token limits), ``matcher``.
 """

@@ -1,4 +1,4 @@
-"""The number of canonical tokens that complete a text, and the masks of a token budget.
+"""The number of canonical tokens that complete a text, and the masks within a limit of tokens.
 
 The least number of tokens of any kind is a lower bound for canonical tokens. So whether ``most`` tokens suffice is
 decided by a depth-first search, nearest to the end first, that abandons a node as soon as the bound exceeds the budget;

@@ -37,8 +37,8 @@ class CanonicalMatcher(NodeMatcher[Node]):
     def forced_bytes(self) -> bytes:
         """The bytes that follow in every accepted text whose canonical tokens start with those so far.
 
-        As in ``Matcher``, the token budget is ignored. All continuations are followed in parallel, byte by byte, up to
-        the first choice or to a position at which the text may end.
+        As in ``Matcher``, the limit of tokens is ignored. All continuations are followed in parallel, byte by byte, up
+        to the first choice or to a position at which the text may end.
         """
         budget = cast("CanonicalAutomaton", self.automaton).budget
         deadline = Deadline(budget, "the bytes that are certain to come")

@@ -97,7 +97,7 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
     def compile_grammar(
         self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> TokenfstGrammar:
-        """A grammar without a budget of tokens."""
+        """A grammar without a limit of tokens."""
         return self._grammar(_request(request_type, grammar_spec), stop_token_ids, None)
 
     def compile_request(self, request: Any, *, counted: bool) -> TokenfstGrammar:

@@ -93,7 +93,7 @@ def apply_token_bitmask_inplace(
     Row r of the mask is applied to row r of the logits: by default for every row, where the batch sizes must be equal;
     or for each r in ``indices``, where other rows are unchanged and the batch sizes may differ.
 
-    Logits beyond the mask's last word, or beyond ``vocab_size``, become -inf as well (convention 6).
+    Logits beyond the mask's last word, or beyond ``vocab_size``, become -inf as well.
 
     Raises ``LogitsError`` if the logit of an allowed token is NaN, naming row and column, after all rows are masked
     (``check_nan=False`` leaves NaN unchanged), and ``MaskBufferError`` if a buffer does not fit.
@@ -178,8 +178,8 @@ def fill_bitmasks(
     """Write the next-token mask of ``matchers[i]`` into row ``i`` of ``bitmask``, for all matchers.
 
     ``threads``: number of threads that share the work (the GIL is released); by default one for every 16 matchers, at
-    most one for each CPU. A matcher may occur only once in the list. Canonical matchers are implemented in Python and
-    are served one after another. Raises ``MaskBufferError`` if the buffer does not fit.
+    most one for each CPU. A matcher may occur several times. Canonical matchers are implemented in Python and are
+    served one after another. Raises ``MaskBufferError`` if the buffer does not fit.
     """
     _, _, rows, _, _ = _bitmask_view(bitmask)
     if type(matchers) is not list and not isinstance(matchers, Sequence):

@@ -1,6 +1,6 @@
-"""Matchers in Python: those that follow the rows of a batch, and those with exact token budgets.
+"""Matchers in Python: those that follow the rows of a batch, and those with exact token limits.
 
 Read in this order: ``history`` (the nodes and tokens of one decoding), ``node_matcher`` (a matcher over any graph of
-nodes), ``reach`` and ``reach_matcher`` (exact token budgets for push-down automata), ``prefixes`` (finds the matcher of
+nodes), ``reach`` and ``reach_matcher`` (exact token limits for push-down automata), ``prefixes`` (finds the matcher of
 a row by its token ids).
 """

@@ -112,7 +112,7 @@ class RowStates:
         return matcher.num_tokens < self.width - self.prompt and not matcher.is_terminated()
 
     def is_over(self, row: int) -> bool:
-        """Whether the row is finished or dead, or has used its token budget."""
+        """Whether the row is finished or dead, or has no tokens left."""
         matcher = self.matchers[row]
         return matcher is not None and (
             matcher.is_terminated() or matcher.max_tokens_left == 0 or self.is_dead(row)

@@ -1,4 +1,4 @@
-"""Matchers with exact token budgets for push-down automata, over the configurations of ``Reach``.
+"""Matchers with exact token limits for push-down automata, over the configurations of ``Reach``.
 
 Distances of a push-down automaton are upper bounds, since one token may pop several frames. So ``Matcher`` rejects some
 budgets into which a text fits, and near the end of a budget its masks omit tokens whose texts would fit.

@@ -288,7 +288,7 @@ class Hmm:
     @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model as safetensors: ``initial``, ``transition``, ``emission``. The same model gives the same
-        bytes (convention 10).
+        bytes.
         """
         from safetensors import SafetensorError
         from safetensors.torch import save_file

@@ -11,7 +11,7 @@ all of those are -inf already (another processor forbids them), ``LogitsError`` 
 with others; the error is raised if no row of the prompt is left and none could end before. Three kinds of rows may only
 take the end token, and the search discards or pads them: a row whose prefix the constraint rejects (beam search
 explores such rows with score -inf when there are fewer strings than beams, assisted decoding when a draft is wrong), a
-finished row, and a row that has used its token budget.
+finished row, and a row that has no tokens left.
 
 Cost per step: the masks (about 1 µs for each row once cached), one copy of the scores, since ``generate`` may return
 the raw scores too, and masking in place (docs/decoding/masks.md).

@@ -401,7 +401,7 @@ class TokenAutomaton:
         return Memory(automaton=own, vocabulary=self.vocabulary.native.memory)
 
     def to_fst(self) -> pynini.Fst:
-        """The explicit acceptor over token labels (token t has label t + 1, convention 2).
+        """The explicit acceptor over token labels: token t has label t + 1, since label 0 is epsilon in OpenFst.
 
         End tokens have no arcs: final states take their place. It is large, because it has one arc for each state and
         allowed token. Raises ``BudgetExceeded`` beyond ``budget.bytes``.

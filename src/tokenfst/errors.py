@@ -38,7 +38,7 @@ _LONGEST_POINTER = 200
 
 
 class BudgetExceeded(TokenfstError):
-    """A construction exceeded its budget (convention 8).
+    """A construction exceeded its budget.
 
     ``resource``: the exhausted resource (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``). ``limit``: the
     budget in that unit. ``where``: the part of the constraint that grew (empty if it has no name). A few limits are not

@@ -47,7 +47,8 @@ class DeviceAutomaton(DeviceMasks):
 
     ``automata``: one or several, all over one vocabulary: a ``TokenAutomaton`` (expanded here if necessary), or the
     path of an artifact, which needs ``vocabulary``. ``token_limits``: also build masks for every number of remaining
-    tokens, which needs a walk of the vocabulary for many states; without it, no call takes ``max_new_tokens``.
+    tokens, which needs a walk of the vocabulary for many states; without them, a call with ``max_new_tokens`` raises
+    ``TokenBudgetError``.
     ``capacity``: maximum number of bytes on the device; beyond it ``BudgetExceeded`` is raised and nothing is added.
     ``dense``: store masks as rows or lists, never as rows with exceptions. Triton's kernels need this (the default off
     the host); it trades memory for speed. ``budget``: bounds the construction. ``debug``: check every state and token

@@ -47,7 +47,7 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
 
     @renamed(budget="max_new_tokens")
     def bitmask(self, states: Tensor, max_new_tokens: Left = None) -> Tensor:
-        """The masks as int32 (B, ceil(V / 32)), convention 6, computed by ``compose``."""
+        """The masks as int32 (B, ceil(V / 32)), computed by ``compose``; see ``DeviceAutomaton.bitmask``."""
         self._check_limit(max_new_tokens, states)
         return self.compose(states)
 

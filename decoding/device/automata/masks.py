@@ -165,7 +165,7 @@ class DeviceMasks:
 
     @renamed(budget="max_new_tokens")
     def bitmask(self, states: Tensor, max_new_tokens: Left = None) -> Tensor:
-        """The masks as int32 (B, ceil(V / 32)), convention 6, on the device."""
+        """The masks on the device as int32 (B, ceil(V / 32)): token t is bit t mod 32 of word t div 32."""
         self._check_states(states)
         limit = self._check_limit(max_new_tokens, states)
         if torch.compiler.is_compiling():

@@ -86,7 +86,7 @@ def allowed(t: Tables, masks: Tensor, most_flips: int) -> Tensor:
 
 
 def packed(permitted: Tensor) -> Tensor:
-    """Masks as int32 words, (B, ceil(V / 32)), convention 6."""
+    """Masks as int32 words, (B, ceil(V / 32)): token t is bit t mod 32 of word t div 32."""
     bits = torch.nn.functional.pad(permitted, (0, -permitted.shape[1] % 32)).unflatten(1, (-1, 32))
     place = torch.arange(32, dtype=torch.int32, device=permitted.device)
     return torch.where(bits, torch.ones_like(place) << place, 0).sum(-1, dtype=torch.int32)

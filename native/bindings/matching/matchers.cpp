@@ -279,7 +279,7 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
             if (self.memory() > kMuch) call.emplace();
             return self.fork();
           },
-          "An independent copy. Copies the history (12 bytes for each token) and the stacks.")
+          "An independent copy. Copies the history (4.5 bytes for each token) and the stacks.")
       .def_prop_ro("automaton", &Matcher::automaton, "The automaton object of the native core.")
       .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Return to the start of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
