@@ -117,6 +117,7 @@ TABLES = {
     "logits": Table("logits", ratio=True),
     "schemas": Table("schemas", PLAIN, ratio=True),
     "maskbench": Table("maskbench", PLAIN),
+    "maskbench-both": Table("maskbench-both", ratio=True),
     "maskbench-limit": Table("maskbench-limit"),
     "maskbench-memory": Table("maskbench-memory"),
     "events": Table("events", ALONE, target=True),

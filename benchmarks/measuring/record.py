@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,8 @@ def machine() -> str:
 
 
 def _command(words: Sequence[str]) -> str:
-    """A command line as a reader would type it: ``python``, without the path of the interpreter."""
-    kept = [word for word in words[1:] if word != "--save"]
+    """A command line as a reader would type it: ``python``, without the path of the interpreter, and without files."""
+    kept = [word for before, word in pairwise(words) if word not in ("--save", "--out") and before != "--out"]
     return " ".join(["python", *kept])
 
 

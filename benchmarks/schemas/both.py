@@ -1,7 +1,8 @@
 """First masks of the schemas that two libraries take, from the records of two runs of ``maskbench`` (``--out``).
 
-    python -m benchmarks.schemas.both build/ours.jsonl build/theirs.jsonl
+    python -m benchmarks.schemas.both build/tokenfst.jsonl build/llguidance.jsonl [--save]
 
+The files are named after the libraries; ``--save`` writes the figures to docs/data/maskbench-both.json, too.
 Percentiles over all schemas that a library takes compare different schemas: the slowest of one may be those that the
 other refuses. So this also says how many of the first library's slowest schemas the second one refuses.
 """
@@ -12,7 +13,9 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks.schemas.maskbench import percentiles, shown
+from benchmarks.measuring import record
+from benchmarks.measuring.measure import Figure
+from benchmarks.schemas.maskbench import NAMES, percentiles, shown
 
 PARTS = (0.5, 0.9, 0.99)
 SLOWEST = (0.1, 0.03, 0.01)
@@ -22,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="first masks of the schemas that two libraries take")
     parser.add_argument("first", type=Path, help="records of maskbench")
     parser.add_argument("second", type=Path, help="records of another library, of the same schemas")
+    parser.add_argument("--save", action="store_true", help="write docs/data/maskbench-both.json, too")
     given = parser.parse_args()
     first, second = first_masks(given.first), first_masks(given.second)
     both = [name for name in first if first[name] is not None and second.get(name) is not None]
@@ -32,6 +36,13 @@ def main() -> None:
     for path, values in zip((given.first, given.second), times, strict=True):
         print(f"  {path.stem}: {shown(values, 1e6)}")
     ours, theirs = (percentiles(values) for values in times)
+    if given.save:
+        figures = [
+            Figure(f"first mask {part}", path.stem, value / 1e9)
+            for path, found in ((given.first, ours), (given.second, theirs))
+            for part, value in zip(NAMES, found, strict=True)
+        ]
+        record.save("maskbench-both", record.run_now(figures, note=f"{len(both):,} schemas"))
     ratios = [f"p{100 * part:g} {ours[k] / theirs[k]:.2f}" for k, part in enumerate(PARTS)]
     print(f"  first / second: {', '.join(ratios)}")
     taken = sorted((time, name) for name, time in first.items() if time is not None and name in second)
