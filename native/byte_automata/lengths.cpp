@@ -20,10 +20,11 @@ uint32_t Lengths::of(Config config, Stacks& stacks) {
 }
 
 void Lengths::solve() {
-  const auto [rules, variables] = bytes_.expressions().with_arena([](const Arena& arena) {
+  const auto [rules, variables] = bytes_.expressions().with_arena([](Arena& arena) {
     std::vector<NodeId> found;
-    for (NodeId id = 0; id < arena.size(); ++id) {
-      if (arena[id].kind == Kind::Var) found.push_back(id);
+    const std::span<const Node> nodes = arena.all();
+    for (NodeId id = 0; id < nodes.size(); ++id) {
+      if (nodes[id].kind == Kind::Var) found.push_back(id);
     }
     return std::pair(arena.num_rules(), found);
   });

@@ -35,7 +35,8 @@ class GrowingArray {
  public:
   // Elements that were published to a thread before it asks for this lie here, whatever is appended later.
   T* data() const { return data_.load(std::memory_order_acquire); }
-  size_t size() const { return size_.load(std::memory_order_relaxed); }
+  // As many elements lie there for whoever asks for data() afterwards, also those that other threads have added.
+  size_t size() const { return size_.load(std::memory_order_acquire); }
   std::span<const T> all() const { return now_; }
   size_t memory() const { return (now_.capacity() + outgrown_) * sizeof(T); }
   // Bytes that so many elements more take: none while there is room.

@@ -24,6 +24,12 @@ class NodeTable {
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return store_.nodes.size(); }
+  // The nodes of all threads so far: those below size() may not lie in a view that was not renewed.
+  std::span<const Node> all() {
+    const size_t count = size();
+    renew();
+    return {nodes_, count};
+  }
   size_t memory_of_store() const { return store_.memory(); }
   std::span<const uint32_t> list(NodeId id) const { return {lists_ + nodes_[id].a, nodes_[id].b}; }
 

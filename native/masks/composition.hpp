@@ -193,10 +193,10 @@ class Composition {
 
   // Whether each class that the expression requires has a token.
   bool has_every_class() {
-    const auto texts = bytes_.expressions().with_arena([](const Arena& arena) {
+    const auto texts = bytes_.expressions().with_arena([](Arena& arena) {
       std::vector<NodeId> found;
-      for (NodeId id = 0; id < arena.size(); ++id) {
-        if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
+      for (const Node& node : arena.all()) {
+        if (node.kind == Kind::Token) found.push_back(node.a);
       }
       return found;
     });
