@@ -200,7 +200,7 @@ class Arena : public NodeTable {
 
   // To be called when a program has been read, and nothing else has been done: gives back what only reading needs.
   void trim() {
-    NodeTable::trim();
+    trim_store();
     nested_.clear();
     letters_.reset();
   }

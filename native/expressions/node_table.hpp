@@ -57,7 +57,7 @@ class NodeTable {
     renew();
   }
   // Gives back the room that reading a program left over. Called while nobody else uses this table.
-  void trim() {
+  void trim_store() {
     store_.trim();
     renew();
   }

@@ -86,7 +86,7 @@ struct Reused {
   template <class U>
   Reused(const Reused<U>&) {}
   T* allocate(size_t count) { return static_cast<T*>(ReusedMemory::take(count * sizeof(T))); }
-  void deallocate(T* block, size_t count) noexcept { ReusedMemory::give(block, count * sizeof(T)); }
+  void deallocate(T* block, size_t count) noexcept { ReusedMemory::give(static_cast<void*>(block), count * sizeof(T)); }
   bool operator==(const Reused&) const = default;
 };
 template <class T>
