@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+from benchmarks.leaderboard import kept
 from benchmarks.measuring.measure import OURS, shown
 from benchmarks.schemas.schemas import ROOT, summary
 from tokenfst.cli.output.plots import Bar, Chart, svg
@@ -68,8 +69,6 @@ is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid te
 reads patterns as Python's `re` does, whose classes differ from ECMA-262's in a few characters (`\\s` lacks U+FEFF)."""
 VERDICTS = ("right", "refused", "accepts invalid", "rejects valid", "by order", "stopped", "faults")
 COSTS = ("first mask p50 / p90 / p99", "step mean / p50 / p99", "memory p50 / max")
-FEWEST = 100
-"""Cases of named runs from which on steps are those of such cases alone."""
 _LONG = 160
 """Characters of a text that is shown."""
 
@@ -83,7 +82,7 @@ def write(found: dict[str, list[Case]], about: dict[str, str], sizes: dict[str, 
         tables = [table(cases, engines) for engines in levels(cases)]
         results["suites"][suite] = {
             "of": sizes[suite],
-            "ran": Counter(who for case in cases for who in case["records"]),
+            "ran": ran(cases),
             "seconds": seconds(cases, float(about["limit"])),
             "older": older(cases),
             "tables": tables,
@@ -99,12 +98,28 @@ def write(found: dict[str, list[Case]], about: dict[str, str], sizes: dict[str, 
     PAGE.write_text(page(results))
 
 
+def ran(cases: list[Case]) -> dict[str, int]:
+    """How many cases each library ran."""
+    return Counter(who for case in cases for who in case["records"])
+
+
+def fewer(found: dict[str, list[Case]]) -> list[str]:
+    """Where the results that are there are of more cases than ``found``, in words."""
+    there = json.loads(DATA.read_text())["suites"] if DATA.is_file() else {}
+    return [
+        f"{suite}, {who}: {count:,} there, {now:,} now"
+        for suite, result in there.items()
+        for who, count in result["ran"].items()
+        if (now := ran(found.get(suite, [])).get(who, 0)) < count
+    ]
+
+
 def seconds(cases: list[Case], limit: float) -> dict[str, float]:
     """What a case takes each library in the mean: the first mask and all steps, or the limit where it was stopped."""
     spent: dict[str, list[float]] = {}
     for case in cases:
         for who, record in case["records"].items():
-            whole = (record["first_mask_cpu"] or 0.0) + sum(record["steps"])
+            whole = (record["first_mask_cpu"] or 0.0) + record["spent"]
             spent.setdefault(who, []).append(limit if record["trouble"] == "timeout" else whole)
     return {who: fmean(each) for who, each in sorted(spent.items())}
 
@@ -120,7 +135,7 @@ def older(cases: list[Case]) -> dict[str, int]:
 
 def levels(cases: list[Case]) -> list[list[str]]:
     """The libraries that ran the most cases; then with those that ran the next most, and so on to all of them."""
-    counts = Counter(who for case in cases for who in case["records"])
+    counts = ran(cases)
     return [
         [who for who in counts if counts[who] >= least]
         for least in sorted(set(counts.values()), reverse=True)
@@ -129,15 +144,13 @@ def levels(cases: list[Case]) -> list[list[str]]:
 
 def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
     """The figures of some libraries over the cases that all of them ran; the steps are wall-clock, so they are those
-    of cases that all of them ran in one run (``side_by_side``), if there are any.
+    of cases that all of them ran in one run (``side_by_side``), if there are any, and whose steps are kept.
     """
     shared = [case["records"] for case in cases if all(who in case["records"] for who in engines)]
-    runs = [{each[who].get("run") for who in engines} for each in shared]
-    one = [(each, run) for each, run in zip(shared, runs, strict=True) if len(run) == 1]
-    beside = [each for each, run in one if run != {None}]
-    if len(beside) < FEWEST:  # then also records from before runs had names, which libraries made together
-        beside = [each for each, _ in one]
-    timed = beside or shared
+    runs = [{each[who]["run"] for who in engines} for each in shared]
+    known = [all(each[who]["steps"] is not None for who in engines) for each in shared]
+    beside = [each for each, run, steps in zip(shared, runs, known, strict=True) if len(run) == 1 and steps]
+    timed = beside or [each for each, steps in zip(shared, known, strict=True) if steps]
     return {
         "cases": len(shared),
         "side_by_side": len(timed),
@@ -183,7 +196,6 @@ def masks(cases: list[Case]) -> dict[str, Any]:
     pairs: dict[str, list[int]] = {}
     kinds: Counter[str] = Counter()
     wrong: dict[str, dict[str, int]] = {}
-    least: dict[str, tuple[int, Case]] = {}
     for case in cases:
         for compared in case["masks"].values():
             for pair, counts in compared["pairs"].items():
@@ -194,12 +206,8 @@ def masks(cases: list[Case]) -> dict[str, Any]:
                 for who in each["wrong"]:
                     by_kind = wrong.setdefault(who, {"narrow": 0, "wide": 0})
                     by_kind[each["kind"]] += 1
-                    size = compared["size"] + len(each["text"])
-                    key = f"{who} {each['kind']}"
-                    if key not in least or size < least[key][0]:
-                        least[key] = size, each | {"case": case["id"]}
-    smallest = {key: each for key, (_, each) in sorted(least.items())}
-    return {"pairs": pairs, "decided": dict(kinds), "wrong": wrong, "smallest": smallest}
+    least = {key: each for key, (_, each) in sorted(kept.smallest(cases).items())}
+    return {"pairs": pairs, "decided": dict(kinds), "wrong": wrong, "smallest": least}
 
 
 def picture(found: dict[str, Any]) -> str:

@@ -3,9 +3,11 @@
 Every library over MaskBench, the JSON Schema test suite, patterns and grammars: how many cases it is right about,
 refuses, is wrong about both ways, how long the first mask and each step take, memory; and mask against mask
 (``mask_by_mask``). All of MaskBench takes hours, so the run can be stopped: each case is a file in
-``build/leaderboard``, and what is there is not run again, unless the library's version is another one by now. At the
-end, and with ``--page`` alone, the results of all that was ever run go to docs/data/leaderboard.json, and from there to
-docs/leaderboard.md and its pictures (``page``).
+``build/leaderboard``, and what is there is not run again, unless the library's version is another one by now. A run
+goes on from the records that are kept in the repository (``kept``), and at its end, or with ``--page`` alone, writes
+all records there: commit them, and the run may be continued on another machine. Then the results go to
+docs/data/leaderboard.json, and from there to docs/leaderboard.md and its pictures (``page``), unless these are of more
+cases already: ``--fewer`` writes them all the same.
 
 Cases are taken in an order that was drawn at random once and is the same every time, so that the first N are a random
 sample. All libraries get a case one after the other. They come in ``PASSES``: all cases of all suites with the fast
@@ -37,7 +39,7 @@ from typing import Any
 
 import tokenfst
 from benchmarks.grammars.grammars import GRAMMARS
-from benchmarks.leaderboard import page
+from benchmarks.leaderboard import kept, page
 from benchmarks.masks.compilation import TEKKEN
 from benchmarks.measuring.libraries import LIBRARIES, version
 from benchmarks.measuring.measure import pin_to_one_cpu
@@ -186,13 +188,11 @@ def run(
             who: stack.enter_context(Runner(who, source, LIMIT, **SETTINGS.get(who, {}))) for who in engines
         }
         rows = list(SUITES[suite](count))
+        earlier = kept.read(suite)
         for number, row in enumerate(rows):
             path = folder / suite / f"{hashlib.sha256(row['id'].encode()).hexdigest()[:20]}.json"
-            done = (
-                json.loads(path.read_text())
-                if path.is_file()
-                else {"id": row["id"], "records": {}, "masks": {}}
-            )
+            new = {"id": row["id"], "records": {}, "masks": {}}
+            done = json.loads(path.read_text()) if path.is_file() else earlier.get(row["id"], new)
             ran = one_case(row, done, runners, encode, world, alone=alone)
             if ran:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -223,7 +223,7 @@ def one_case(
     there = []
     for who in fresh if alone else able:
         record = runners[who].run(row)
-        done["records"][who] = asdict(record) | marks[who] | {"run": RUN}
+        done["records"][who] = asdict(record) | marks[who] | {"run": RUN, "spent": sum(record.steps)}
         if record.first_mask is not None and record.trouble not in ("timeout", "crash"):
             there.append(runners[who])
     if len(there) > 1 and not alone:
@@ -258,8 +258,12 @@ def _lines(path: str) -> list[str]:
 
 
 def records_of(suite: str, folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """All cases of a suite that were run."""
-    return [json.loads(path.read_text()) for path in sorted((folder / suite).glob("*.json"))]
+    """All cases of a suite that were run, by their names: those in ``folder``, and those kept in the repository."""
+    cases = kept.read(suite)
+    for path in (folder / suite).glob("*.json"):
+        case = json.loads(path.read_text())
+        cases[case["id"]] = case
+    return [cases[name] for name in sorted(cases)]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -273,7 +277,10 @@ def main(arguments: list[str] | None = None) -> int:
         "--alone", action="store_true", help="where others ran a case already, only those that did not run it"
     )
     parser.add_argument(
-        "--page", action="store_true", help="run nothing: write the results and the page alone"
+        "--page", action="store_true", help="run nothing: write the records, the results and the page alone"
+    )
+    parser.add_argument(
+        "--fewer", action="store_true", help="write the page though the one there is of more cases"
     )
     options = parser.parse_args(arguments)
     about = machine()
@@ -288,7 +295,15 @@ def main(arguments: list[str] | None = None) -> int:
                 for suite in options.suite or SUITES:
                     run(suite, options.number, so_far, alone=options.alone)
     found = {suite: records_of(suite) for suite in SUITES}
-    page.write(found, about, {suite: len(list(cases(None))) for suite, cases in SUITES.items()})
+    for suite, cases in found.items():
+        if cases:
+            first = {row["id"] for row in SUITES[suite](kept.STEPPED)}
+            print(f"{len(cases):,} cases of {suite}: {kept.write(suite, cases, first)}")
+    fewer = [] if options.fewer else page.fewer(found)
+    if fewer:
+        print("the page stays, as it is of more cases:", *fewer, sep="\n- ")
+    else:
+        page.write(found, about, {suite: len(list(cases(None))) for suite, cases in SUITES.items()})
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
     monkeypatch.setattr(page, "DATA", tmp_path / "data" / "leaderboard.json")
     monkeypatch.setattr(page, "PAGE", tmp_path / "leaderboard.md")
     monkeypatch.setattr(page, "IMAGES", tmp_path)
+    monkeypatch.setattr(modules("leaderboard.kept"), "FOLDER", tmp_path / "records")
 
     class InProcess:
         """A runner in this process."""
@@ -154,6 +156,56 @@ def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
     assert written["seconds"] == pytest.approx(dict.fromkeys(written["ran"], 0.1), abs=1e-3)
     assert "<svg" in (tmp_path / "leaderboard-patterns-1.svg").read_text()
     assert not (tmp_path / "leaderboard-patterns-7.svg").exists(), "a picture of an earlier page is left"
+    shutil.rmtree(tmp_path / "patterns")  # another machine has only what the repository keeps
+    ran = InProcess.runs
+    board.run("patterns", 3, ["tokenfst"], folder=tmp_path)
+    assert InProcess.runs == ran + 3, "of what no file has"
+    modules("leaderboard.kept").write("patterns", later, set())
+    shutil.rmtree(tmp_path / "patterns")
+    board.run("patterns", 3, [*engines[:2], "glrmask", "lm-format-enforcer"], folder=tmp_path)
+    assert InProcess.runs == ran + 3, "what the repository keeps was run again"
+    assert len(page.fewer({"patterns": later[:2]})) == 3 and page.fewer({"patterns": later}) == []
+
+
+def test_records_are_kept_in_the_repository(modules: Any, tmp_path: Path) -> None:
+    kept, page = modules("leaderboard.kept"), modules("leaderboard.page")
+    blank = {"refused": "", "trouble": "", "accepts_invalid": [], "other_order": [], "rejects_valid": []}
+    blank |= {"version": "1.0", "settings": {}, "run": "first"}
+    steps = [2.5e-6, 4.51e-7, 4.49e-7]
+    ran = blank | {"first_mask_cpu": 0.0123456, "memory": 123_456, "steps": steps, "spent": sum(steps)}
+    refused = blank | {"refused": "x" * 99, "first_mask_cpu": None, "memory": None, "steps": [], "spent": 0.0}
+    narrow = {"kind": "narrow", "wrong": ("b",), "right": ("a",), "before": "", "token": "7"}
+    proved = {
+        "pairs": {"a|b": [9, 3, 2]},
+        "size": 5,
+        "cases": [narrow | {"text": "7"}, narrow | {"text": "777"}],
+    }
+    cases = [
+        {"id": name, "records": {"a": ran | {"moved": ["x"]}, "b": each}, "masks": {"a,b": proved}}
+        for name, each in (("two", refused), ("one", ran))
+    ]
+    path = kept.write("patterns", cases, {"one"}, tmp_path)
+    found = kept.read("patterns", tmp_path)
+    assert list(found) == ["one", "two"] and kept.read("grammars", tmp_path) == {}
+    rounded = ran | {
+        "first_mask_cpu": 0.0123,
+        "memory": 123_000,
+        "steps": [4.5e-7, 4.5e-7, 2.5e-6],
+        "spent": 3.4e-6,
+    }
+    assert found["one"]["records"] == {"a": rounded, "b": rounded}
+    assert found["two"]["records"]["a"] == rounded | {"steps": None}
+    assert found["two"]["records"]["b"] == refused | {"refused": "x" * kept.MESSAGE, "steps": None}
+    given, kept_masks = page.masks(cases), page.masks(list(found.values()))
+    assert kept_masks == given | {"smallest": kept_masks["smallest"]}
+    assert kept_masks["smallest"]["b narrow"]["text"] == given["smallest"]["b narrow"]["text"] == "7"
+    assert (
+        sum(each["text"] is not None for case in found.values() for each in case["masks"]["a,b"]["cases"])
+        == 1
+    )
+    before = path.read_bytes()
+    kept.write("patterns", found.values(), {"one", "two"}, tmp_path)
+    assert path.read_bytes() == before, "what was read is written as it was"
 
 
 def test_fast_libraries_come_first(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,27 +292,26 @@ def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None
     assert judge("a") and judge(" a ") and not judge("b") and not judge("")
 
 
-def test_steps_are_compared_within_one_run(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_compared_within_one_run(modules: Any) -> None:
     page = modules("leaderboard.page")
     plain = {"refused": "", "trouble": "", "version": "1", "first_mask_cpu": 1.0, "memory": 1}
     plain |= {key: [] for key in ("accepts_invalid", "rejects_valid", "other_order")}
-    monkeypatch.setattr(page, "FEWEST", 1)
 
-    def case(*runs: str | None) -> dict[str, Any]:
-        steps = [1.0] if len(set(runs)) == 1 and runs[0] else [99.0]
-        made = {who: plain | {"steps": steps, "run": run} for who, run in zip("ab", runs, strict=True)}
+    def case(*runs: str, kept: bool = True) -> dict[str, Any]:
+        steps = [1.0] if len(set(runs)) == 1 else [99.0]
+        made = {
+            who: plain | {"steps": steps if kept else None, "run": run}
+            for who, run in zip("ab", runs, strict=True)
+        }
         return {"id": "case", "records": made, "masks": {}}
 
-    found = page.table([case("first", "first"), case("first", "second"), case(None, None)], "ab")
+    apart, left_out = case("first", "second"), case("first", "first", kept=False)
+    found = page.table([case("first", "first"), apart, left_out], "ab")
     assert (found["cases"], found["side_by_side"]) == (3, 1)
     assert [found["engines"][who]["step"]["mean"] for who in "ab"] == [1.0, 1.0]
-    monkeypatch.setattr(page, "FEWEST", 2)
-    assert (
-        page.table([case("first", "first"), case("first", "second"), case(None, None)], "ab")["side_by_side"]
-        == 2
-    )
-    older = page.table([case(None, None)], "ab")
-    assert older["side_by_side"] == 1 and older["engines"]["a"]["step"]["mean"] == 99.0
+    only = page.table([apart, left_out], "ab")
+    assert only["side_by_side"] == 1 and only["engines"]["a"]["step"]["mean"] == 99.0
+    assert page.table([left_out], "ab")["engines"]["a"]["step"]["mean"] is None
 
 
 def test_the_page_says_which_libraries_ran_all_of_maskbench(modules: Any) -> None:
@@ -274,8 +325,8 @@ def test_the_page_says_which_libraries_ran_all_of_maskbench(modules: Any) -> Non
 
 def test_what_a_case_takes_counts_the_limit_where_it_was_stopped(modules: Any) -> None:
     page = modules("leaderboard.page")
-    ran = {"first_mask_cpu": 1.0, "steps": [0.5, 0.5], "trouble": ""}
-    stopped = {"first_mask_cpu": None, "steps": [], "trouble": "timeout"}
+    ran = {"first_mask_cpu": 1.0, "spent": 1.0, "trouble": ""}
+    stopped = {"first_mask_cpu": None, "spent": 0.0, "trouble": "timeout"}
     found = page.seconds([{"records": {"a": ran, "b": ran}}, {"records": {"a": stopped}}], 10.0)
     assert found == {"a": 6.0, "b": 2.0}
 
