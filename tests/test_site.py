@@ -6,6 +6,7 @@ What looks at the built pages (marked ``site``) wants ``make site`` before, Play
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,17 @@ def test_the_reference_has_every_public_name() -> None:
     page = (SITE / "reference.html").read_text()
     shown = set(re.findall(r'<h3 id="[^"]*"[^>]*>\s*(?:<[^>]*>\s*)*tokenfst\.(\w+)', page))
     assert shown == set(tokenfst.__all__)
+
+
+def test_a_bar_in_a_tables_code_has_no_backslash() -> None:
+    """Markdown keeps it, and code was to be copied with it on 18 pages."""
+    markdown = pytest.importorskip("markdown")
+    pytest.importorskip("mkdocs")
+    hooks = runpy.run_path(str(ROOT / "tools" / "site_hooks.py"))
+    table = "| a | b |\n|---|---|\n| `Person \\| None` | x |\n\n`r'a\\|b'`"
+    html = markdown.markdown(table, extensions=["tables"])
+    shown = hooks["on_page_content"](html, None, None, None)
+    assert "<td><code>Person | None</code></td>" in shown and "<code>r'a\\|b'</code>" in shown
 
 
 @built

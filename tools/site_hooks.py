@@ -23,6 +23,8 @@ TREE = ROOT / "build" / "reference"
 EXPLORER = ROOT / "build" / "explorer"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 PICTURE = re.compile(r'<picture>.*?src="([^"]*)-light\.svg" alt="([^"]*)".*?</picture>', re.DOTALL)
+CELL = re.compile(r"<t[dh]\b.*?</t[dh]>", re.DOTALL)
+CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 NOTEBOOKS = "docs/notebooks/"
 SHOWN = (".md", ".png", ".svg")
 """What a browser shows as it is, or MkDocs makes a page of."""
@@ -118,6 +120,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         )
 
     return _outside_code(lambda text: LINK.sub(link, PICTURE.sub(picture, text)), markdown)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    r"""In a table ``\|`` is a bar, also inside of code, as GitHub shows it: Markdown would keep the backslash."""
+
+    def cell(match: re.Match[str]) -> str:
+        return CODE.sub(lambda code: code[0].replace("\\|", "|"), match[0])
+
+    return CELL.sub(cell, html)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
