@@ -22,7 +22,7 @@
 #include "support/liveness.hpp"
 #include "support/sparse_numbers.hpp"
 #include "expression_forms/parts.hpp"
-#include "expressions/program.hpp"
+#include "programs/program.hpp"
 #include "stacks/pushdown.hpp"
 #include "byte_automata/rows.hpp"
 #include "byte_automata/workspaces.hpp"

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "expressions/byte_derivatives.hpp"
+#include "derivatives/byte_derivatives.hpp"
 
 namespace tokenfst {
 

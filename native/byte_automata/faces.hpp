@@ -67,7 +67,7 @@ class StackFace {
   ByteAutomaton& automaton_;
 };
 
-// For strings and items that must differ from each other: marks in front of states (expressions/marks.hpp).
+// For strings and items that must differ from each other: marks in front of states (derivatives/marks.hpp).
 class MarkFace {
  public:
   explicit MarkFace(ByteAutomaton& automaton) : any(automaton.marks_.any), facts(automaton.marks_.facts), automaton_(automaton) {}

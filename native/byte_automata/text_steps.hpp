@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-#include "expressions/byte_derivatives.hpp"
+#include "derivatives/byte_derivatives.hpp"
 #include "byte_automata/rows.hpp"
 #include "support/stable_map.hpp"
 #include "support/stable_vector.hpp"

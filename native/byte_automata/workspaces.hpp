@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "calls/call.hpp"
-#include "expressions/byte_derivatives.hpp"
+#include "derivatives/byte_derivatives.hpp"
 #include "threads/fork_gate.hpp"
 
 namespace tokenfst {

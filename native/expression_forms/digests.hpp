@@ -12,8 +12,8 @@
 #include <compare>
 #include <vector>
 
-#include "expressions/selections.hpp"
-#include "expressions/unordered.hpp"
+#include "derivatives/selections.hpp"
+#include "derivatives/unordered.hpp"
 
 namespace tokenfst {
 

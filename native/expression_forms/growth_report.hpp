@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "expressions/derivatives.hpp"
+#include "derivatives/derivatives.hpp"
 
 namespace tokenfst {
 

@@ -6,7 +6,7 @@
 // and no row of the byte automaton is created for a letter; they are created where a chain ends, if tokens continue
 // there. Everything within a chain has a word: a chain ends before anything that is not certain to.
 //
-// For members in any order (expressions/unordered.hpp), a place is one within all options together, beside the node
+// For members in any order (derivatives/unordered.hpp), a place is one within all options together, beside the node
 // that has the set of available options. What is left of them is computed where a chain ends, and no node is created
 // for a letter of a name.
 #pragma once
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "expression_forms/estimates.hpp"
-#include "expressions/unordered.hpp"
+#include "derivatives/unordered.hpp"
 #include "vocabulary/trie.hpp"
 
 namespace tokenfst {

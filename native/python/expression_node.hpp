@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "expressions/instructions.hpp"
+#include "programs/instructions.hpp"
 
 namespace tokenfst {
 

@@ -85,6 +85,8 @@ NATIVE_ROOMS = [
     "fst_selection",
     "fst_lazy",
     "expressions",
+    "derivatives",
+    "programs",
     "expression_forms",
     "stacks",
     "byte_automata",

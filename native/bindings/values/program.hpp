@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "expressions/program.hpp"
+#include "programs/program.hpp"
 #include "python/numpy_arrays.hpp"
 #include "words/acyclic.hpp"
 

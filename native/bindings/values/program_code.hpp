@@ -20,7 +20,7 @@
 
 #include "python/expression_node.hpp"
 #include "python/numpy_arrays.hpp"
-#include "expressions/program.hpp"
+#include "programs/program.hpp"
 #include "support/stable_map.hpp"
 
 namespace tokenfst {

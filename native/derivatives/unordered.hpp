@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "expressions/arena.hpp"
-#include "expressions/option_sets.hpp"
+#include "derivatives/option_sets.hpp"
 
 namespace tokenfst {
 

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "expressions/instructions.hpp"
+#include "programs/instructions.hpp"
 
 namespace tokenfst {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "expressions/arena.hpp"
-#include "expressions/moves.hpp"
+#include "derivatives/moves.hpp"
 
 namespace tokenfst {
 

@@ -1,4 +1,4 @@
-"""Words and concatenations that get no nodes of their own (native/expressions/sequences.hpp), against sets of words.
+"""Words and concatenations that get no nodes of their own (native/programs/sequences.hpp), against sets of words.
 
 An expression is a graph, and its parts are shared. Each is a finite set of words as well, computed part by part.
 """

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "expressions/derivatives.hpp"
+#include "derivatives/derivatives.hpp"
 #include "expressions/arena.hpp"
-#include "expressions/instructions.hpp"
-#include "expressions/sequences.hpp"
+#include "programs/instructions.hpp"
+#include "programs/sequences.hpp"
 
 namespace tokenfst {
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "expressions/few_tokens.hpp"
-#include "expressions/marks.hpp"
-#include "expressions/moves.hpp"
-#include "expressions/selections.hpp"
-#include "expressions/unordered.hpp"
+#include "derivatives/few_tokens.hpp"
+#include "derivatives/marks.hpp"
+#include "derivatives/moves.hpp"
+#include "derivatives/selections.hpp"
+#include "derivatives/unordered.hpp"
 
 namespace tokenfst {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "expressions/derivatives.hpp"
+#include "derivatives/derivatives.hpp"
 
 namespace tokenfst {
 
