@@ -1,4 +1,5 @@
-"""Pictures of graphs: Graphviz text, and images where Graphviz is installed.
+"""Pictures: of graphs as Graphviz text, and as images where Graphviz is installed; of figures as bar charts.
 
-``drawing`` defines a picture, its parts, and its serialization.
+``drawing`` defines a picture of a graph, its parts, and its serialization; ``charts`` has bar charts as SVG, without
+Graphviz.
 """

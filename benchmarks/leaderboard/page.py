@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.leaderboard import kept
 from benchmarks.measuring.measure import OURS, shown
 from benchmarks.schemas.schemas import ROOT, summary
-from tokenfst.cli.output.plots import Bar, Chart, svg
+from tokenfst.automata.pictures.charts import Bar, Chart, svg
 
 DATA = ROOT / "docs" / "data" / "leaderboard.json"
 PAGE = ROOT / "docs" / "leaderboard.md"

@@ -33,6 +33,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from tokenfst.arguments import checked_but
+from tokenfst.automata.languages.display.readable import quoted
+from tokenfst.automata.pictures.charts import Bar, Chart, svg
 from tokenfst.budget import Budget
 from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, next_log_probs
 from tokenfst.decoding.particles.hmm import Hmm
@@ -56,6 +58,9 @@ except ImportError as error:
 ProposalName = Literal["lcd", "gcd", "p-gcd"]
 
 PROPOSALS = get_args(ProposalName)
+
+_PLOTTED, _PLOTTED_BYTES = 10, 20
+"""Texts in a plot, and bytes of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,27 @@ class Particles(Generations):
             if weight > 0:
                 found[row.tokens] = found.get(row.tokens, 0.0) + weight
         return found
+
+    def plot(self) -> str:
+        """An SVG element: the effective sample size after each step, before resampling; steps after which particles
+        were resampled have another colour. Then the most probable texts, at most ten, with their probabilities.
+        """
+        steps = [
+            Bar(str(step + 1), size, f"{size:.1f}{', resampled' * again}", first=again)
+            for step, size in enumerate(self.effective)
+            for again in (step in self.resampled,)
+        ]
+        texts: dict[bytes, float] = {}
+        for row, weight in zip(self.rows, self.weights.tolist(), strict=True):
+            if weight > 0:
+                texts[row.text] = texts.get(row.text, 0.0) + weight
+        likely = sorted(texts.items(), key=lambda item: -item[1])[:_PLOTTED]
+        title = f"effective sample size of {counted(len(self), 'particle')} after each step"
+        shown = [Bar(quoted(text, _PLOTTED_BYTES), weight, f"{weight:.1%}") for text, weight in likely]
+        return svg([Chart(title, steps), Chart("probability of each text", shown)], inside=True)
+
+    def _repr_svg_(self) -> str:
+        return self.plot()
 
     def draw(self, count: int = 1, generator: torch.Generator | None = None) -> list[list[int]]:
         """``count`` particles, drawn in proportion to their weights: approximate samples of the posterior.

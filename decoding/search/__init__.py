@@ -3,6 +3,6 @@
 A decoder takes a model (``decoding/models``) and constraint rows (``decoding/rows``) that advance together.
 
 Read in this order: ``jump_forward`` with ``forced_runs`` (the plain loop), ``logits_processor`` with ``generate_calls``
-and ``scores_processor``, ``beam_search`` and ``beam_search_generate``, ``exact_length_sampling``, ``drafts`` and
-``speculation``.
+and ``scores_processor``, ``beam_search`` with ``beam_trace`` and ``beam_search_generate``, ``exact_length_sampling``,
+``drafts`` and ``speculation``.
 """

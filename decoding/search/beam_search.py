@@ -39,6 +39,7 @@ from tokenfst.decoding.models.language_model import Prompts, Session, as_languag
 from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.reach_rows import Length, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, Rows
+from tokenfst.decoding.search.beam_trace import Beam, BeamTrace
 from tokenfst.errors import DecodingError, MissingDependencyError
 from tokenfst.renamed import old_names, renamed
 
@@ -129,6 +130,7 @@ def automata_beam_search(
     length_penalty: float = 0.0,
     num_return_sequences: int = 1,
     width: int | None = None,
+    trace: BeamTrace | None = None,
 ) -> list[list[Generation]]:
     """The best ``num_return_sequences`` distinct sequences for each prompt, best first.
 
@@ -139,6 +141,7 @@ def automata_beam_search(
     all prompts, or one for each; or rows that were started for them with this length (``rows.tensor_rows.TensorRows``
     for nondeterministic automata). ``max_new_tokens``: maximum number of tokens after the prompt, including the end
     token; with ``length="exact"`` exactly this many, without end token unless ``count_end`` (``rows.reach_rows``).
+    ``trace``: is filled with the beams of each step (``BeamTrace``, which also draws them).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
     ``TokenBudgetError``, with a feasible ``max_new_tokens``, ``VocabularyMismatchError``, ``ModelError``. Later:
@@ -168,7 +171,9 @@ def automata_beam_search(
     if max_new_tokens == 0:
         nothing = Generation((), b"", log_prob=0.0, score=0.0, pushed=0.0)
         return [[nothing] for _ in range(len(prompts))]
-    return _Search(rows, options).run(scorer.start(prompts))
+    if trace is not None:
+        trace.begin(len(prompts), rows.vocabulary)
+    return _Search(rows, options, trace).run(scorer.start(prompts))
 
 
 class _Search:
@@ -178,8 +183,8 @@ class _Search:
     others has copies of its best one with a pushed sum of -inf, whose candidates are never taken.
     """
 
-    def __init__(self, rows: Rows, options: _Options) -> None:
-        self.rows, self.options = rows, options
+    def __init__(self, rows: Rows, options: _Options, trace: BeamTrace | None = None) -> None:
+        self.rows, self.options, self.trace = rows, options, trace
         self.prompts = list(range(len(rows)))
         self.found: list[list[_Hypothesis]] = [[] for _ in self.prompts]
         self.ends = torch.tensor(rows.vocabulary.eos_token_ids, device=rows.device)
@@ -313,6 +318,8 @@ class _Search:
                 tokens = (*self.rows.tokens(row), token)
                 score = self._score(log_prob if options.rank_by == "log_prob" else pushed, len(tokens))
                 found.append(_Hypothesis(tokens, log_prob, pushed, score))
+                if self.trace is not None:
+                    self.trace.finished[prompt].append(Beam(tokens, log_prob, pushed))
             found.sort(key=lambda each: (-each.score, each.tokens))
             del found[options.num_return_sequences :]
 
@@ -330,6 +337,10 @@ class _Search:
             if ways and not (full and self._score(max(sums), longest) <= found[-1].score):
                 kept.append((prompt, ways))
         self.prompts = [prompt for prompt, _ in kept]
+        if self.trace is not None:
+            for prompt, ways in kept:
+                beams_now = (Beam((*self.rows.tokens(row), token), q, p) for p, q, row, token in ways)
+                self.trace.keep(prompt, beams_now)
         beams = max((len(ways) for _, ways in kept), default=0)
         filled = [[*ways, *[(-math.inf, *ways[0][1:])] * (beams - len(ways))] for _, ways in kept]
         both = [[each[:2] for each in ways] for ways in filled]

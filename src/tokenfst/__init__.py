@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.scores.matcher import ScoreMatcher
     from tokenfst.decoding.search.beam_search import automata_beam_search
     from tokenfst.decoding.search.beam_search_generate import automata_beam_generate
+    from tokenfst.decoding.search.beam_trace import BeamTrace
     from tokenfst.decoding.search.drafts import PromptLookup
     from tokenfst.decoding.search.exact_length_sampling import exact_length_sample
     from tokenfst.decoding.search.jump_forward import generate
@@ -134,6 +135,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BeamTrace",
     "Budget",
     "BudgetExceeded",
     "CanonicalAutomaton",
@@ -259,6 +261,7 @@ if not TYPE_CHECKING:
     del __all__  # made by __getattr__, so that looking for packages costs an import of tokenfst nothing
 
 _PLACES = {
+    "BeamTrace": "decoding.search.beam_trace",
     "Budget": "budget",
     "BudgetExceeded": "errors",
     "CanonicalAutomaton": "decoding.canonical.automaton",

@@ -80,6 +80,17 @@ def test_vocabularies_answers_budgets() -> None:
     assert "1,000,000" in shown(Budget()) and shown(Budget.unlimited()).count("no bound") == 4
 
 
+def test_calls_of_tools() -> None:
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tool = {"type": "function", "function": {"name": "weather", "parameters": parameters}}
+    reply = tokenfst.tools([tool], format="hermes").parse(
+        'Well. <tool_call>\n{"name": "weather", "arguments": {"city": "<Oslo>"}}\n</tool_call>'
+    )
+    call = shown(reply.calls[0])
+    assert "ToolCall" in call and "weather" in call and "city" in call and "&quot;&lt;Oslo&gt;&quot;" in call
+    assert call in shown(reply) and "Well." in shown(reply) and "reasoning" not in shown(reply)
+
+
 def test_matchers() -> None:
     matcher = compile(regex("yes|<no>"), BYTES).matcher(max_new_tokens=5)
     assert repr(matcher) == "<Matcher of regex('yes|<no>'): 0 tokens, it must go on, 5 tokens left>"

@@ -15,6 +15,7 @@ from tokenfst.automata.tools.definitions.definitions import Tool
 from tokenfst.automata.tools.definitions.formats import CallFormat
 from tokenfst.automata.tools.definitions.sketches import Role
 from tokenfst.errors import ConstraintError
+from tokenfst.notebook import card
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class ToolCall:
             return self.tool.target(*read.args, **read.kwargs)
         return read
 
+    def _repr_html_(self) -> str:
+        """The display in notebooks: the name, and an argument in each row."""
+        written = ((name, json.dumps(value, ensure_ascii=False)) for name, value in self.arguments.items())
+        return card("ToolCall", [("tool", self.name), *written])
+
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
@@ -59,6 +65,12 @@ class ToolReply:
     content: str
     reasoning: str
     calls: tuple[ToolCall, ...]
+
+    def _repr_html_(self) -> str:
+        """The display in notebooks: the text beside the calls, and a card for each call."""
+        texts = [(name, text) for name in ("content", "reasoning") if (text := getattr(self, name))]
+        cards = "".join(call._repr_html_() for call in self.calls)
+        return f"<div>{card('ToolReply', [*texts, ('calls', len(self.calls))])}{cards}</div>"
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ def test_an_artifact_is_plotted(tmp_path: Path) -> None:
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    from tokenfst.cli.output.plots import Bar, Chart, svg
+    from tokenfst.automata.pictures.charts import Bar, Chart, svg
 
     plain = svg([Chart("t <", [Bar("a", 1, "1"), Bar("b", 2, "2", first=True), Bar("c", 0, "0")])])
     assert re.findall(r'width="([0-9.]+)" height="16"', plain) == ["190.0", "380.0", "0.0"]
@@ -55,3 +55,6 @@ def test_bars_are_as_long_as_their_values() -> None:
     logs = svg([Chart("t", [Bar("a", 1e-6, ""), Bar("b", 1e-3, ""), Bar("c", 0, "")], logarithmic=True)])
     assert re.findall(r'width="([0-9.]+)" height="16"', logs) == ["95.0", "380.0", "0.0"]
     assert "<svg" in svg([Chart("none", [])])
+    inside = svg([Chart("t", [Bar("a", 1, "1")])], inside=True)
+    rules = re.findall(r"([^{}]+){", inside.partition("<style>")[2].partition("</style>")[0])
+    assert len(rules) == 4 and all(rule.startswith(".tokenfst-chart ") for rule in rules)

@@ -434,3 +434,17 @@ def test_what_the_model_says_is_checked() -> None:
         )[0]  # fmt: skip
         assert found.log_evidence == -math.inf
         assert found.tokens == [[], [], []]
+
+
+def test_particles_are_plotted() -> None:
+    """The bars are the effective sizes, and the probabilities of texts."""
+    found = run(1, 32, "gcd", generator=seeded(3), ess_threshold=1.0)[0]
+    picture = found._repr_svg_()
+    assert found.resampled and picture.count(", resampled</text>") == len(found.resampled)
+    assert all(f"{size:.1f}" in picture for size in found.effective)
+    texts: dict[bytes, float] = {}
+    for row, weight in zip(found.rows, found.weights.tolist(), strict=True):
+        texts[row.text] = texts.get(row.text, 0.0) + weight
+    likeliest = max(texts, key=texts.__getitem__)
+    assert f"&quot;{likeliest.decode()}&quot; {texts[likeliest]:.1%}" in picture
+    assert picture.count("%</text>") == min(len(texts), 10)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import typer
 
 from tokenfst.automata.expressions.digests import digest
+from tokenfst.automata.pictures.charts import Bar, Chart, svg
 from tokenfst.cli.constraints import options
 from tokenfst.cli.input import groups
-from tokenfst.cli.output.plots import Bar, Chart, svg
 from tokenfst.cli.output.terminal import (
     Exit,
     UsageError,

@@ -1,3 +1,3 @@
 """Output that all commands share: ``terminal`` (streams, colours, JSON), ``exits`` (exit codes, errors of the command
-line), ``plots``, ``examples`` (the examples at the end of the help pages).
+line), ``examples`` (the examples at the end of the help pages).
 """

@@ -1,21 +1,22 @@
 """Bar charts as SVG, without another package.
 
-The picture follows the reader's light or dark colours. Each bar has its value in text beside it, so colour and length
-are not the only information.
+A picture in a file follows the reader's light or dark colours; one inside of a page is dark on white. Each bar has its
+value in text beside it, so colour and length are not the only information.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
 _ROW, _GAP, _LEFT, _WIDTH, _RIGHT = 22, 14, 190, 380, 130
-_STYLE = (
-    "text{font:13px system-ui,sans-serif;fill:#1b1f24}.soft{fill:#4d5661}rect{fill:#2450a8}.first{fill:#c2570c}"
-    "@media(prefers-color-scheme:dark){text{fill:#e8ebef}.soft{fill:#aab4bf}rect{fill:#8ab4ff}.first{fill:#ffb27a}}"
-)
+_LIGHT = "text{font:13px system-ui,sans-serif;fill:#1b1f24}.soft{fill:#4d5661}rect{fill:#2450a8}.first{fill:#c2570c}"
+_DARK = "@media(prefers-color-scheme:dark){text{fill:#e8ebef}.soft{fill:#aab4bf}rect{fill:#8ab4ff}.first{fill:#ffb27a}}"
+_INSIDE = re.sub(r"(?<=\})(?=[^}])|^", ".tokenfst-chart ", _LIGHT)
+"""The style inside of a page, whose other pictures it must not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Chart:
     logarithmic: bool = False
 
 
-def svg(charts: Sequence[Chart]) -> str:
-    """Charts, one below the other."""
+def svg(charts: Sequence[Chart], *, inside: bool = False) -> str:
+    """Charts, one below the other, as an SVG element: for a file, or ``inside`` of a page."""
     width = _LEFT + _WIDTH + _RIGHT
     parts, at = [], _GAP
     for chart in charts:
@@ -60,9 +61,11 @@ def svg(charts: Sequence[Chart]) -> str:
     titles = "; ".join(
         f"{chart.title}: {', '.join(f'{bar.name} {bar.shown}' for bar in chart.bars)}" for chart in charts
     )
+    kind = ' class="tokenfst-chart" style="background:white"' if inside else ""
+    style = _INSIDE if inside else _LIGHT + _DARK
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {at}" width="{width}" height="{at}" role="img" '
-        f'aria-label="{escape(titles)}"><style>{_STYLE}</style>{"".join(parts)}</svg>\n'
+        f'aria-label="{escape(titles)}"{kind}><style>{style}</style>{"".join(parts)}</svg>\n'
     )
 
 
