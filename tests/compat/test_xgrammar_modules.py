@@ -5,6 +5,7 @@ xgrammar's helpers of tests; call by call what xgrammar itself answers, where it
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import version
@@ -215,3 +216,11 @@ def test_a_processor_of_scores() -> None:
         ours.contrib.hf.LogitsProcessor([compiled, compiled])(
             torch.zeros((3, 1)), torch.zeros(3, len(TOKENS))
         )
+
+
+def test_without_torch_it_says_what_to_install() -> None:
+    """It was a plain ``No module named 'torch'``."""
+    code = "import sys; sys.modules['torch'] = None; import tokenfst.compat.xgrammar"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "MissingDependencyError: this module needs torch" in done.stderr
+    assert 'pip install "tokenfst[torch]"' in done.stderr

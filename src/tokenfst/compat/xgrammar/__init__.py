@@ -8,6 +8,13 @@ tokenfst's messages.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+from tokenfst.errors import MissingDependencyError
+
+if find_spec("torch") is None:  # before the modules that import it
+    raise MissingDependencyError('this module needs torch, as xgrammar does: pip install "tokenfst[torch]"')
+
 from tokenfst.compat.xgrammar import (
     contrib,
     exception,
