@@ -1,4 +1,4 @@
-"""JSON calls: a tool call for a request in English, drawn by particles within a budget of tokens.
+"""JSON calls: a tool call for a request in English, drawn by particles within a limit of tokens.
 
 The small model is asked (`request: Buy 3 of the lamp.` and `call:`) for calls of one of sixteen tools, each with a
 schema of its arguments. Sequential Monte Carlo draws k particles a request with three proposals: local masks (LCD),
@@ -106,7 +106,7 @@ def compared(
 
 
 def asked(loaded: SmallModel, count: int, seed: int, fitting: bool = True) -> list[tuple[str, str]]:
-    """Requests with sentences that are held out; ``fitting``: whose call and a space fit into the budget."""
+    """Requests with sentences that are held out; ``fitting``: whose call and a space fit into the limit."""
     draw, found = random.Random(seed), []
     sentences = [text for item in commongen("held out") for text in item.sentences if len(text) < 60]
     while len(found) < count:

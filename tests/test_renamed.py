@@ -16,6 +16,7 @@ from tokenfst.errors import ArgumentTypeError
 from tokenfst.renamed import old_attribute, renamed
 
 NAMES = {
+    "TokenBudgetError": "TokenLimitError",
     "abs_beam_search": "automata_beam_search",
     "abs_generate": "automata_beam_generate",
     "gcd_sample": "exact_length_sample",
@@ -26,6 +27,7 @@ DEEP = {
     "tokenfst.decoding.search.beam_search_generate.abs_generate": tokenfst.automata_beam_generate,
     "tokenfst.decoding.search.exact_length_sampling.Sample": tokenfst.Generation,
     "tokenfst.decoding.search.exact_length_sampling.gcd_sample": tokenfst.exact_length_sample,
+    "tokenfst.errors.TokenBudgetError": tokenfst.TokenLimitError,
 }
 PARAMETERS = {
     "CanonicalAutomaton.matcher": ("max_tokens", "max_new_tokens"),

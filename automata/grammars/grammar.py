@@ -48,10 +48,9 @@ from tokenfst.errors import (
     ConstraintError,
     DrawingError,
     EmptyLanguageError,
-    caret,
-    line_and_column,
 )
 from tokenfst.plurals import counted
+from tokenfst.printable import caret, line_and_column
 
 _PART = "%part"
 _SKETCHED = 60

@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.measuring.measure import Figure
 from benchmarks.serving.engine_runs import CUT, FAR, FAR_AWAY, KEPT, OURS, ROOM, ROOT, candidates, named, save
-from tokenfst.errors import TokenBudgetError
+from tokenfst.errors import TokenLimitError
 
 BACKENDS = (OURS, FAR, CUT, "xgrammar", "llguidance")
 AT_LEAST = 8
@@ -73,7 +73,7 @@ class Runs:
         if hasattr(made, "begin"):
             try:
                 made.begin((), {OURS: ROOM, FAR: FAR_AWAY}.get(self._name))
-            except TokenBudgetError:
+            except TokenLimitError:
                 return None
         return made
 

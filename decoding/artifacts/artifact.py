@@ -81,7 +81,7 @@ def serialize(
     token_names: str | None = None,
     learned_by: str | None = None,
 ) -> bytes:
-    """The bytes of an artifact. The same input gives the same bytes, in every process and on every machine.
+    """The bytes of an artifact. The same input gives the same bytes, in every process and on every computer.
 
     ``arrays`` are those of an expanded automaton, or of a program, named as in ``Artifact.arrays``. Raises
     ``ArtifactError`` if they are inconsistent, or if ``source`` is too long for a header.

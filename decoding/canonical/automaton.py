@@ -48,8 +48,8 @@ from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
-    TokenBudgetError,
     TokenizationError,
+    TokenLimitError,
 )
 from tokenfst.locks import fork_safe_lock
 from tokenfst.plurals import counted
@@ -198,7 +198,7 @@ class CanonicalAutomaton:
         """A matcher at the start state.
 
         With ``max_new_tokens``, masks allow only tokens after which the text can still be completed with the remaining
-        tokens; raises ``TokenBudgetError`` if no text is that short.
+        tokens; raises ``TokenLimitError`` if no text is that short.
         """
         return CanonicalMatcher(self, max_new_tokens)
 
@@ -215,9 +215,9 @@ class CanonicalAutomaton:
         with self._call():
             return self._lengths.is_within(node, max_new_tokens)
 
-    def refusal(self, node: Node, max_new_tokens: int) -> TokenBudgetError:
+    def refusal(self, node: Node, max_new_tokens: int) -> TokenLimitError:
         """The error for a text that does not fit into ``max_new_tokens`` tokens."""
-        return TokenBudgetError(
+        return TokenLimitError(
             f"no accepted text fits into {max_new_tokens} canonical tokens: the least number from here is "
             f"{self.distance(node)}"
         )

@@ -1,12 +1,12 @@
 """The number of canonical tokens that complete a text, and the masks within a limit of tokens.
 
 The least number of tokens of any kind is a lower bound for canonical tokens. So whether ``most`` tokens suffice is
-decided by a depth-first search, nearest to the end first, that abandons a node as soon as the bound exceeds the budget;
-for loose budgets the first path usually succeeds. For each node two numbers are kept, one that is known to suffice and
+decided by a depth-first search, nearest to the end first, that abandons a node as soon as the bound exceeds the limit;
+for loose limits the first path usually succeeds. For each node two numbers are kept, one that is known to suffice and
 one that is known not to, and the first token of the path that was found. The distance is the least sufficient number,
-found by increasing the budget by one each time.
+found by increasing the limit by one each time.
 
-A mask under a budget considers groups of tokens with the same two target states. One path decides for all tokens of the
+A mask under a limit considers groups of tokens with the same two target states. One path decides for all tokens of the
 group that may precede its first token.
 
 Cost: the nodes that the search visits, within the automaton's budget; results are kept. Rejected: distances by backward

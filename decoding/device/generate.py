@@ -27,7 +27,7 @@ class DeviceGenerate:
 
     ``indices``: the automaton index of each prompt if there are several automata; all sequences that are returned for a
     prompt share it. If ``automaton`` was built with ``token_limits``, the text is always complete within
-    ``max_new_tokens``. ``generator``: the random generator, on the device. Raises ``TokenBudgetError`` if a
+    ``max_new_tokens``. ``generator``: the random generator, on the device. Raises ``TokenLimitError`` if a
     constraint's shortest text is longer, ``StackDepthError`` if a stack overflowed, ``ValueError`` for beams,
     encoder-decoder models and ``return_dict_in_generate``.
     """

@@ -118,7 +118,7 @@ class ConstrainedBatches:
         """``manager.add_request`` for a request whose text is in the automaton's language and complete within
         ``max_new_tokens`` (by default the generation config's).
 
-        Raises, before the request is queued: TokenBudgetError if no text is short enough, VocabularyMismatchError, and
+        Raises, before the request is queued: TokenLimitError if no text is short enough, VocabularyMismatchError, and
         ArgumentValueError for end tokens that are not the vocabulary's.
         """
         if automaton.vocabulary != self._vocabulary:

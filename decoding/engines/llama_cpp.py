@@ -69,7 +69,7 @@ class LlamaConstraint:
     """A logits processor for one completion, whose text, without the prompt, is in the automaton's language.
 
     ``max_new_tokens``: the text is complete within this many tokens; pass the same ``max_tokens`` to the completion.
-    Raises TokenBudgetError if no text is short enough. The ids of the first call are the prompt; each later call adds
+    Raises TokenLimitError if no text is short enough. The ids of the first call are the prompt; each later call adds
     one token. ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores
     are added ``scores_weight`` times; tokens without a score are forbidden.
     """

@@ -42,7 +42,7 @@ class MLXConstraint:
     """A logits processor for one text, which, without the prompt, is in the automaton's language.
 
     ``max_new_tokens``: the text is complete within this many tokens; pass the same ``max_tokens`` to ``generate``.
-    Raises TokenBudgetError if no text is short enough. The ids of the first call are the prompt. ``scores``: a compiled
+    Raises TokenLimitError if no text is short enough. The ids of the first call are the prompt. ``scores``: a compiled
     weighted language, grammar or n-gram model over the same vocabulary, whose scores are added ``scores_weight`` times;
     tokens without a score are forbidden.
 

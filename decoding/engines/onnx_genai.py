@@ -74,7 +74,7 @@ class GenAIConstraint:
     """Masks for the texts of one ``onnxruntime_genai.Generator``: an automaton, or one for each prompt of its batch.
 
     ``max_new_tokens``: the texts are complete within this many tokens; set ``max_length`` to the prompt's length plus
-    this number. Raises TokenBudgetError if no text is short enough. The tokens at the first call are the prompt.
+    this number. Raises TokenLimitError if no text is short enough. The tokens at the first call are the prompt.
     ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
     ``scores_weight`` times; tokens without a score are forbidden.
     """
@@ -133,7 +133,7 @@ def genai_generate(
 
     ``model``: an ``onnxruntime_genai.Model``. ``search``: options of ``set_search_options`` (do_sample, temperature,
     top_k, top_p, random_seed, ...). ``scores``, ``scores_weight``: as in ``GenAIConstraint``. Raises before the first
-    step: DecodingError for options, TokenBudgetError, ArgumentValueError for an empty prompt.
+    step: DecodingError for options, TokenLimitError, ArgumentValueError for an empty prompt.
     """
     if not isinstance(model, genai.Model):
         raise ModelError(f"genai_generate: model must be an onnxruntime_genai.Model, not {shown(model)}")

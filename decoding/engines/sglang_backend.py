@@ -72,7 +72,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
     def begin(self, stops: Sequence[int], max_tokens: int | None) -> None:
         """Start a text that ``stops`` may end as well, complete within ``max_tokens``.
 
-        Raises TokenBudgetError if no text is that short, and for further stop tokens the errors of compilation.
+        Raises TokenLimitError if no text is that short, and for further stop tokens the errors of compilation.
         """
         self.served = self._requests.served(self.request, sorted({*self._ends, *stops}), max_tokens)
 

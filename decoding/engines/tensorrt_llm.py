@@ -74,7 +74,7 @@ class TensorRTConstraint:
     """A logits processor: each request's text, without the prompt, is in the automaton's language.
 
     ``max_new_tokens``: the texts are complete within this many tokens; pass the same ``max_tokens`` to
-    ``SamplingParams``. Raises TokenBudgetError if no text is short enough. It can be pickled at any time.
+    ``SamplingParams``. Raises TokenLimitError if no text is short enough. It can be pickled at any time.
     """
 
     @checked

@@ -4,7 +4,7 @@
     person = generator("Who wrote Frankenstein?", Person)
 
 Invariants: every answer is a text of the target's constraint and is complete within ``max_new_tokens`` tokens (the end
-token counts as one). If no text is that short, TokenBudgetError is raised before the model is called. Compiled targets
+token counts as one). If no text is that short, TokenLimitError is raised before the model is called. Compiled targets
 are cached: the last ``KEPT`` stay compiled.
 """
 
@@ -77,7 +77,7 @@ class Generator:
         """The model's answer to ``prompt`` (a text, or the messages of a chat), parsed as ``target`` defines.
 
         Raises ArgumentTypeError and the errors of ``json_schema`` and ``compile`` for targets without a constraint,
-        TokenBudgetError if no text is short enough, ModelError and DecodingError for invalid prompts and options.
+        TokenLimitError if no text is short enough, ModelError and DecodingError for invalid prompts and options.
         Errors of a type's own validators are passed on.
         """
         return self._answers([prompt], [target], max_new_tokens, options)[0]
@@ -113,7 +113,7 @@ class Generator:
     ) -> Stream[Any]:
         """The answer in pieces: an iterator over texts, whose ``result()`` is the result of a plain call."""
         read, prepared = self._compiled(target)
-        _check_budget(max_new_tokens)
+        _check_limit(max_new_tokens)
         return Stream(self._host.stream(prompt, prepared, max_new_tokens, options), read.parse)
 
     @checked_but("prompt")
@@ -166,7 +166,7 @@ class Generator:
         max_new_tokens: int,
         options: dict[str, Any],
     ) -> list[Any]:
-        _check_budget(max_new_tokens)
+        _check_limit(max_new_tokens)
         texts = self._host.generate(prompts, [prepared for _, prepared in compiled], max_new_tokens, options)
         return [target.parse(text) for (target, _), text in zip(compiled, texts, strict=True)]
 
@@ -180,6 +180,6 @@ class Generator:
         return target, self._host.prepare(target)
 
 
-def _check_budget(max_new_tokens: int) -> None:
+def _check_limit(max_new_tokens: int) -> None:
     if max_new_tokens < 1:
         raise ArgumentValueError(f"max_new_tokens must be at least 1, not {max_new_tokens}")

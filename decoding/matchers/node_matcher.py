@@ -25,7 +25,7 @@ from tokenfst.decoding.token_automata.explaining import (
 )
 from tokenfst.decoding.token_automata.pickled import restored
 from tokenfst.decoding.token_automata.showing import described, described_in_html
-from tokenfst.errors import MaskBufferError, TokenBudgetError, TokenIdError
+from tokenfst.errors import MaskBufferError, TokenIdError, TokenLimitError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Bits = npt.NDArray[np.int32]
@@ -54,7 +54,7 @@ class Walk(Protocol[N]):
     def distance(self, node: N) -> int:
         """The number of tokens to acceptance, not counting the end token."""
 
-    def refusal(self, node: N, max_new_tokens: int) -> TokenBudgetError:
+    def refusal(self, node: N, max_new_tokens: int) -> TokenLimitError:
         """The error for a text that ``max_new_tokens`` tokens cannot complete."""
 
     def accepting(self, node: N) -> bool:
@@ -93,7 +93,7 @@ class NodeMatcher(WalkHistory[N]):
     def max_tokens_left(self) -> int | None:
         """The number of tokens that may still come, counting the end token; None if unlimited.
 
-        Setting it raises ``TokenBudgetError`` if no accepted text fits, ``BudgetExceeded`` if that cannot be decided.
+        Setting it raises ``TokenLimitError`` if no accepted text fits, ``BudgetExceeded`` if that cannot be decided.
         """
         return None if self._limit is None else self._limit - len(self._tokens)
 

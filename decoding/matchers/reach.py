@@ -35,7 +35,7 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst.decoding.masks.bitmask import bitmask_from_ids
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import BudgetExceeded, TokenBudgetError
+from tokenfst.errors import BudgetExceeded, TokenLimitError
 from tokenfst.locks import fork_safe_lock
 from tokenfst.plurals import counted
 
@@ -104,11 +104,11 @@ class Reach:
             return self._configurations.advance(at, token)
 
     def check(self, tokens: int) -> None:
-        """Raise ``TokenBudgetError`` if no text fits, naming feasible numbers of tokens."""
+        """Raise ``TokenLimitError`` if no text fits, naming feasible numbers of tokens."""
         if not self.can(START, tokens):
             raise self.refusal(START, tokens)
 
-    def refusal(self, at: int, tokens: int) -> TokenBudgetError:
+    def refusal(self, at: int, tokens: int) -> TokenLimitError:
         """The error for a text that ``tokens`` tokens cannot complete, naming numbers that can."""
         name, enough = self.automaton.source, self.distance(at)
         near: list[int] = []
@@ -119,9 +119,9 @@ class Reach:
                 near = [next(n for n in range(tokens + 1, enough + 1) if self.can(at, n))]
         if self.exact:
             advice = nearest(tokens, near or [enough])
-            return TokenBudgetError(f"no text of {name} has exactly {counted(tokens, 'token')}: {advice}")
+            return TokenLimitError(f"no text of {name} has exactly {counted(tokens, 'token')}: {advice}")
         advice = f"the least number is {near[0]}" if near else f"{enough} suffice"
-        return TokenBudgetError(f"no accepted text of {name} fits into {counted(tokens, 'token')}: {advice}")
+        return TokenLimitError(f"no accepted text of {name} fits into {counted(tokens, 'token')}: {advice}")
 
     def can(self, at: int, left: int) -> bool:
         """Whether at most, or exactly, ``left`` tokens complete the text. Raises ``BudgetExceeded``."""

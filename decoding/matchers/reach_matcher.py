@@ -1,12 +1,12 @@
 """Matchers with exact token limits for push-down automata, over the configurations of ``Reach``.
 
 Distances of a push-down automaton are upper bounds, since one token may pop several frames. So ``Matcher`` rejects some
-budgets into which a text fits, and near the end of a budget its masks omit tokens whose texts would fit.
-``start_matcher`` gives every decoder its matcher. With a stack and a budget it is a ``ReachMatcher``: a mask has a
+limits into which a text fits, and near the end of a limit its masks omit tokens whose texts would fit.
+``start_matcher`` gives every decoder its matcher. With a stack and a limit it is a ``ReachMatcher``: a mask has a
 token if and only if the text can be completed after it. If that cannot be decided within ``automaton.budget``,
 ``BudgetExceeded`` is raised; a mask is never incomplete.
 
-Cost: while the budget is large, masks are the automaton's own; near its end a search, whose answers are kept with the
+Cost: while the limit is large, masks are the automaton's own; near its end a search, whose answers are kept with the
 automaton (``reach``).
 """
 
@@ -33,7 +33,7 @@ class Walkable(Protocol):
 def start_matcher(automaton: Walkable, max_new_tokens: int | None) -> AnyMatcher:
     """A matcher at the start, complete within ``max_new_tokens`` tokens; the end token counts but is not needed.
 
-    Raises ``TokenBudgetError``, with the least number that suffices, if no accepted text is short enough,
+    Raises ``TokenLimitError``, with the least number that suffices, if no accepted text is short enough,
     ``EmptyLanguageError``, and ``BudgetExceeded`` if that cannot be decided for a stack, as its masks do.
     """
     if max_new_tokens is None or max_new_tokens < 0 or not isinstance(automaton, TokenAutomaton):
@@ -47,7 +47,7 @@ class ReachMatcher(NodeMatcher[int]):
     """One decoding over the configurations of a ``Reach``, with the methods of ``Matcher``."""
 
     _twin: Matcher | None = None
-    """A matcher without a budget in the same state, as of its last use."""
+    """A matcher without a limit in the same state, as of its last use."""
 
     @property
     def state(self) -> int:
@@ -59,7 +59,7 @@ class ReachMatcher(NodeMatcher[int]):
         tokens, twin = self.tokens, self._twin
         if twin is None:
             assert isinstance(self.automaton, _Configurations)
-            twin = self._twin = self.automaton.without_budget()
+            twin = self._twin = self.automaton.without_limit()
         known = twin.tokens
         same = next(
             (k for k, pair in enumerate(zip(known, tokens, strict=False)) if pair[0] != pair[1]), None
@@ -80,7 +80,7 @@ class ReachMatcher(NodeMatcher[int]):
 
 
 class _Configurations:
-    """A ``Reach`` of budgets as a ``Walk``."""
+    """A ``Reach`` of limits as a ``Walk``."""
 
     start = START
 
@@ -93,7 +93,7 @@ class _Configurations:
     def __reduce__(self) -> tuple[Any, ...]:
         return _newest, (self._reach.automaton,)
 
-    def without_budget(self) -> Matcher:
+    def without_limit(self) -> Matcher:
         """A walk from the start, of any number of tokens."""
         return self._reach.automaton.matcher()
 

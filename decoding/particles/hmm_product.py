@@ -51,7 +51,7 @@ from tokenfst.errors import (
     HmmError,
     MatcherError,
     MissingDependencyError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 from tokenfst.plurals import counted
@@ -79,7 +79,7 @@ class HmmProduct:
     int64 tensors of shape (rows,). All other tensors are on the device of ``hmm``.
 
     Raises ``VocabularyMismatchError`` if the two have different tokens, ``BudgetExceeded``, and the errors of
-    ``Horizon``: ``TokenBudgetError``, ``NondeterministicError``, ``ConstraintError``.
+    ``Horizon``: ``TokenLimitError``, ``NondeterministicError``, ``ConstraintError``.
     """
 
     @renamed(max_tokens="max_new_tokens")
@@ -231,7 +231,7 @@ class HmmProduct:
         """
         self._check_states(states)
         if not 1 <= left <= self.horizon.max_new_tokens:
-            raise TokenBudgetError(
+            raise TokenLimitError(
                 f"max_new_tokens must be from 1 to {self.horizon.max_new_tokens}, not {left}"
             )
         emitted = self.hmm.emitted

@@ -38,7 +38,7 @@ class Horizon:
     constraint's name.
 
     Raises ``NondeterministicError``, ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` and
-    ``TokenBudgetError`` (naming feasible numbers of tokens) if no text fits, ``BudgetExceeded``, and ``DecodingError``
+    ``TokenLimitError`` (naming feasible numbers of tokens) if no text fits, ``BudgetExceeded``, and ``DecodingError``
     for options out of range.
     """
 

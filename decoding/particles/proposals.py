@@ -3,8 +3,8 @@
 A proposal turns the language model's log-probabilities into the logarithm of an unnormalized distribution q̃ over next
 tokens, for each row, and replaces its rows by a selection of them:
 
-- local (LCD): tokens with a completion of any length, ``MaskedRows`` without a budget;
-- global (GCD): tokens with a completion within the tokens left, ``MaskedRows`` with a budget or an exact length;
+- local (LCD): tokens with a completion of any length, ``MaskedRows`` without a limit;
+- global (GCD): tokens with a completion within the tokens left, ``MaskedRows`` with a limit or an exact length;
 - probabilistic (P-GCD): the latter, each weighted by the look-ahead of a hidden Markov model, ``ProductRows``.
 
 ``taken`` also returns the logarithm of a *potential*, an estimate of p(accepted | row). Potentials guide resampling and

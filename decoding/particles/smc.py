@@ -122,7 +122,7 @@ class Particles(Generations):
         if self.log_evidence == -math.inf:
             raise ParticleError(
                 "no particle was accepted, so none can be drawn: use more particles, or a proposal that knows the "
-                'budget ("gcd")'
+                'limit ("gcd")'
             )
         chosen = torch.multinomial(self.weights, count, replacement=True, generator=generator)
         return [list(self.rows[index].tokens) for index in chosen.tolist()]
@@ -160,7 +160,7 @@ def smc(
     wrong look-aheads. ``ess_threshold``: particles of a prompt are resampled after a step if their effective sample
     size is below this share of k; 0 never, 1 (nearly) always. ``generator``: on the model's device.
 
-    Raises, before the model is called: ``TokenBudgetError`` if no text fits, with the least feasible number of tokens;
+    Raises, before the model is called: ``TokenLimitError`` if no text fits, with the least feasible number of tokens;
     ``VocabularyMismatchError``; ``ParticleError`` for inconsistent options; ``HmmError`` if "p-gcd" has no ``hmm``.
     Later: ``LogitsError`` if the model's scores are not a distribution.
     """

@@ -37,8 +37,8 @@ from tokenfst.errors import (
     ConstraintError,
     EmptyLanguageError,
     MissingDependencyError,
-    TokenBudgetError,
     TokenIdError,
+    TokenLimitError,
 )
 from tokenfst.plurals import counted
 
@@ -185,7 +185,7 @@ class TokenEdges:
 
         They lead from accepting states to one more state, the last one, which is accepting and has a loop of
         ``end_tokens[0]`` as padding. So the sequences of exactly n tokens are the texts of at most n tokens, padded,
-        and the exact-length algorithms also implement budgets (``at_most``). A text of n tokens needs no end token.
+        and the exact-length algorithms also implement limits (``at_most``). A text of n tokens needs no end token.
         With ``needed`` it does, and there is no padding: the sequences of exactly n tokens are the texts of n - 1
         tokens, each with its end token.
         """
@@ -273,7 +273,7 @@ class TokenEdges:
     def completing(self, tokens: int, *, exact: bool, name: str) -> npt.NDArray[np.bool_]:
         """``reachability(tokens)``, after a check that some text has ``tokens`` tokens.
 
-        Otherwise raises ``TokenBudgetError``, which names the nearest feasible numbers. ``exact`` and ``name`` (of the
+        Otherwise raises ``TokenLimitError``, which names the nearest feasible numbers. ``exact`` and ``name`` (of the
         automaton) are used in the message.
         """
         beta = self.reachability(tokens)
@@ -281,7 +281,7 @@ class TokenEdges:
             less = np.flatnonzero((beta & self.start).any(axis=1)).tolist()
             more = self._next_length(beta[tokens], tokens)
             kind = "exactly" if exact else "at most"
-            raise TokenBudgetError(
+            raise TokenLimitError(
                 f"no text of {name} has {kind} {counted(tokens, 'token')}: "
                 + nearest(tokens, [*less, *([] if more is None else [more])])
             )

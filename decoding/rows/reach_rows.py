@@ -59,7 +59,7 @@ def start_rows(
     ``automata``: one for all prompts, or one for each, over one vocabulary; or rows that were started elsewhere, which
     are only checked for number and width. ``max_new_tokens``, ``length`` and ``count_end``: see the module.
 
-    Raises ``DecodingError`` for inconsistent options, ``EmptyLanguageError``, ``TokenBudgetError``, naming feasible
+    Raises ``DecodingError`` for inconsistent options, ``EmptyLanguageError``, ``TokenLimitError``, naming feasible
     numbers of tokens, ``VocabularyMismatchError``, ``ModelError`` if prompts and automata differ in number,
     ``ConstraintError`` for exact numbers of canonical tokens.
     """

@@ -8,9 +8,9 @@ repetitions. A decoder keeps one of each and advances both together:
     rows.extend(parents, tokens)             # row i is now row parents[i] and tokens[i]
 
 Invariants. A row is *finished* after an end token, or when its tokens are used up (its text is then complete, as the
-budget guarantees). A finished row allows end tokens only, and ignores further tokens. Every unfinished row allows a
+limit guarantees). A finished row allows end tokens only, and ignores further tokens. Every unfinished row allows a
 token. Cost: a mask and an advance for each row (about 1 µs each once cached), and a fork if a row continues in several;
-masks are sent to the device packed. Near the end of a budget a mask is a walk of the vocabulary: one for all rows in
+masks are sent to the device packed. Near the end of a limit a mask is a walk of the vocabulary: one for all rows in
 the same state.
 """
 
@@ -41,7 +41,7 @@ from tokenfst.errors import (
     ConstraintError,
     MissingDependencyError,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 from tokenfst.plurals import counted
@@ -207,7 +207,7 @@ class ConstraintRows(PackedRows):
 
         ``automata``: one for all prompts, or one for each, over one vocabulary. ``max_new_tokens`` counts the end
         token, which is not needed to complete a text. Raises ``VocabularyMismatchError``, ``ModelError`` if prompts and
-        automata differ in number, and ``TokenBudgetError``, naming the least budget, if no accepted text fits into
+        automata differ in number, and ``TokenLimitError``, naming the least limit, if no accepted text fits into
         ``max_new_tokens``.
         """
         return cls(one_for_each(automata, prompts), max_new_tokens, width, device)
@@ -268,7 +268,7 @@ class ConstraintRows(PackedRows):
             self._fill_each_state()
 
     def _fill_each_state(self) -> None:
-        """Write the masks within the rows' budgets: one for all rows with the same state and budget, if there is no
+        """Write the masks within the rows' limits: one for all rows with the same state and limit, if there is no
         stack.
         """
         first: dict[tuple[int, int, int | None], int] = {}
@@ -287,7 +287,7 @@ class ConstraintRows(PackedRows):
         before = matcher.max_tokens_left
         try:
             matcher.max_tokens_left = left
-        except TokenBudgetError:
+        except TokenLimitError:
             self._bitmask[row] = 0
             return
         try:
@@ -326,7 +326,7 @@ class ConstraintRows(PackedRows):
 
 
 def _by_distances(automaton: AnyAutomaton, matcher: AnyMatcher) -> AnyMatcher:
-    """A matcher at the same place whose masks within a budget use distances, also with stacks."""
+    """A matcher at the same place whose masks within a limit use distances, also with stacks."""
     if not isinstance(automaton, TokenAutomaton) or isinstance(matcher, Matcher):
         return matcher
     same = automaton.matcher()

@@ -53,7 +53,7 @@ class TensorRows(Rows):
     tokens.
 
     ``edges``: without end tokens, over the tokens of ``vocabulary``. ``length`` and ``count_end`` as in ``reach_rows``.
-    Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, and ``TokenBudgetError``, which
+    Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, and ``TokenLimitError``, which
     names the nearest feasible numbers of tokens.
     """
 

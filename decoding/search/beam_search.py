@@ -8,7 +8,7 @@ that reduce the distance to acceptance, and the more so the fewer tokens are lef
     alpha     = alpha_min + (1 - alpha_min) * min(1, (d / (T - t)) ** gamma),               1 where T - t = 0 < d
 
 Sums of ``pushed`` select the k rows that continue. Results are ranked by the true log-probability, or by the pushed
-score on request. With ``alpha_min=0, gamma=inf`` nothing is pushed before the budget forces it.
+score on request. With ``alpha_min=0, gamma=inf`` nothing is pushed before the limit forces it.
 
 Rules. The search starts with one live row for each prompt, and extends distinct rows by distinct tokens, so no two rows
 are ever equal. An end token ends a row if it is among the k best candidates of its prompt, and has its own score; the k
@@ -144,7 +144,7 @@ def automata_beam_search(
     ``trace``: is filled with the beams of each step (``BeamTrace``, which also draws them).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
-    ``TokenBudgetError``, with a feasible ``max_new_tokens``, ``VocabularyMismatchError``, ``ModelError``. Later:
+    ``TokenLimitError``, with a feasible ``max_new_tokens``, ``VocabularyMismatchError``, ``ModelError``. Later:
     ``LogitsError`` for scores that are not a distribution. If the model gives every allowed token probability zero,
     sequences are still returned, with ``log_prob`` -inf.
     """

@@ -12,7 +12,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class ForcedRuns:
-    """Takes forced tokens from matchers with a budget of ``limit`` tokens."""
+    """Takes forced tokens from matchers with a limit of ``limit`` tokens."""
 
     def __init__(self, vocabulary: Vocabulary, limit: int) -> None:
         self._limit = limit

@@ -100,7 +100,7 @@ def generate(
     row each. ``automata``: one for all, or one for each prompt. ``encode``: the tokenizer for
     ``jump_forward="canonical"``, if the vocabulary does not have its own (``Vocabulary.split_pattern``).
 
-    Raises, before the first call of the model: ``TokenBudgetError``, with the least number that suffices, if no text is
+    Raises, before the first call of the model: ``TokenLimitError``, with the least number that suffices, if no text is
     short enough, ``VocabularyMismatchError``, ``ModelError``, ``DecodingError`` and ``TokenizationError``. Later:
     ``LogitsError`` if the model's scores leave no token to choose.
     """

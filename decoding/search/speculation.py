@@ -89,7 +89,7 @@ def speculative_generate(
     be a ``Proposer``. ``branching``: the number of children of a draft position, by depth; all ones for a chain. The
     sampling settings are those of ``generate``.
 
-    Raises ``TokenBudgetError``, ``VocabularyMismatchError``, ``ModelError`` and ``DecodingError`` before the first call
+    Raises ``TokenLimitError``, ``VocabularyMismatchError``, ``ModelError`` and ``DecodingError`` before the first call
     of a model, ``LogitsError`` if the scores leave no token to choose.
     """
     judge = as_language_model(target, width)

@@ -47,7 +47,7 @@ class Cache:
             found = self._folder.stat()
         except OSError as error:
             raise StoreError(
-                f"cannot make the cache {folder}: {error.strerror}. Name a folder of this machine, such as "
+                f"cannot make the cache {folder}: {error.strerror}. Name a folder of this computer, such as "
                 "/dev/shm/tokenfst, that this user may write to"
             ) from error
         if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -439,7 +439,7 @@ class Store:
             return None
         try:
             return self._parsed(name, view)
-        except ArtifactError:  # only this machine's copy
+        except ArtifactError:  # only this computer's copy
             self._cache.remove(self._cache_name(name))
             return None
 

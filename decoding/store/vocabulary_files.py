@@ -5,7 +5,7 @@
 
 The header has the format, the fingerprint, the pack's size and SHA-256, and perhaps a signature of these. A file that
 was truncated or altered, or that holds another vocabulary than its name says, raises ``ArtifactCorruptError``. A file
-in the machine's cache is mapped, and the tries in it are used in place: processes have them in memory once.
+in the computer's cache is mapped, and the tries in it are used in place: processes have them in memory once.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class VocabularyFiles:
         if self._cache is not None and (view := self._cache.get(kept)) is not None:
             try:
                 return self._parsed(fingerprint, view)
-            except ArtifactError:  # only this machine's copy
+            except ArtifactError:  # only this computer's copy
                 self._cache.remove(kept)
         found, data = self._read(fingerprint)
         if self._cache is not None and (view := self._cache.put(kept, data)) is not None:

@@ -1,7 +1,7 @@
 """Explanations by a matcher: why a token is not allowed (``matcher.explain(token)``), and the captures of its text.
 
 The text so far followed by the token's bytes is a text, and the constraint itself can say where a text leaves it
-(``Constraint.explain``). The other reasons concern tokens: an end token too early, a special token, a budget, a
+(``Constraint.explain``). The other reasons concern tokens: an end token too early, a special token, a limit, a
 position at which a token may not end.
 
 If the constraint is not available (for loaded automata), or constrains tokens itself, the mask is used instead: a
@@ -32,7 +32,7 @@ from tokenfst.errors import ConstraintError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-Reason = Literal["allowed", "text", "end", "special", "budget", "tokens", "terminated"]
+Reason = Literal["allowed", "text", "end", "special", "limit", "tokens", "terminated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class TokenExplanation:
     - ``"text"``: its byte number ``place`` leaves the language
     - ``"end"``: it is an end token, and the text is not complete
     - ``"special"``: it is a special token, which has no bytes and is not allowed here
-    - ``"budget"``: its text could continue, but not to its end within ``max_tokens_left``
+    - ``"limit"``: its text could continue, but not to its end within ``max_tokens_left``
     - ``"tokens"``: its text could continue, but not by this token: the constraint requires a token boundary, the tokens
       are not canonical, or no tokens of the vocabulary spell the rest
     - ``"terminated"``: an end token was accepted before
@@ -86,7 +86,7 @@ class TokenExplanation:
                 said = f"{name} is not allowed: it ends the text, which is not complete"
             case "special":
                 said = f"{name} is not allowed: it is a special token, and none of its kind may stand here"
-            case "budget":
+            case "limit":
                 left = self.max_tokens_left or 0  # known where this is the reason
                 said = f"{name} is not allowed: after it the text cannot be completed within {counted(left, 'token')}"
             case "tokens":
@@ -119,7 +119,7 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
     free = matcher.fork()
     free.max_tokens_left = None
     if free.validate_tokens([token_id]):
-        return named("budget", max_tokens_left=matcher.max_tokens_left)
+        return named("limit", max_tokens_left=matcher.max_tokens_left)
     if symbol is not None:
         return named("text", expected_symbols=_symbols(free, vocabulary))
     ends = token_id in vocabulary.eos_token_ids

@@ -163,7 +163,7 @@ class TokenAutomaton:
         """A matcher at the start state.
 
         With ``max_new_tokens``, masks allow only tokens after which the text can still be completed with the remaining
-        tokens (the end token counts as one, but is not needed to complete the text). Raises ``TokenBudgetError`` if no
+        tokens (the end token counts as one, but is not needed to complete the text). Raises ``TokenLimitError`` if no
         accepted text is that short, ``EmptyLanguageError`` if no token sequence spells an accepted text.
         """
         if max_new_tokens is not None and max_new_tokens < 0:

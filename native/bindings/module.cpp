@@ -19,7 +19,7 @@ const char* class_of(Fault fault) {
     case Fault::TokenId: return "TokenIdError";
     case Fault::Terminated: return "TerminatedError";
     case Fault::Rollback: return "RollbackError";
-    case Fault::TokenBudget: return "TokenBudgetError";
+    case Fault::TokenLimit: return "TokenLimitError";
     case Fault::MaskBuffer: return "MaskBufferError";
     case Fault::EmptyLanguage: return "EmptyLanguageError";
     case Fault::Nondeterministic: return "NondeterministicError";

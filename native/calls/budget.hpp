@@ -29,7 +29,7 @@ enum class Fault {
   TokenId,
   Terminated,
   Rollback,
-  TokenBudget,
+  TokenLimit,
   MaskBuffer,
   EmptyLanguage,
   Nondeterministic,

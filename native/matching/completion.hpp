@@ -1,4 +1,4 @@
-// Finds completions of a text if strings must differ from each other, so that a token budget can be kept.
+// Finds completions of a text if strings must differ from each other, so that a limit of new tokens can be kept.
 //
 // Distances (token_automaton.hpp) ignore exclusion: a shortest completion may repeat a name. So a completion is
 // searched for byte by byte: best-first by its length plus the least missing length, each configuration and reading
@@ -10,7 +10,7 @@
 // The search explores a tree of texts. The exclusion follows one path of it: to move from one place to another, it is
 // restored to the last common place and reads on from there. Most places follow the one before, so a completion costs
 // about 20 microseconds for each of its bytes, however long it is, and a search takes place only near the end of a
-// budget. Farther away (`plenty`), a shortest text is proof enough: it contains at most one string for every three
+// limit. Farther away (`plenty`), a shortest text is proof enough: it contains at most one string for every three
 // bytes, and each can be replaced by one that differs from all known ones and is longer by a bounded number of bytes
 // (`DistinctFacts`). This fails after a prefix with few endings, and if a finite set may be used up; then a completion
 // is always searched for. For items of any kind no such length is known. But a shortest text begins no item that is not

@@ -66,7 +66,7 @@ void Matcher::set_max_tokens_left(std::optional<uint64_t> left) {
     const std::string needed = least == kUnreachable
                                    ? "more are needed than are searched for"
                                    : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
-    throw Error(Fault::TokenBudget, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " +
+    throw Error(Fault::TokenLimit, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " +
                                         std::to_string(*left) + " tokens: " + needed);
   }
   if (excluding_ && !plenty && !terminated_) plan(std::move(text), tokens_.size());
@@ -373,7 +373,7 @@ bool Matcher::exclude(uint32_t* mask) {
   Completion completion = this->completion();
   excluding_->offers.clear();
   excluding_->offers_from = tokens_.size();
-  BudgetedTokens tokens(*automaton_, stacks_, excluding_->exclusion, completion, left() - 1, excluding_->offers);
+  LimitedTokens tokens(*automaton_, stacks_, excluding_->exclusion, completion, left() - 1, excluding_->offers);
   if (tokens.all_fit(from)) {
     if (const DistinctFacts& facts = automaton_->bytes().marks().facts; !facts.few_endings && !facts.values) return some;
     some |= tokens.remove_matching(from, mask);

@@ -15,7 +15,7 @@
 #include <set>
 #include <vector>
 #include "support/boxed.hpp"
-#include "matching/budgeted_tokens.hpp"
+#include "matching/limited_tokens.hpp"
 #include "matching/excluded_tokens.hpp"
 #include "threads/exclusive_use.hpp"
 #include "token_automata/token_automaton.hpp"
@@ -58,7 +58,7 @@ class Matcher {
   bool accept_tokens(const std::vector<int64_t>& tokens);
   // Advances up to the end of the text and ignores the tokens behind it. False where one is not allowed; those before it stay accepted.
   bool accept_until_over(const std::vector<int64_t>& tokens);
-  // Whether nothing follows: the end token was accepted, or the last token of the budget.
+  // Whether nothing follows: the end token was accepted, or the last token of the limit.
   bool is_over() const {
     const InUse::Scope use(in_use_);
     return terminated_ || tokens_.size() == limit_;
@@ -146,12 +146,12 @@ class Matcher {
   Completion completion() { return {*automaton_, stacks_, excluding_->exclusion, excluding_->known}; }
   void plan(std::optional<std::string> text, size_t position);
   // The rest of the plan after a token, if the plan begins with the token's text (special tokens have none) and the
-  // rest fits into the budget.
+  // rest fits into the limit.
   std::optional<std::string> planned(uint32_t token);
-  // Whether the budget holds after a token that leads to `next`: with plenty of tokens left, or by a plan.
+  // Whether the limit holds after a token that leads to `next`: with plenty of tokens left, or by a plan.
   bool completes(Config next, uint32_t token, std::optional<std::string>& text);
 
-  // Removes excluded tokens from a mask, and those that the budget forbids because of exclusion.
+  // Removes excluded tokens from a mask, and those that the limit forbids because of exclusion.
   bool exclude(uint32_t* mask);
   // Adds the tokens with which the plan for this position begins, as accept_token takes them.
   void add_planned(Config from, uint32_t* mask);
@@ -164,7 +164,7 @@ class Matcher {
   struct Excluding {
     Exclusion exclusion;
     History<Step> history;
-    std::map<size_t, std::string> plans;  // for numbers of accepted tokens: a completion that keeps the budget
+    std::map<size_t, std::string> plans;  // for numbers of accepted tokens: a completion that keeps the limit
     std::vector<std::string> offers;      // completions found after tokens of the mask, after this many accepted tokens
     size_t offers_from = 0;
     Completion::Known known;

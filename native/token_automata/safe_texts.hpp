@@ -1,4 +1,4 @@
-// Completions that no excluded string can forbid (exclusion/exclusion.hpp): for token budgets where strings must
+// Completions that no excluded string can forbid (exclusion/exclusion.hpp): for limits of new tokens where strings must
 // differ.
 //
 // A completion is safe if it passes no mark Fresh, so whatever strings are known, none of them restricts it. One mark

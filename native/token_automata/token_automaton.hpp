@@ -212,7 +212,7 @@ class TokenAutomaton : protected TokenDistances {
   MaskId keep_mask(Config config, Stacks& stacks, MaskId id, const InspectedNodes& asked);
 
   // Collects the tokens after which acceptance is at most `farthest` tokens away (kAtAll: reachable), and the end
-  // tokens if `farthest` is a budget and the configuration accepts.
+  // tokens if `farthest` is a limit and the configuration accepts.
   template <class Walk>
   std::vector<uint32_t> exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks);
 

@@ -1,4 +1,4 @@
-// Distances to acceptance in tokens, and bounds on them: for token budgets, and for the order of searches for a
+// Distances to acceptance in tokens, and bounds on them: for limits of new tokens, and for the order of searches for a
 // completion.
 //
 // distance(c) is the least number of tokens, without the end token, that spell some completion. It is computed on a

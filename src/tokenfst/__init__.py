@@ -121,8 +121,8 @@ if TYPE_CHECKING:
         ParseError,
         ProviderSchemaError,
         SchemaError,
-        TokenBudgetError,
         TokenfstError,
+        TokenLimitError,
         ToolError,
         UnsupportedSchemaError,
     )
@@ -175,8 +175,8 @@ __all__ = [
     "SymbolAutomaton",
     "TensorRows",
     "TokenAutomaton",
-    "TokenBudgetError",
     "TokenEdges",
+    "TokenLimitError",
     "TokenfstError",
     "ToolCall",
     "ToolError",
@@ -301,7 +301,7 @@ _PLACES = {
     "SymbolAutomaton": "automata.symbols.automaton",
     "TensorRows": "decoding.rows.tensor_rows",
     "TokenAutomaton": "decoding.token_automata.token_automaton",
-    "TokenBudgetError": "errors",
+    "TokenLimitError": "errors",
     "TokenEdges": "decoding.rows.edges",
     "TokenfstError": "errors",
     "ToolCall": "automata.tools.reading.replies",
@@ -382,6 +382,7 @@ _PLACES = {
 }
 """The module of each name."""
 _OLD = {
+    "TokenBudgetError": "TokenLimitError",
     "abs_beam_search": "automata_beam_search",
     "abs_generate": "automata_beam_generate",
     "gcd_sample": "exact_length_sample",

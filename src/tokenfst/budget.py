@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 _MOST_STATES = (1 << 31) - 2
 _MOST = (1 << 63) - 1
-"""More than any machine has, and a number that the core can hold."""
+"""More than any computer has, and a number that the core can hold."""
 
 
 @dataclass(frozen=True, slots=True)

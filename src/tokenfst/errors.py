@@ -7,15 +7,14 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable
 from dataclasses import fields
+from typing import Any
 
 from tokenfst.budget import Budget
 from tokenfst.plurals import counted
-from tokenfst.printable import printable
-
-_LAYOUT = "\n\t"
-"""Characters that are not printable, and that messages contain as they are."""
+from tokenfst.printable import LAYOUT, caret, printable
 
 
 class _Printable(Exception):
@@ -25,7 +24,7 @@ class _Printable(Exception):
     """
 
     def __str__(self) -> str:
-        return printable(super().__str__(), _LAYOUT)
+        return printable(super().__str__(), LAYOUT)
 
 
 class TokenfstError(_Printable):
@@ -379,7 +378,7 @@ class RollbackError(MatcherError, ValueError):
     """A rollback goes back further than the first token."""
 
 
-class TokenBudgetError(MatcherError, ValueError):
+class TokenLimitError(MatcherError, ValueError):
     """No accepted text fits into the remaining tokens."""
 
 
@@ -452,7 +451,7 @@ class NotInStoreError(StoreError, KeyError):
     """A store has no entry under a key."""
 
     def __str__(self) -> str:
-        return printable(str(self.args[0]), _LAYOUT)
+        return printable(str(self.args[0]), LAYOUT)
 
 
 # --- the rest -----------------------------------------------------------------------------------------
@@ -474,24 +473,14 @@ class UnspellableWarning(TokenfstWarning):
     """Some strings of the language are not the spelling of any token sequence of the vocabulary."""
 
 
-def caret(text: str | bytes, position: int) -> str:
-    """The line of ``text`` that contains ``position``, with a caret below that position."""
-    shown = text if isinstance(text, str) else text.decode("latin-1")
-    begin = shown.rfind("\n", 0, position) + 1
-    end = shown.find("\n", position)
-    line = shown[begin:] if end < 0 else shown[begin:end]
-    before = printable(line[: position - begin], _LAYOUT)
-    # A tab stays a tab, so that the caret stands below its character however wide tabs are.
-    under = "".join(each if each == "\t" else " " for each in before.ljust(position - begin))
-    return f"  {printable(line, _LAYOUT)}\n  {under}^"
-
-
 def _some(names: tuple[str, ...]) -> str:
     """Up to ten of the names."""
     shown = ", ".join(map(repr, names[:10]))
     return f"{shown}, … ({len(names):,} in all)" if len(names) > 10 else shown or "none"
 
 
-def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Line and column of a position of ``text``, both counted from 1, as used in errors."""
-    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+def __getattr__(name: str) -> Any:
+    if name != "TokenBudgetError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{__name__}.{name} is called TokenLimitError now", DeprecationWarning, stacklevel=2)
+    return TokenLimitError

@@ -18,9 +18,8 @@ from tokenfst.errors import (
     SchemaError,
     TokenfstError,
     TokenfstWarning,
-    caret,
 )
-from tokenfst.printable import printable
+from tokenfst.printable import caret, printable
 
 SPOOFED = "a\u202eb\x1b[31m\x9b2J\u2028\ud800"
 ESCAPED = r"a\u202eb\x1b[31m\x9b2J\u2028\ud800"

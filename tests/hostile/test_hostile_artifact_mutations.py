@@ -23,8 +23,8 @@ from tokenfst.errors import (
     ArtifactError,
     ArtifactVocabularyError,
     EmptyLanguageError,
-    TokenBudgetError,
     TokenfstError,
+    TokenLimitError,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
@@ -38,7 +38,7 @@ def use(automaton: TokenAutomaton, rng: random.Random) -> None:
     for limit in (None, rng.randrange(1, 9)):
         try:
             matcher = automaton.matcher(limit)
-        except (EmptyLanguageError, TokenBudgetError):
+        except (EmptyLanguageError, TokenLimitError):
             continue
         for _ in range(6):
             matcher.fill_next_token_bitmask(mask)

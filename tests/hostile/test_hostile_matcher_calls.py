@@ -33,8 +33,8 @@ from tokenfst.errors import (
     ArgumentValueError,
     BudgetExceeded,
     EmptyLanguageError,
-    TokenBudgetError,
     TokenfstError,
+    TokenLimitError,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
@@ -295,7 +295,7 @@ def test_automata_without_any_token() -> None:
         compile(regex("a"), nothing).matcher()
     matcher = compile(regex("a?"), nothing).matcher(1)
     assert matcher.forced_tokens() == [] and matcher.accept_token(0)
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         compile(regex("aa"), LETTERS).matcher(1)
 
 

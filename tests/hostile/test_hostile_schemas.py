@@ -15,8 +15,8 @@ from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.errors import (
     EmptyLanguageError,
     SchemaError,
-    TokenBudgetError,
     TokenfstError,
+    TokenLimitError,
     UnsupportedSchemaError,
 )
 
@@ -238,7 +238,7 @@ def test_a_token_budget_over_more_states_than_anyone_goes_through(schema: Any) -
 def test_a_token_budget_that_is_far_too_small_is_an_error() -> None:
     vocabulary = Vocabulary([*(bytes((byte,)) for byte in range(256)), b""], 256)
     for schema in {"type": "object", "minProperties": 10**6}, {"type": "string", "minLength": 10**9}:
-        with pytest.raises(TokenBudgetError, match="into 30 tokens") as caught:
+        with pytest.raises(TokenLimitError, match="into 30 tokens") as caught:
             compile(json_schema(schema), vocabulary).matcher(30)
         assert "4294967295" not in str(caught.value)
 

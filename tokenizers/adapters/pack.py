@@ -12,7 +12,7 @@ file.
 Numbers are little-endian. ``fingerprint`` is that of the vocabulary, and is compared with the data: a pack of one
 vocabulary is never taken for another. Nothing in a pack is executed. The same vocabulary gives the same bytes.
 
-The file is mapped. The tries, which are most of it, are used in place, so all processes of a machine that map one
+The file is mapped. The tries, which are most of it, are used in place, so all processes of a computer that map one
 pack share them in memory. The core first compares them with the tokens; if they do not match, it builds its own. A
 program that writes to a mapped file, or truncates it, can end the processes that map it. ``write_pack`` never does
 so: it replaces the old file by a new one. Version 1 has no tries (no ``tries`` in the header), and can still be

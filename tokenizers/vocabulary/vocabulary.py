@@ -164,7 +164,7 @@ class Vocabulary:
 
         The hash covers, each preceded by its length: the sizes and bytes of ``tokens`` and ``initial_tokens``,
         ``start_absorbs``, the end tokens, the special ids, the names of special tokens, and the symbols, if any. It is
-        the same on every machine and in every release with the same first line.
+        the same on every computer and in every release with the same first line.
         """
         digest = hashlib.sha256(b"tokenfst vocabulary 1\n")
 

@@ -29,8 +29,8 @@ from tokenfst.errors import (
     ArgumentValueError,
     EmptyLanguageError,
     StateError,
-    TokenBudgetError,
     TokenIdError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 from tokenfst.plurals import counted
@@ -48,7 +48,7 @@ class DeviceAutomaton(DeviceMasks):
     ``automata``: one or several, all over one vocabulary: a ``TokenAutomaton`` (expanded here if necessary), or the
     path of an artifact, which needs ``vocabulary``. ``token_limits``: also build masks for every number of remaining
     tokens, which needs a walk of the vocabulary for many states; without them, a call with ``max_new_tokens`` raises
-    ``TokenBudgetError``.
+    ``TokenLimitError``.
     ``capacity``: maximum number of bytes on the device; beyond it ``BudgetExceeded`` is raised and nothing is added.
     ``dense``: store masks as rows or lists, never as rows with exceptions. Triton's kernels need this (the default off
     the host); it trades memory for speed. ``budget``: bounds the construction. ``debug``: check every state and token
@@ -113,13 +113,13 @@ class DeviceAutomaton(DeviceMasks):
     def start(self, index: int = 0, max_new_tokens: int | None = None) -> int:
         """The start state of an automaton.
 
-        With ``max_new_tokens``, raises ``TokenBudgetError`` if no text is that short.
+        With ``max_new_tokens``, raises ``TokenLimitError`` if no text is that short.
         """
         if not 0 <= index < len(self):
             raise StateError(f"index must name one of the {len(self)} automata, from 0, not {index}")
         least = self._distances[index]
         if max_new_tokens is not None and least > max_new_tokens:
-            raise TokenBudgetError(
+            raise TokenLimitError(
                 f"no accepted text fits into {counted(max_new_tokens, 'token')}: the least number from here is {least}"
             )
         return self._starts[index]

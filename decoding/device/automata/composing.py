@@ -17,7 +17,7 @@ from tokenfst.decoding.device.automata.automaton import DeviceAutomaton, Source
 from tokenfst.decoding.device.automata.masks import Left, View
 from tokenfst.decoding.device.kernels.compose import compose
 from tokenfst.decoding.device.tables.pool import Tensor, torch
-from tokenfst.errors import TokenBudgetError
+from tokenfst.errors import TokenLimitError
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -26,7 +26,7 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
     """A ``DeviceAutomaton`` that computes its masks at each step. Parameters are those of ``DeviceAutomaton``, but
     ``automata`` are not expanded.
 
-    Raises ``ConstraintError`` if some byte is not a token, ``TokenBudgetError`` for token limits and distances.
+    Raises ``ConstraintError`` if some byte is not a token, ``TokenLimitError`` for token limits and distances.
     """
 
     masks = False
@@ -52,15 +52,15 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
         return self.compose(states)
 
     def distance(self, states: Tensor) -> Tensor:
-        """Not supported: raises ``TokenBudgetError``, because distances are not known without masks."""
-        raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
+        """Not supported: raises ``TokenLimitError``, because distances are not known without masks."""
+        raise TokenLimitError("distances are found with masks: use DeviceAutomaton")
 
     @renamed(max_tokens="max_new_tokens")
     @checked
     def start(self, index: int = 0, max_new_tokens: int | None = None) -> int:
-        """The start state of an automaton. Raises ``TokenBudgetError`` for ``max_new_tokens``."""
+        """The start state of an automaton. Raises ``TokenLimitError`` for ``max_new_tokens``."""
         if max_new_tokens is not None:
-            raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
+            raise TokenLimitError("distances are found with masks: use DeviceAutomaton")
         return super().start(index)
 
     def _allowed(self, states: Tensor, left: Left) -> Tensor:

@@ -32,7 +32,7 @@ from tokenfst.decoding.masks.bitmask import bitmask_from_ids, host_threads
 from tokenfst.errors import (
     MaskBufferError,
     StateError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 from tokenfst.renamed import old_attribute, renamed
@@ -53,7 +53,7 @@ def first_row(holds: Tensor) -> int | None:
 
 
 class DeviceMemory(NamedTuple):
-    """Bytes on the device: of state records and class tables, of masks with rows, flips and budgets, of token bytes."""
+    """Bytes on the device: of state records and class tables, of masks with rows, flips and limits, of token bytes."""
 
     automata: int
     masks: int
@@ -337,7 +337,7 @@ class DeviceMasks:
         if max_new_tokens is None:
             return None
         if not self.token_limits:
-            raise TokenBudgetError(
+            raise TokenLimitError(
                 "this device automaton was made with token_limits=False: make it with token_limits=True"
             )
         if isinstance(max_new_tokens, int) and not isinstance(max_new_tokens, bool):

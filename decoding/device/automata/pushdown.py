@@ -39,7 +39,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
 
     ``depth``: maximum number of symbols on a stack; JSON takes one for each nesting level. The other parameters are
     those of ``DeviceAutomaton``. Raises ``NondeterministicError`` for a grammar that needs more than one stack,
-    ``TokenBudgetError`` if token limits do not depend on the top of the stack alone (construct it with
+    ``TokenLimitError`` if token limits do not depend on the top of the stack alone (construct it with
     ``token_limits=False``).
     """
 

@@ -59,7 +59,7 @@ def mask_logits_(t: Tables, logits: Tensor, states: Tensor, left: Tensor | int |
             logits, logits.stride(0), width, states, *left_of(left, states), t.states, t.layers, t.masks, t.rows,
             t.flips, len(t.states), len(t.tokens), t.rows.shape[1],
         )  # fmt: skip
-        constants = {**budgeted(left, steps), "most_flips": MOST_FLIPS, "block": BLOCK}
+        constants = {**limited(left, steps), "most_flips": MOST_FLIPS, "block": BLOCK}
         launch(kernels.mask_kernel, (rows, cdiv(width, BLOCK)), arguments, constants, 4)
     return logits
 
@@ -104,7 +104,7 @@ def greedy(
             t.frames, with_stacks(t), len(t.comb), len(t.frames), capacity, keys, columns,
         )  # fmt: skip
         constants = {
-            **budgeted(left, steps),
+            **limited(left, steps),
             "most_flips": MOST_FLIPS,
             "infinity": infinity,
             "magnitude": magnitude,
@@ -200,7 +200,7 @@ def left_of(left: Tensor | int | None, states: Tensor) -> tuple[Tensor, int]:
     return (states, -1 if left is None else left) if left is None or isinstance(left, int) else (left, 0)
 
 
-def budgeted(left: Tensor | int | None, steps: int) -> dict[str, Any]:
+def limited(left: Tensor | int | None, steps: int) -> dict[str, Any]:
     """The compile-time parameters of kernels: whether there is a limit of tokens, and whether it differs by row."""
     return {
         "has_left": left is not None,

@@ -14,7 +14,7 @@ from triton import cdiv, next_power_of_2
 from tokenfst.decoding.device.kernels import triton_sampling_kernels as kernels
 from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.device.kernels.plain_sampling import BLOCK
-from tokenfst.decoding.device.kernels.triton import budgeted, left_of, room_of, with_stacks
+from tokenfst.decoding.device.kernels.triton import left_of, limited, room_of, with_stacks
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import MOST_FLIPS
 
@@ -102,7 +102,7 @@ def sample(
             len(t.frames), capacity,
         )  # fmt: skip
         options = {
-            **budgeted(left, steps),
+            **limited(left, steps),
             "most_flips": MOST_FLIPS,
             "penalized": penalized,
             "filtered": filtered,

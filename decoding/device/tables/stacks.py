@@ -37,7 +37,7 @@ from tokenfst.decoding.device.tables.tables import (
     pack_arrays,
 )
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import BudgetExceeded, ConstraintError, TokenBudgetError
+from tokenfst.errors import BudgetExceeded, ConstraintError, TokenLimitError
 
 ASK = 1 << 31
 """In an artifact's mask: the number of an inner node of a look-up follows."""
@@ -151,7 +151,7 @@ def pack_stacks(
     """Pack an automaton with or without a stack; it is expanded first if necessary.
 
     Raises ``NondeterministicError`` for a grammar that needs more than one stack, ``ConstraintError`` for automata that
-    device tables cannot hold (``tables.pack``), ``TokenBudgetError`` if ``token_limits`` cannot be counted above the
+    device tables cannot hold (``tables.pack``), ``TokenLimitError`` if ``token_limits`` cannot be counted above the
     stack, and ``BudgetExceeded``.
     """
     if not automaton.native.is_pushdown:
@@ -165,11 +165,11 @@ def pack_stacks(
     automaton = automaton.expand()
     arrays = automaton.arrays()
     leaves = _Leaves.of(arrays)
-    by_budget = _layers(automaton, leaves, budget) if token_limits else {}
+    by_limit = _layers(automaton, leaves, budget) if token_limits else {}
     controls_only = np.zeros(len(arrays["mask"]) + 1, np.uint32)
     packed = pack_arrays(
         arrays | {"mask": np.zeros_like(arrays["mask"])},
-        by_budget | {"layer_offsets": controls_only} if token_limits else {},
+        by_limit | {"layer_offsets": controls_only} if token_limits else {},
         arrays["mask"] != 0,
         automaton,
         dense=dense,
@@ -184,7 +184,7 @@ def pack_stacks(
     records = np.zeros((len(leaves.masks), 8), np.int32)
     records[:, MASK] = np.where(packed.masks[leaves.masks - 1, 3] == 0, 0, leaves.masks)
     if token_limits:
-        offsets = by_budget["layer_offsets"].astype(np.int32)
+        offsets = by_limit["layer_offsets"].astype(np.int32)
         records[:, LAYERS_BEGIN], records[:, LAYERS_END] = offsets[:-1], offsets[1:]
     controls = np.zeros((count + len(records), 4), np.int32)
     controls[:, 2] = FAR
@@ -266,7 +266,7 @@ def _layers(automaton: TokenAutomaton, leaves: _Leaves, budget: Budget) -> dict[
             budget.seconds,
         )
     except ConstraintError as error:
-        raise TokenBudgetError(f"{automaton.source}: {error}. Make it with token_limits=False") from None
+        raise TokenLimitError(f"{automaton.source}: {error}. Make it with token_limits=False") from None
 
 
 def _look_ups(

@@ -16,7 +16,7 @@ tokens only: these are allowed for DEAD and ENDED rows, and for rows without rem
 column, so does any row with flips that is not empty: then a mask is a row or a list.
 
 Limits of tokens: each state has masks by the distance that may remain after the token
-(native/device/budget_layers.hpp).
+(native/device/limit_layers.hpp).
 
 Cost: linear in the arrays of the artifact; with limits of tokens, a walk of the vocabulary for each state at worst.
 """
@@ -141,17 +141,17 @@ def pack(
             'which device tables do not remember: use DeviceMatchers, or json_schema(..., repeated_names="allow")'
         )
     arrays = automaton.arrays() if masks else _without_masks(automaton)
-    by_budget = (
-        _native.budget_layers(automaton.expand().native, budget.bytes, budget.seconds) if token_limits else {}
+    by_limit = (
+        _native.limit_layers(automaton.expand().native, budget.bytes, budget.seconds) if token_limits else {}
     )
     rests = arrays["distance"] != UNREACHABLE
     rests[DEAD] = False
-    return pack_arrays(arrays, by_budget, rests, automaton, dense=dense)
+    return pack_arrays(arrays, by_limit, rests, automaton, dense=dense)
 
 
 def pack_arrays(
     arrays: dict[str, Any],
-    by_budget: dict[str, Any],
+    by_limit: dict[str, Any],
     rests: npt.NDArray[np.bool_],
     automaton: TokenAutomaton,
     *,
@@ -159,7 +159,7 @@ def pack_arrays(
 ) -> Packed:
     """The same for arrays, given where tokens may end.
 
-    ``by_budget``: arrays of masks for every number of remaining tokens (native/device/budget_layers.hpp), or none.
+    ``by_limit``: arrays of masks for every number of remaining tokens (native/device/limit_layers.hpp), or none.
     """
     vocabulary = automaton.vocabulary
     num_states, num_classes = arrays["table"].shape
@@ -185,11 +185,11 @@ def pack_arrays(
         states[start, FLAGS] |= FIRST
         states[start, AFTER_EMPTY] = numbers[after] if rests[after] else DEAD
     layers = np.zeros((0, 2), np.int32)
-    if by_budget:
-        offsets = by_budget["layer_offsets"].astype(np.int32)
+    if by_limit:
+        offsets = by_limit["layer_offsets"].astype(np.int32)
         states[:, LAYERS_BEGIN], states[:, LAYERS_END] = offsets[:-1], offsets[1:]
-        layers = by_budget["layers"].astype(np.int32)
-    by_mask, rows, flips = _masks(arrays | by_budget, dense)
+        layers = by_limit["layers"].astype(np.int32)
+    by_mask, rows, flips = _masks(arrays | by_limit, dense)
     # An empty mask becomes that of the end tokens only, like mask 0.
     states[:, MASK] = np.where(by_mask[states[:, MASK], 3] == 0, 0, states[:, MASK])
     return Packed(

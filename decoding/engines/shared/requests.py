@@ -34,7 +34,7 @@ from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, MaskBufferError, TokenBudgetError, TokenfstError
+from tokenfst.errors import ConstraintError, MaskBufferError, TokenfstError, TokenLimitError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ class CompiledRequests:
             return found
 
     def matcher(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> AnyMatcher:
-        """A matcher whose text is complete within ``max_tokens``. Raises TokenBudgetError if no text is short
+        """A matcher whose text is complete within ``max_tokens``. Raises TokenLimitError if no text is short
         enough.
         """
         return _started(self.automaton(request, ends), max_tokens)
@@ -178,7 +178,7 @@ class CompiledRequests:
 def _started(automaton: TokenAutomaton, max_tokens: int | None) -> AnyMatcher:
     try:
         return automaton.matcher(max_tokens)  # of a stack, the core's bounds serve nearly always
-    except TokenBudgetError:
+    except TokenLimitError:
         return start_matcher(automaton, max_tokens)
 
 

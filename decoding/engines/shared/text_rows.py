@@ -53,7 +53,7 @@ class TextRows:
     """The texts of one request, with a row and an automaton for each; all share a vocabulary.
 
     ``name``: the name of the caller in messages. ``remedy``: advice if the model has fewer scores than the vocabulary
-    has tokens. ``goes_back``: whether the engine may remove tokens, or ask again. Raises TokenBudgetError if no text is
+    has tokens. ``goes_back``: whether the engine may remove tokens, or ask again. Raises TokenLimitError if no text is
     complete within ``max_new_tokens``.
     """
 

@@ -104,7 +104,7 @@ class LocalFiles:
                     yield Listed(path.relative_to(self._root).as_posix(), found.st_size, found.st_mtime)
 
     def now(self) -> float:
-        """The folder's own clock, which may be another machine's: that of a file that is written for this purpose."""
+        """The folder's own clock, which may be another computer's: that of a file that is written for this purpose."""
         path = self._root / f"{_LEFT}{secrets.token_hex(8)}"
         try:
             try:

@@ -41,7 +41,7 @@ class Place(Protocol):
     def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
         """Create the file or replace it; readers get the old or the new content.
 
-        Unless it is ``lasting``, it may be missing or empty after a crash of the machine.
+        Unless it is ``lasting``, it may be missing or empty after a crash of the computer.
         """
 
     def remove(self, name: str) -> None:

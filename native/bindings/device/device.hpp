@@ -10,7 +10,7 @@
 #include <array>
 #include <optional>
 
-#include "device/budget_layers.hpp"
+#include "device/limit_layers.hpp"
 #include "device/stacks.hpp"
 #include "python/calls.hpp"
 #include "python/numpy_arrays.hpp"
@@ -20,7 +20,7 @@ namespace tokenfst {
 inline void bind_device(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
-  auto layer_arrays = [](TokenAutomaton& automaton, BudgetLayers out) {
+  auto layer_arrays = [](TokenAutomaton& automaton, LimitLayers out) {
     const size_t states = out.offsets.size(), layers = out.layers.size() / 2, masks = out.mask_row.size(), flips = out.flips.size();
     const size_t words = automaton.masks().words(), rows = out.rows.size() / words;
     nb::dict result;
@@ -33,12 +33,12 @@ inline void bind_device(nanobind::module_& m) {
     return result;
   };
   m.def(
-      "budget_layers",
+      "limit_layers",
       [layer_arrays](TokenAutomaton& automaton, uint64_t bytes, double seconds) {
-        BudgetLayers out;
+        LimitLayers out;
         {
           const LongCall call;
-          out = budget_layers(automaton, {UINT64_MAX, bytes, seconds});
+          out = limit_layers(automaton, {UINT64_MAX, bytes, seconds});
         }
         return layer_arrays(automaton, std::move(out));
       },
@@ -48,7 +48,7 @@ inline void bind_device(nanobind::module_& m) {
       "stack_layers",
       [layer_arrays](TokenAutomaton& automaton, std::vector<uint32_t> states, std::vector<uint32_t> masks, std::vector<uint32_t> offsets,
                      std::vector<uint32_t> answers, uint64_t bytes, double seconds) {
-        BudgetLayers out;
+        LimitLayers out;
         {
           const LongCall call;
           const StackLeaves leaves{std::move(states), std::move(masks), std::move(offsets), std::move(answers)};

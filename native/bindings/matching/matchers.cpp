@@ -297,7 +297,7 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
           "max_tokens_left", &Matcher::max_tokens_left, &set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
           nb::for_setter(nb::sig("def max_tokens_left(self, left: int | None, /) -> None")),
           R"(The number of tokens that may still be accepted, including the end token; None: no limit. With n left, the mask allows only
-tokens after which n - 1 more can complete the text. Setting it raises TokenBudgetError if no accepted text fits.)")
+tokens after which n - 1 more can complete the text. Setting it raises TokenLimitError if no accepted text fits.)")
       .def_prop_ro("num_tokens", &Matcher::num_tokens, "The number of accepted tokens, including the end token.")
       .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
       .def_prop_ro("memory", &Matcher::memory, "Bytes in memory of this sequence, without the shared automaton.")

@@ -39,7 +39,7 @@ class StressThread {
     try {
       if (below(4) == 0) return Matcher(automaton_, static_cast<uint32_t>(1 + below(30)));
     } catch (const Error& e) {
-      if (e.fault != Fault::TokenBudget) throw;
+      if (e.fault != Fault::TokenLimit) throw;
     }
     return Matcher(automaton_, std::nullopt);
   }

@@ -83,7 +83,7 @@ COMMANDS = {
     ),
     "doctor": (
         "services.doctor",
-        "Report which packages are installed, which are missing and what they are for, and what the machine has.",
+        "Report which packages are installed, which are missing and what they are for, and what the computer has.",
     ),
 }
 """The module of each command, and the first paragraph of its help: modules are imported when their command is given."""
@@ -180,7 +180,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return Exit.BUDGET
     except MemoryError:
         complain(
-            "out of memory: make the constraint smaller, or set --budget-bytes below what this machine has"
+            "out of memory: make the constraint smaller, or set --budget-bytes below what this computer has"
         )
         return Exit.BUDGET
     except (TokenfstError, OSError) as error:

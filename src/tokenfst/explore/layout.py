@@ -7,7 +7,7 @@ second is taken. An arrow over several columns is divided by virtual positions, 
 that leads back is drawn as a bow. Each column is then ordered by the mean position of its members' neighbours, forwards
 and backwards a few times. Deterministic; linear in the positions for each sweep.
 
-Rejected: Graphviz, which draws better, but is a program that many machines do not have.
+Rejected: Graphviz, which draws better, but is a program that many computers do not have.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""HTTP for the explorer's page, on this machine and for this page only.
+"""HTTP for the explorer's page, on this computer and for this page only.
 
-Access: the address has a secret of 128 random bits, which no other page knows. A request must name this machine as its
+Access: the address has a secret of 128 random bits, which no other page knows. A request must name this computer as its
 host (so that no foreign name leads here) and, if a browser sends the origin, that must be this page. Answers forbid
 frames, other hosts and cached copies. A request is JSON of at most ``MOST_BYTES``; the budget bounds the cost of a
 constraint.

@@ -1,11 +1,11 @@
 """Batch compilation and offline decoding on a Ray cluster.
 
-Little data crosses the network, and large data lies once in the object store of each machine. Constraints are sent as
-text, as lines of a batch. An artifact is sent from the store to the cluster once and to each machine once, and all
-processes of a machine map the same pages. If a machine is lost, only its unfinished lines are compiled again, because
+Little data crosses the network, and large data lies once in the object store of each computer. Constraints are sent as
+text, as lines of a batch. An artifact is sent from the store to the cluster once and to each computer once, and all
+processes of a computer map the same pages. If a computer is lost, only its unfinished lines are compiled again, because
 the store records which are done.
 
-Read in this order: ``batches`` (``compile_batch``), ``artifacts`` (shared by machines), ``decoding`` (``generate``).
+Read in this order: ``batches`` (``compile_batch``), ``artifacts`` (shared by computers), ``decoding`` (``generate``).
 """
 
 from __future__ import annotations

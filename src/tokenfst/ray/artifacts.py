@@ -1,8 +1,8 @@
-"""Artifacts in Ray's object store, which all machines of a cluster share.
+"""Artifacts in Ray's object store, which all computers of a cluster share.
 
 One actor of the cluster reads an artifact from the store when it is first requested, and keeps its reference in the
-object store. A process asks the actor for the reference. The bytes are sent to each machine once and are shared
-there by all processes. If the actor or its machine is lost, the store is read instead: a result never depends on
+object store. A process asks the actor for the reference. The bytes are sent to each computer once and are shared
+there by all processes. If the actor or its computer is lost, the store is read instead: a result never depends on
 Ray.
 """
 

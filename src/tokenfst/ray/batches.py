@@ -1,8 +1,8 @@
-"""``compile_batch`` on Ray: all machines of a cluster compile many constraints into a store.
+"""``compile_batch`` on Ray: all computers of a cluster compile many constraints into a store.
 
 Ray Data gives blocks of lines to actors. Each actor has one child process that compiles (``decoding/store/batch``),
 so a line that ends this process is an outcome like any other, and affects neither the actor nor other lines. If an
-actor or a machine is lost, its blocks go to other actors: entries that were stored are found, the rest is compiled
+actor or a computer is lost, its blocks go to other actors: entries that were stored are found, the rest is compiled
 again.
 """
 
@@ -29,7 +29,7 @@ except ImportError as error:
 BATCH = 64
 """The number of lines that an actor gets at a time."""
 _BLOCK = 512
-"""The number of lines of a block, which is the unit that is repeated if a machine is lost."""
+"""The number of lines of a block, which is the unit that is repeated if a computer is lost."""
 _NAMES = tuple(field.name for field in fields(Outcome))
 
 
@@ -49,7 +49,7 @@ def compile_batch(
     Yields the outcome of each line as soon as its block is done.
 
     ``lines``: texts, or a dataset of Ray Data with one line a row in ``column`` (``ray.data.read_text``); the lines
-    of a dataset have no numbers and are identified by their ``id``. All machines must reach the store. Raises the
+    of a dataset have no numbers and are identified by their ``id``. All computers must reach the store. Raises the
     errors of Ray if there is no cluster; any failure of a line is its outcome.
     """
     whole("compile_batch", "jobs", jobs, 1)

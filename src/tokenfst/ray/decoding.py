@@ -2,8 +2,8 @@
 
 Each actor holds one copy of the model, and processes batches of rows, each row with its own constraint. If a row's
 constraint cannot be compiled, or the tokens are too few for it, the row gets an error instead of a text; other rows
-are not affected. Actors run the model by ``tokenfst.generate``, or by vLLM (``vllm_workers``). If an actor or a machine
-is lost, Ray gives its batches to others.
+are not affected. Actors run the model by ``tokenfst.generate``, or by vLLM (``vllm_workers``). If an actor or a
+computer is lost, Ray gives its batches to others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tokenfst.decoding.store.batch import members_of, reason_of
 from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.store.store import Store
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, MissingDependencyError, TokenBudgetError, TokenfstError
+from tokenfst.errors import ConstraintError, MissingDependencyError, TokenfstError, TokenLimitError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -62,7 +62,7 @@ def generate(
     (as for ``tokenfst.generate``) and a function from text to token ids. This function runs once in each of
     ``workers`` actors. ``constraint_column``: documents as JSON text, like the lines of a batch (``{"json_schema":
     {...}}``). ``vocabulary``: the model's vocabulary. ``options``: those of ``tokenfst.generate``, such as
-    ``do_sample``. Constraints that ``store`` does not have are compiled into it; artifacts are sent to each machine
+    ``do_sample``. Constraints that ``store`` does not have are compiled into it; artifacts are sent to each computer
     once.
 
     ``engine="vllm"``: each actor runs a vLLM engine in its process, with the backend "tokenfst". ``model`` is then what
@@ -166,7 +166,7 @@ class Rows(ABC):
         try:
             found = self._shared.automaton(members_of(text), text)
             if isinstance(found, TokenAutomaton) and (least := found.distance()) > self._most:
-                raise TokenBudgetError(
+                raise TokenLimitError(
                     f"its shortest text needs {least} tokens, and there are {self._most}: raise max_new_tokens"
                 )
             return found

@@ -28,7 +28,7 @@ class VLLMDecoder(Rows):
             from vllm.plugins import load_general_plugins
         except ImportError as missing:
             raise MissingDependencyError(
-                'engine="vllm" needs vLLM on every machine of the cluster: pip install "tokenfst[vllm]"'
+                'engine="vllm" needs vLLM on every computer of the cluster: pip install "tokenfst[vllm]"'
             ) from missing
         load_general_plugins()
         constraints = {"backend": "tokenfst", **engine_options.pop("structured_outputs_config", {})}

@@ -190,7 +190,7 @@ class Pool:
         self._next()
 
     async def _again(self) -> _Worker:
-        """A process, as soon as one can be started: the machine may be out of memory for a while."""
+        """A process, as soon as one can be started: the computer may be out of memory for a while."""
         while not self._is_over:
             await asyncio.sleep(1)
             try:

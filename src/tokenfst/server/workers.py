@@ -43,7 +43,7 @@ PRELOAD = "TOKENFST_SERVE_VOCABULARIES"
 """The environment variable that tells the fork server which vocabularies to load (JSON)."""
 _TENANTS = 64
 _NICE = 10
-"""A worker's priority is lower by this: on a busy machine the process in front goes on."""
+"""A worker's priority is lower by this: on a busy computer the process in front goes on."""
 _PAGE = 4096 if resource is None else resource.getpagesize()
 
 

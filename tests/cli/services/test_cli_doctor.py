@@ -45,7 +45,7 @@ def test_everything_is_there() -> None:
     assert {each["name"] for each in done.json["needed"]} == {"numpy", "safetensors", "typer", "rich"}
     assert set(done.json["extras"]) == set(doctor.GIVES)
     assert all(some["packages"] for some in done.json["extras"].values())
-    assert "scalar" in done.json["machine"]["vectors"]
+    assert "scalar" in done.json["computer"]["vectors"]
 
 
 @pytest.mark.usefixtures("requirements")

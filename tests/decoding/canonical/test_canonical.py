@@ -24,9 +24,9 @@ from tokenfst.errors import (
     MaskBufferError,
     RollbackError,
     TerminatedError,
-    TokenBudgetError,
     TokenIdError,
     TokenizationError,
+    TokenLimitError,
     VocabularyError,
 )
 from tokenfst.tokenizers.adapters.token_file import read_token_file, write_token_file
@@ -335,7 +335,7 @@ def test_the_logits_processor_takes_canonical_automata(tekken: Vocabulary) -> No
         scores = processor(ids, torch.zeros(1, len(tekken)))
         assert sorted(torch.isfinite(scores).nonzero()[:, 1].tolist()) == sorted(token)
         ids = torch.cat([ids, torch.tensor([token[:1]])], dim=1)
-    with pytest.raises(TokenBudgetError, match="the least number from here is 1"):
+    with pytest.raises(TokenLimitError, match="the least number from here is 1"):
         tokenfst.ConstraintLogitsProcessor(short, max_new_tokens=0)
 
 

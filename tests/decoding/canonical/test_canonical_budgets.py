@@ -17,7 +17,7 @@ from tokenfst import Budget, Vocabulary, regex
 from tokenfst.automata.expressions import metering
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.canonical.matcher import CanonicalMatcher
-from tokenfst.errors import BudgetExceeded, MaskBufferError, TokenBudgetError, TokenIdError
+from tokenfst.errors import BudgetExceeded, MaskBufferError, TokenIdError, TokenLimitError
 
 
 def worlds(count: int) -> Iterator[tuple[CanonicalAutomaton, set[tuple[int, ...]]]]:
@@ -76,7 +76,7 @@ def test_budgets_and_distances_of_all_prefixes() -> None:
                 looked_at += 1
                 tight += wanted < {t for t in range(size) if (*prefix, t) in nearest}
             if distance:
-                with pytest.raises(TokenBudgetError, match=f"from here is {distance}"):
+                with pytest.raises(TokenLimitError, match=f"from here is {distance}"):
                     matcher.max_tokens_left = distance - 1
     assert looked_at > 500 and tight > 50
 
@@ -99,7 +99,7 @@ def test_budgets_of_endless_languages() -> None:
             assert matcher.is_terminated() or matcher.is_accepting()
             assert len(matcher.tokens) <= limit
     with pytest.raises(
-        TokenBudgetError, match="fits into 0 canonical tokens: the least number from here is 1"
+        TokenLimitError, match="fits into 0 canonical tokens: the least number from here is 1"
     ):
         automaton.matcher(0)
 

@@ -23,9 +23,9 @@ from tokenfst.errors import (
     EmptyLanguageError,
     MaskBufferError,
     StateError,
-    TokenBudgetError,
     TokenfstError,
     TokenIdError,
+    TokenLimitError,
     UnspellableWarning,
     VocabularyMismatchError,
 )
@@ -240,7 +240,7 @@ def test_masks_composed_at_each_step(seed: int) -> None:
             lambda device=device, states=states: device.distance(states),
             lambda device=device: device.start(0, 3),
         ):
-            with pytest.raises(TokenBudgetError):
+            with pytest.raises(TokenLimitError):
                 refused()
 
 
@@ -372,9 +372,9 @@ def test_strings_that_must_differ_are_refused() -> None:
 
 def test_budgets_are_asked_for(make: Any) -> None:
     device = make(automaton("a*b"), token_limits=False)
-    with pytest.raises(TokenBudgetError, match="token_limits=True"):
+    with pytest.raises(TokenLimitError, match="token_limits=True"):
         device.step(torch.zeros(1, 6), device.start_states(1), 3)
-    with pytest.raises(TokenBudgetError, match="0 tokens: the least number from here is 1"):
+    with pytest.raises(TokenLimitError, match="0 tokens: the least number from here is 1"):
         device.start(0, max_new_tokens=0)
     assert device.start(0, max_new_tokens=1) == 2
 

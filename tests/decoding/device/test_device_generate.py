@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tokenfst import Vocabulary, compile, gbnf, regex
-from tokenfst.errors import StackDepthError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import StackDepthError, TokenLimitError, VocabularyMismatchError
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -138,7 +138,7 @@ def test_what_is_refused(model: Any, device: Any) -> None:
     with pytest.raises(VocabularyMismatchError, match="ends texts by"):
         generate(model, custom_generate=DeviceGenerate(device, [0, 1, 2]), eos_token_id=65)
     long = DeviceAutomaton(compile(regex("[a-z]{40}"), VOCABULARY))
-    with pytest.raises(TokenBudgetError, match="12 tokens: the least number from here is 40"):
+    with pytest.raises(TokenLimitError, match="12 tokens: the least number from here is 40"):
         generate(model, custom_generate=DeviceGenerate(long))
 
 

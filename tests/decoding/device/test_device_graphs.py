@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tokenfst import Vocabulary, compile, gbnf, regex
-from tokenfst.errors import MaskBufferError, StateError, TokenBudgetError
+from tokenfst.errors import MaskBufferError, StateError, TokenLimitError
 
 torch = pytest.importorskip("torch")
 graphs = pytest.importorskip("tokenfst.decoding.device.graphs")
@@ -65,7 +65,7 @@ def test_tables_that_moved_and_tensors_that_do_not_fit() -> None:
         step(torch.zeros(3, 258), device.start_states([0, 0, 0]))
     with pytest.raises(MaskBufferError, match="must have shape"):
         step(torch.zeros(1, 258), states)
-    with pytest.raises(TokenBudgetError, match="token_limits=True"):
+    with pytest.raises(TokenLimitError, match="token_limits=True"):
         step(torch.zeros(2, 258), states, 3)
     assert torch.equal(graphs.pad_states(states, 4), torch.cat([states, torch.zeros(2, dtype=torch.int32)]))
 

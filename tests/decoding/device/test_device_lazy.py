@@ -36,9 +36,9 @@ from tokenfst.errors import (
     ConstraintError,
     EmptyLanguageError,
     StateError,
-    TokenBudgetError,
     TokenfstError,
     TokenIdError,
+    TokenLimitError,
     UnspellableWarning,
 )
 
@@ -377,9 +377,9 @@ def test_what_is_refused() -> None:
         device.settle(states, torch.zeros(3, dtype=torch.int32))
     with pytest.raises(TokenIdError, match="tokens must be"):
         device.advance(states, torch.zeros(2, 1, dtype=torch.int64))
-    with pytest.raises(TokenBudgetError, match="token_limits=True"):
+    with pytest.raises(TokenLimitError, match="token_limits=True"):
         LazyDeviceAutomaton(good, token_limits=False).bitmask(states, 3)
-    with pytest.raises(TokenBudgetError, match="least number from here is 1"):
+    with pytest.raises(TokenLimitError, match="least number from here is 1"):
         device.start_states(1, 0)
     failed = compile(regex("(a|b){40}c"), VOCABULARY, Budget(states=9))
     with pytest.raises((BudgetExceeded, EmptyLanguageError)):

@@ -29,9 +29,9 @@ from tokenfst.errors import (
     NondeterministicError,
     StackDepthError,
     StateError,
-    TokenBudgetError,
     TokenfstError,
     TokenIdError,
+    TokenLimitError,
     UnspellableWarning,
 )
 
@@ -149,7 +149,7 @@ def check_random(seed: int, make: Any, count: int, depth: int = 8) -> int:
         made = random_automata(rng, vocabulary, 2)
         try:
             device = make(made, depth=depth)
-        except TokenBudgetError:
+        except TokenLimitError:
             device = make(made, depth=depth, token_limits=False)
         overflown += walk(rng, device, made, vocabulary, 8, 5)
     return overflown
@@ -288,7 +288,7 @@ def test_what_is_refused(make: Any) -> None:
         device.bitmask(states, torch.zeros(3, dtype=torch.int32))
     with pytest.raises(ConstraintError, match="looked up"):
         device.compose(states)
-    with pytest.raises(TokenBudgetError, match="token_limits=True"):
+    with pytest.raises(TokenLimitError, match="token_limits=True"):
         make(automata()[:1], depth=5, token_limits=False).bitmask(states, 3)
     size = device.memory().total
     small = make(automata()[:2], depth=5, capacity=size)
@@ -300,7 +300,7 @@ def test_what_is_refused(make: Any) -> None:
 def test_budgets_that_need_all_of_the_stack() -> None:
     """Where a text may end by itself or with what its stack asks for, distances are not sums."""
     both = compile(gbnf('root ::= "("* "." | nest\nnest ::= "(" nest ")" | "a"'), VOCABULARY)
-    with pytest.raises(TokenBudgetError, match="token_limits=False"):
+    with pytest.raises(TokenLimitError, match="token_limits=False"):
         PushDownDeviceAutomaton(both)
     rng = random.Random(0)
     walk(rng, PushDownDeviceAutomaton(both, token_limits=False, depth=DEPTH), [both], VOCABULARY, 12, 6)

@@ -15,7 +15,7 @@ from tokenfst.errors import (
     ArgumentValueError,
     BudgetExceeded,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -172,7 +172,7 @@ def test_what_does_not_fit_is_refused_before_it_is_queued(loaded, tekken):
         batching.ConstrainedBatches(loaded.model, loaded.vocabulary)
     batches = batching.ConstrainedBatches(manager, loaded.vocabulary)
     automaton = compile(regex("[0-9]{40}x"), loaded.vocabulary)
-    with pytest.raises(TokenBudgetError, match="41"):
+    with pytest.raises(TokenLimitError, match="41"):
         batches.add_request([1], automaton)
     with pytest.raises(ArgumentValueError, match="eos_token_id"):
         batches.add_request([1], automaton, max_new_tokens=50, eos_token_id=5)

@@ -17,7 +17,7 @@ from tokenfst.errors import (
     LogitsError,
     MatcherError,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -136,7 +136,7 @@ def test_the_generator(model):
     least = generator.compile(Person).distance()
     for room in (least, least + 1, 60):
         assert isinstance(generator("record: ", Person, max_new_tokens=room, temp=1.0), Person)
-    with pytest.raises(TokenBudgetError, match=str(least)):
+    with pytest.raises(TokenLimitError, match=str(least)):
         generator("record: ", Person, max_new_tokens=least - 1)
     grammar = gbnf('root ::= "(" root ")" | [a-d]+')
     stream = generator.stream("x", grammar, max_new_tokens=20)
@@ -268,7 +268,7 @@ def test_a_sampler_of_llama_cpps_own_chains(model):
 def test_what_goes_wrong_in_a_sampler_is_told(model):
     c, vocabulary = llama_cpp, engine.llama_vocabulary(model)
     automaton = compile(regex("ab"), vocabulary)
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         samplers.LlamaSampler(automaton, 0)
     sampler = samplers.LlamaSampler(automaton)
     array = (c.llama_token_data * 3)(

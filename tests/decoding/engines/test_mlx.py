@@ -27,7 +27,7 @@ from tokenfst.errors import (
     MaskBufferError,
     MatcherError,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -267,7 +267,7 @@ def test_the_generator(model, tokenizer, sampler):
     least = generator.compile(Person).distance()
     for room in (least, least + 1, 60):
         assert isinstance(generator("record: ", Person, max_new_tokens=room, sampler=sampler), Person)
-    with pytest.raises(TokenBudgetError, match=str(least)):
+    with pytest.raises(TokenLimitError, match=str(least)):
         generator("record: ", Person, max_new_tokens=least - 1)
     grammar = gbnf('root ::= "(" root ")" | [a-d]+')
     stream = generator.stream("x", grammar, max_new_tokens=20, sampler=sampler)
@@ -309,7 +309,7 @@ def test_a_text_asked_about_again_or_taken_back_is_the_same(vocabulary):
 
 def test_what_does_not_fit_is_refused(model, tokenizer, vocabulary):
     automaton = compile(regex("a{3}"), vocabulary)
-    with pytest.raises(TokenBudgetError, match="least number"):
+    with pytest.raises(TokenLimitError, match="least number"):
         engine.MLXConstraint(automaton, 0)
     with pytest.raises(EmptyLanguageError):
         engine.MLXConstraint(compile(regex("[^\\s\\S]"), vocabulary))

@@ -21,7 +21,7 @@ from tokenfst.errors import (
     LogitsError,
     MatcherError,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyError,
     VocabularyMismatchError,
 )
@@ -146,7 +146,7 @@ def test_rewinding_takes_tokens_back(model, vocabulary):
 
 def test_what_does_not_fit_is_refused(model, vocabulary):
     automaton = compile(regex("a{3}"), vocabulary)
-    with pytest.raises(TokenBudgetError, match="least number"):
+    with pytest.raises(TokenLimitError, match="least number"):
         engine.genai_generate(model, [5], automaton, 0)
     with pytest.raises(EmptyLanguageError):
         engine.GenAIConstraint(compile(regex("[^\\s\\S]"), vocabulary))
@@ -198,7 +198,7 @@ def test_a_generator_of_typed_answers(model, folder, vocabulary):
     texts = generate.batch(["the model", "12"], regex("x{3,9}"), max_new_tokens=12)
     assert all(re.fullmatch("x{3,9}", text) for text in texts)
     assert re.fullmatch("[ab]{4}", "".join(generate.stream("a", regex("[ab]{4}"), max_new_tokens=8)))
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         generate("the model", regex("x{50}"), max_new_tokens=2)
     with pytest.raises(DecodingError, match="num_beams"):
         generate("the model", regex("x"), max_new_tokens=2, num_beams=2)

@@ -32,7 +32,7 @@ from support.engines.serving import server, tiny_model
 from tokenfst import allocate_token_bitmask, compile
 from tokenfst.decoding.engines.sglang_backend import TokenfstGrammar, TokenfstGrammarBackend, make_backend
 from tokenfst.decoding.engines.shared.requests import Request
-from tokenfst.errors import MatcherError, TokenBudgetError
+from tokenfst.errors import MatcherError, TokenLimitError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 
 ENVIRONMENT = {"SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -258,7 +258,7 @@ def test_the_grammar_as_sglang_uses_it(backend, tokenizer):
     assert (logits[0] == 0).sum() == np.unpackbits(mask[1].numpy().view(np.uint8)).sum()
     one.reset_vocab_mask(mask)
     assert (mask == -1).all()
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         grammar(backend, "regex", "[xyz]{300}", 3)
     stopped = grammar(backend, "regex", "a", stops=[9])
     stopped.accept_token(a)

@@ -25,7 +25,7 @@ from tokenfst.errors import (
     EmptyLanguageError,
     LogitsError,
     MatcherError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyError,
     VocabularyMismatchError,
 )
@@ -114,7 +114,7 @@ def test_a_processor_pickles_in_the_middle(vocabulary):
 def test_what_does_not_fit_is_refused(vocabulary):
     automaton = compile(regex("a{3}"), vocabulary)
     logits = torch.zeros(1, 1, len(vocabulary))
-    with pytest.raises(TokenBudgetError, match="least number"):
+    with pytest.raises(TokenLimitError, match="least number"):
         engine.TensorRTConstraint(automaton, 1)
     with pytest.raises(EmptyLanguageError):
         engine.TensorRTConstraint(compile(regex("[^\\s\\S]"), vocabulary))

@@ -27,7 +27,7 @@ from tokenfst.errors import (
     EmptyLanguageError,
     ModelError,
     PatternSyntaxError,
-    TokenBudgetError,
+    TokenLimitError,
     ToolError,
     UnsupportedSchemaError,
     VocabularyMismatchError,
@@ -144,7 +144,7 @@ def test_whatever_the_budget_the_answer_is_whole(generator, options):
     for seed, room in enumerate([*range(least, least + 4), 40]):
         torch.manual_seed(seed)
         assert isinstance(generator(PROMPT, Person, max_new_tokens=room, **options), Person)
-    with pytest.raises(TokenBudgetError, match=str(least)):
+    with pytest.raises(TokenLimitError, match=str(least)):
         generator(PROMPT, Person, max_new_tokens=least - 1)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tokenfst import Matcher, Vocabulary, compile, json_schema
-from tokenfst.errors import ConstraintError, TokenBudgetError, UnspellableWarning
+from tokenfst.errors import ConstraintError, TokenLimitError, UnspellableWarning
 
 jsonschema = pytest.importorskip("jsonschema", reason="the oracle is jsonschema")
 _SHARED = [
@@ -126,7 +126,7 @@ def test_masks_allow_the_sequences_that_fit(seed: int) -> None:
         for limit in range(1, longest + 1):
             fits = {sequence for sequence in fitting if len(sequence) <= limit}
             if not fits:
-                with pytest.raises(TokenBudgetError):
+                with pytest.raises(TokenLimitError):
                     automaton.matcher(max_new_tokens=limit)
                 continue
             begun = {sequence[:size] for sequence in fits for size in range(min(len(sequence) + 1, limit))}

@@ -10,7 +10,7 @@ from support.worlds.exclusion import END, TOKENS, TYPED, VOCABULARY, allowed, te
 
 from tokenfst import compile, regex
 from tokenfst.automata.json_schema.json_schema import json_schema
-from tokenfst.errors import TokenBudgetError
+from tokenfst.errors import TokenLimitError
 
 NULL: dict[str, Any] = {"type": "null"}
 OBJECTS: list[dict[str, Any]] = [
@@ -67,7 +67,7 @@ def test_masks_are_the_tokens_after_which_the_end_is_near_enough(pattern):
     for budget in range(1, 12):
         try:
             matcher = automaton.matcher(max_new_tokens=budget)
-        except TokenBudgetError:
+        except TokenLimitError:
             continue
         while not matcher.is_terminated() and matcher.max_tokens_left:
             free, left = automaton.matcher(), matcher.max_tokens_left

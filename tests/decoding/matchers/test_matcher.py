@@ -30,8 +30,8 @@ from tokenfst.errors import (
     MaskBufferError,
     RollbackError,
     TerminatedError,
-    TokenBudgetError,
     TokenIdError,
+    TokenLimitError,
     UnspellableWarning,
 )
 
@@ -169,9 +169,9 @@ def test_budget_ends_inside_it() -> None:
     assert m.max_tokens_left == 2
     m.max_tokens_left = None
     assert m.max_tokens_left is None and 0 in allowed(m, 9)
-    with pytest.raises(TokenBudgetError, match="least number from here is 1"):
+    with pytest.raises(TokenLimitError, match="least number from here is 1"):
         m.max_tokens_left = 0
-    with pytest.raises(TokenBudgetError, match="2 tokens: the least number from here is 3"):
+    with pytest.raises(TokenLimitError, match="2 tokens: the least number from here is 3"):
         matcher("ccc", 2)
 
 

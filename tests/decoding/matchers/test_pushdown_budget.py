@@ -24,7 +24,7 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
-from tokenfst.errors import TokenBudgetError, UnspellableWarning
+from tokenfst.errors import TokenLimitError, UnspellableWarning
 
 LETTERS = [b"a", b"b"]
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
@@ -37,12 +37,12 @@ def check(rng: random.Random, walks: int) -> None:
     assert bound >= model.least(START)
     if bound == UNREACHABLE:
         assert not model.complete  # tokens may finish the text, but none end where its parts end
-        with pytest.raises(TokenBudgetError):
+        with pytest.raises(TokenLimitError):
             Matcher(automaton, 1000)
         return
     if bound:
         with pytest.raises(
-            TokenBudgetError,
+            TokenLimitError,
             match=f"(enough|the least number) from here is {bound}",
         ):
             Matcher(automaton, bound - 1)
@@ -140,7 +140,7 @@ def test_open_brackets_are_paid_for() -> None:
     assert {5} <= allowed(matcher, 7) <= {0, 2, 3, 5}
     assert matcher.accept_token(5) and 2 <= matcher.distance() <= 3 and allowed(matcher, 7) == {1, 4}
     assert matcher.accept_token(1) and matcher.max_tokens_left == 3
-    with pytest.raises(TokenBudgetError, match=r"enough from here is [23]"):
+    with pytest.raises(TokenLimitError, match=r"enough from here is [23]"):
         matcher.max_tokens_left = 0
     matcher.max_tokens_left = 2
     assert matcher.accept_token(4) and matcher.is_accepting() and allowed(matcher, 7) == {6}

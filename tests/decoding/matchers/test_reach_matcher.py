@@ -18,7 +18,7 @@ from tokenfst import Vocabulary, bundled_grammar, compile, gbnf, load_vocabulary
 from tokenfst.budget import Budget
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher, start_matcher
-from tokenfst.errors import BudgetExceeded, ConstraintError, TokenBudgetError
+from tokenfst.errors import BudgetExceeded, ConstraintError, TokenLimitError
 
 NESTED = gbnf('root ::= "(" root ")" | "a"')
 """With "))" as a token, two frames close at once."""
@@ -37,7 +37,7 @@ def walk(rng: random.Random, automaton, model: TokenModel, most: int) -> None:
     if model.least(START) > most:
         least = model.least(START)
         named = rf"the least number (from here )?is {least}$" if least < INFINITE else ""
-        with pytest.raises(TokenBudgetError, match=named):
+        with pytest.raises(TokenLimitError, match=named):
             start_matcher(automaton, most)
         return
     matcher, place = start_matcher(automaton, most), START

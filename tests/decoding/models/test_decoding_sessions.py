@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import tokenfst
 from tokenfst.decoding.models.language_model import CallbackModel, as_language_model, next_log_probs
 from tokenfst.decoding.rows.rows import ConstraintRows
-from tokenfst.errors import LogitsError, ModelError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import LogitsError, ModelError, TokenLimitError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 CPU = torch.device("cpu")
@@ -148,7 +148,7 @@ def test_masks_within_other_budgets_leave_the_rows_as_they_were(vocabulary: Voca
 
 
 def test_rows_that_cannot_be(vocabulary: Vocabulary) -> None:
-    with pytest.raises(TokenBudgetError, match="least number from here is 2"):
+    with pytest.raises(TokenLimitError, match="least number from here is 2"):
         rows_of("(ab){2}", vocabulary, max_new_tokens=1)
     rows = rows_of("ab", vocabulary)
     with pytest.raises(ModelError, match="row 0 does not allow token 1"):

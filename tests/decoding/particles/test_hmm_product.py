@@ -23,7 +23,7 @@ from tokenfst.errors import (
     BudgetExceeded,
     MatcherError,
     NondeterministicError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -52,7 +52,7 @@ def test_every_prefix_has_the_probabilities_of_the_enumeration(
     hmm, constraint = small(seed), automaton(pattern)
     accepted = list(accepted_sequences(constraint, max_new_tokens, exact))
     if not accepted:
-        with pytest.raises(TokenBudgetError):
+        with pytest.raises(TokenLimitError):
             HmmProduct(hmm, constraint, max_new_tokens, "exact" if exact else "at_most")
         return
     product = HmmProduct(hmm, constraint, max_new_tokens, "exact" if exact else "at_most")
@@ -148,11 +148,11 @@ def test_tokens_that_the_model_rules_out_stay_possible() -> None:
 
 def test_the_least_budget_that_works_is_named() -> None:
     hmm = small(1)
-    with pytest.raises(TokenBudgetError, match="at most 1 token: 2 works"):
+    with pytest.raises(TokenLimitError, match="at most 1 token: 2 works"):
         HmmProduct(hmm, automaton("a{4}|(ab){2}"), 1)
-    with pytest.raises(TokenBudgetError, match="exactly 3 tokens: 2 and 4 work"):
+    with pytest.raises(TokenLimitError, match="exactly 3 tokens: 2 and 4 work"):
         HmmProduct(hmm, automaton("(aa)*"), 3, "exact")
-    with pytest.raises(TokenBudgetError, match="exactly 5 tokens: 4 works"):
+    with pytest.raises(TokenLimitError, match="exactly 5 tokens: 4 works"):
         HmmProduct(hmm, automaton("a{2,4}"), 5, "exact")
     nothing = HmmProduct(hmm, automaton("a*"), 0)
     assert float(nothing.log_accepted(hmm.start(), torch.tensor([nothing.start]), 0)) == 0
@@ -172,7 +172,7 @@ def test_edges_are_taken_too_if_they_are_deterministic() -> None:
     apart = TokenEdges.from_arcs(
         [(0, 0, 1), (2, 1, 2), (2, 2, 1)], num_states=3, start=[0], accepting=[1], num_tokens=4
     )
-    with pytest.raises(TokenBudgetError, match="exactly 4 tokens: 1 works"):
+    with pytest.raises(TokenLimitError, match="exactly 4 tokens: 1 works"):
         HmmProduct(hmm, apart, 4, "exact")
     with pytest.raises(ValueError, match="needs end_tokens"):
         HmmProduct(hmm, edges, 4)
@@ -195,5 +195,5 @@ def test_misfits_are_refused() -> None:
     start = torch.tensor([product.start])
     with pytest.raises(MatcherError, match="has no token 3"):
         product.next_states(start, torch.tensor([3]))
-    with pytest.raises(TokenBudgetError, match="from 1 to 3, not 4"):
+    with pytest.raises(TokenLimitError, match="from 1 to 3, not 4"):
         product.log_joint(named.start(), start, 4)

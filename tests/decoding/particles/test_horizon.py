@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference.tokens.small_automata import small_automaton
 from tokenfst import TokenAutomaton, Vocabulary
 from tokenfst.decoding.particles.horizon import Horizon
-from tokenfst.errors import EmptyLanguageError, MatcherError, TokenBudgetError
+from tokenfst.errors import EmptyLanguageError, MatcherError, TokenLimitError
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 
@@ -49,7 +49,7 @@ def test_tokens_are_allowed_exactly_if_some_completion_is_accepted(seed: int, ex
             Horizon(automaton, TOKENS, "exact" if exact else "at_most")
         return
     if not completions(automaton, (), TOKENS, exact):
-        with pytest.raises(TokenBudgetError):
+        with pytest.raises(TokenLimitError):
             Horizon(automaton, TOKENS, "exact" if exact else "at_most")
         return
     horizon = Horizon(automaton, TOKENS, "exact" if exact else "at_most")

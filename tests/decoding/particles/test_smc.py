@@ -24,7 +24,7 @@ from tokenfst.errors import (
     LogitsError,
     ModelError,
     ParticleError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -391,9 +391,9 @@ def test_what_cannot_be_done_is_refused_before_the_model_is_called(proposal: str
             **{"particles": 2, "max_new_tokens": 3, "proposal": proposal, "hmm": hmm} | options,
         )
 
-    with pytest.raises(TokenBudgetError, match="2"):
+    with pytest.raises(TokenLimitError, match="2"):
         refused(max_new_tokens=1)
-    with pytest.raises(TokenBudgetError, match="5"):
+    with pytest.raises(TokenLimitError, match="5"):
         refused(automata=automaton("(aa)*a"), length="exact", max_new_tokens=4)
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens"):
         refused(model=CallbackModel(never, 3))

@@ -24,7 +24,7 @@ from tokenfst.errors import (
     DecodingError,
     EmptyLanguageError,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
 )
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -93,7 +93,7 @@ def test_exact_lengths_as_enumerated(source: str, kind: str) -> None:
     for length in range(6):
         expected = set(texts(lambda text: grammar.accepts(text), VOCABULARY, length))
         if not expected:
-            with pytest.raises(TokenBudgetError, match=f"exactly {counted(length, 'token')}\\b"):
+            with pytest.raises(TokenLimitError, match=f"exactly {counted(length, 'token')}\\b"):
                 start(automaton, length)
             continue
         assert spelled(start(automaton, length)) == expected
@@ -117,7 +117,7 @@ def test_stacks_within_budgets_that_distances_refuse(source: str) -> None:
             either = start_rows(automaton, prompts=1, max_new_tokens=length, width=8, device=CPU)
             assert either.allowed().any()
         else:
-            with pytest.raises(TokenBudgetError, match="the least number"):
+            with pytest.raises(TokenLimitError, match="the least number"):
                 start_rows(automaton, prompts=1, max_new_tokens=length, width=8, device=CPU)
 
 
@@ -222,7 +222,7 @@ def test_rows_of_real_tokens_end_exactly(tekken: Vocabulary) -> None:
 
 def test_rows_that_cannot_be() -> None:
     automaton = tokenfst.compile(tokenfst.regex("(aa)*"), Vocabulary([b"a", b"b", b""], eos_token_id=2))
-    with pytest.raises(TokenBudgetError, match="exactly 3 tokens: 2 and 4 work"):
+    with pytest.raises(TokenLimitError, match="exactly 3 tokens: 2 and 4 work"):
         start(automaton, 3)
     with pytest.raises(DecodingError, match="count_end requires length"):
         start_rows(automaton, prompts=1, max_new_tokens=3, width=3, device=CPU, count_end=True)

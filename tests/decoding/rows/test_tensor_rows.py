@@ -19,7 +19,7 @@ from tokenfst.decoding.rows.rows import Rows
 from tokenfst.decoding.rows.tensor_rows import TensorRows
 from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.decoding.search.exact_length_sampling import exact_length_sample
-from tokenfst.errors import DecodingError, LogitsError, ModelError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import DecodingError, LogitsError, ModelError, TokenLimitError, VocabularyMismatchError
 from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -68,7 +68,7 @@ def test_masks_of_nondeterministic_automata_as_enumerated() -> None:
                     ended = {(*s, end) for s in expected for end in (3, 4)}
                     assert spelled(started(edges, tokens + 1, length, count_end=True)) == ended
             else:
-                with pytest.raises(TokenBudgetError, match=rf"\b{counted(tokens, 'token')}\b"):
+                with pytest.raises(TokenLimitError, match=rf"\b{counted(tokens, 'token')}\b"):
                     started(edges, tokens, length)
             kinds.add((length, edges.is_deterministic, bool(expected)))
     assert len(kinds) == 8
@@ -142,7 +142,7 @@ def test_three_kinds_of_rows_agree_on_real_tokens(tekken: Vocabulary, length: st
 
 def test_rows_by_matrices_that_cannot_be() -> None:
     edges = TokenEdges.from_arcs([(0, 0, 1), (1, 0, 0)], num_states=2, start=[0], accepting=[0], num_tokens=5)
-    with pytest.raises(TokenBudgetError, match="exactly 3 tokens: 2 and 4 work"):
+    with pytest.raises(TokenLimitError, match="exactly 3 tokens: 2 and 4 work"):
         started(edges, 3, "exact")
     with pytest.raises(DecodingError, match="length='long'"):
         started(edges, 3, "long")

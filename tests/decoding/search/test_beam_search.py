@@ -18,7 +18,7 @@ from tokenfst.errors import (
     DecodingError,
     EmptyLanguageError,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -127,7 +127,7 @@ def test_something_accepted_is_found_if_there_is_anything(
         seen[bool(texts)] += 1
         if not texts:
             least = f"the least number from here is {automaton.distance()}"
-            with pytest.raises(TokenBudgetError, match=least if kind == "at_most" else "has exactly"):
+            with pytest.raises(TokenLimitError, match=least if kind == "at_most" else "has exactly"):
                 automata_beam_search(model, [[]], automaton, width=4, **options)
             continue
         (found,) = automata_beam_search(model, [[]], automaton, width=4, **options)
@@ -245,7 +245,7 @@ def test_stacks_too_short_for_their_distances() -> None:
         model, [[]], automaton, width=6, num_beams=64, max_new_tokens=9, num_return_sequences=64
     )
     assert all(grammar.accepts(vocabulary.decode(each.tokens)) for each in found)
-    with pytest.raises(TokenBudgetError, match="fits into 2 tokens: the least number is 3"):
+    with pytest.raises(TokenLimitError, match="fits into 2 tokens: the least number is 3"):
         automata_beam_search(model, [[]], automaton, width=6, num_beams=1, max_new_tokens=2)
 
 

@@ -11,7 +11,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, LogitsProcessor, Stoppin
 import tokenfst
 from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.decoding.search.beam_search_generate import automata_beam_generate
-from tokenfst.errors import LogitsError, ModelError, TokenBudgetError
+from tokenfst.errors import LogitsError, ModelError, TokenLimitError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 WORDS = [b"", b"c", b"a", b"t", b"cat", b"dog", b" ", b"d", b"o", b"g", b"ca", b"at", b".", b"po"]
@@ -143,7 +143,7 @@ def test_what_is_refused_before_the_model_is_called(llama: LlamaForCausalLM) -> 
         llama.generate(ids, logits_processor=[Nothing()], **options)
     with pytest.raises(ModelError, match="does not apply Never"):
         llama.generate(ids, stopping_criteria=[Never()], **options)
-    with pytest.raises(TokenBudgetError, match="least number from here is 1"):
+    with pytest.raises(TokenLimitError, match="least number from here is 1"):
         automata_beam_search(llama, [[1]], automaton, num_beams=2, max_new_tokens=0)
 
 

@@ -11,7 +11,7 @@ import tokenfst
 from tests.decoding.search.test_beam_search import END, RandomModel, accepted, random_automaton
 from tokenfst import BeamTrace
 from tokenfst.decoding.search.beam_search import automata_beam_search
-from tokenfst.errors import DrawingError, TokenBudgetError
+from tokenfst.errors import DrawingError, TokenLimitError
 
 BYTES = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
 
@@ -29,7 +29,7 @@ def test_a_trace_is_what_the_search_did(count: int) -> None:
         trace = BeamTrace()
         try:
             found = automata_beam_search(model, [[], [1]], automaton, trace=trace, **options)
-        except TokenBudgetError:
+        except TokenLimitError:
             continue
         done += 1
         assert found == automata_beam_search(model, [[], [1]], automaton, **options), "the trace changed it"

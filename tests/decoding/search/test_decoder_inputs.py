@@ -37,8 +37,8 @@ from tokenfst.errors import (
     EmptyLanguageError,
     LogitsError,
     ModelError,
-    TokenBudgetError,
     TokenIdError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -196,12 +196,12 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "an automaton without a sequence": ({"automata": unspellable}, EmptyLanguageError, "no token sequence"),
     "no sequence so short": (
         {"automata": lambda: automaton("xxxxx|xxxxxxx"), "tokens": 3},
-        TokenBudgetError,
+        TokenLimitError,
         r"3 tokens.*\b5\b",
     ),
     "no sequence so short, one of two": (
         {"automata": lambda: [automaton(), automaton("xxxxx")], "tokens": 3, "prompts": [[0], [1]]},
-        TokenBudgetError,
+        TokenLimitError,
         r"3 tokens.*\b5\b",
     ),
     "no token at all": ({"tokens": 0}, ValueError, "0"),
@@ -267,7 +267,7 @@ def test_budgets_of_stacks_are_least_too(name: str) -> None:
         assert all(VOCABULARY.decode(tokens) == b"((a))" for tokens in found)
         assert found or "lcd" in name
         model.calls = 0
-        with pytest.raises(TokenBudgetError, match=r"2 tokens.*\b3\b"):
+        with pytest.raises(TokenLimitError, match=r"2 tokens.*\b3\b"):
             DECODERS[name](model, [[0]], nested, 2)
     assert model.calls == 0
 
@@ -385,7 +385,7 @@ def test_generate_is_refused_alike(llama: LlamaForCausalLM) -> None:
     hook = llama.register_forward_pre_hook(lambda *_: calls.append(1))
     for constraint, tokens, error in (
         (unspellable(), 6, EmptyLanguageError),
-        (automaton("xxxxx"), 3, TokenBudgetError),
+        (automaton("xxxxx"), 3, TokenLimitError),
         (regex("a"), 6, ConstraintError),
     ):
         ids = torch.tensor([[0, 1]])

@@ -22,8 +22,8 @@ from tokenfst.errors import (
     DecodingError,
     LogitsError,
     ModelError,
-    TokenBudgetError,
     TokenizationError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
@@ -212,7 +212,7 @@ def test_canonical_automata_are_followed_exactly(vocabulary: Vocabulary, llama: 
     assert found.tokens == plain.tokens and found.forced > 0
     for tokens, text in zip(found.tokens, found.texts, strict=True):
         assert tokens == [*encode(text), vocabulary.eos_token_ids[0]]
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         generate(llama, [[1, 2]], automaton, max_new_tokens=2)
 
 
@@ -267,7 +267,7 @@ def test_what_cannot_be_decoded_is_refused_before_the_model_is_called(vocabulary
 
     model = CallbackModel(scores, len(vocabulary))
     automaton = compile(regex("q{5}"), vocabulary)
-    with pytest.raises(TokenBudgetError, match="least number from here is 5"):
+    with pytest.raises(TokenLimitError, match="least number from here is 5"):
         generate(model, [[]], automaton, max_new_tokens=4)
     with pytest.raises(VocabularyMismatchError, match="scores 5 tokens"):
         generate(CallbackModel(scores, 5), [[]], automaton, max_new_tokens=9)

@@ -10,7 +10,7 @@ from tests.support.engines.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import LogitsError, MaskBufferError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import LogitsError, MaskBufferError, TokenLimitError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 torch = pytest.importorskip("torch")
@@ -240,7 +240,7 @@ def test_the_raw_logits_stay_raw(model, automata):
 
 
 def test_max_new_tokens_too_small(automata):
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         logits_processor.ConstraintLogitsProcessor(automata[0], max_new_tokens=2)
 
 

@@ -22,7 +22,7 @@ from tokenfst.errors import (
     DecodingError,
     LogitsError,
     ModelError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -313,7 +313,7 @@ def test_what_does_not_fit_is_refused_before_a_model_is_called(vocabulary: Vocab
         run(target=narrow)
     with pytest.raises(VocabularyMismatchError, match="the draft scores 4 tokens"):
         run(draft=narrow)
-    with pytest.raises(TokenBudgetError, match="least number from here is 3"):
+    with pytest.raises(TokenLimitError, match="least number from here is 3"):
         run(limit=2)
     with pytest.raises(DecodingError, match="each place needs 1 child"):
         run(branching=(1, 0))

@@ -104,12 +104,12 @@ def test_budgets_and_ends() -> None:
     matcher = compile(NESTED, WORLD).matcher(3)
     assert matcher.accept_token(ord("("))
     found = matcher.explain(WORLD.ids(b"((")[0])
-    assert found.reason == "budget" and found.max_tokens_left == 2 and "within 2 tokens" in str(found)
+    assert found.reason == "limit" and found.max_tokens_left == 2 and "within 2 tokens" in str(found)
     exact = start_matcher(compile(NESTED, WORLD), 2)
-    assert exact.explain(WORLD.ids(b"((")[0]).reason == "budget"
+    assert exact.explain(WORLD.ids(b"((")[0]).reason == "limit"
     assert exact.explain(ord("x")).reason == "text"
     assert matcher.accept_tokens([ord("a"), ord(")")])
-    assert matcher.explain(EOS).reason == "budget"  # no token is left
+    assert matcher.explain(EOS).reason == "limit"  # no token is left
     matcher.max_tokens_left = None
     assert matcher.accept_token(EOS)
     found = matcher.explain(ord("a"))

@@ -37,8 +37,8 @@ from tokenfst.budget import Budget
 from tokenfst.errors import (
     ConstraintError,
     PatternSyntaxError,
-    TokenBudgetError,
     TokenIdError,
+    TokenLimitError,
     UnsupportedPatternError,
     VocabularyMismatchError,
 )
@@ -107,7 +107,7 @@ def check(automaton: TokenAutomaton, words: set[tuple[int, ...]], longest: int) 
             prefix = word[:length]
             nearest[prefix] = min(nearest.get(prefix, longest), len(word) - length)
     if not words:
-        with pytest.raises((TokenBudgetError, EmptyLanguageError)):
+        with pytest.raises((TokenLimitError, EmptyLanguageError)):
             automaton.matcher(longest)
         return
     bounded, free = automaton.matcher(longest), automaton.matcher()

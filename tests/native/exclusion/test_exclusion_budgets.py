@@ -12,7 +12,7 @@ from support.worlds.exclusion import END, STRINGS, TOKENS, TYPED, VOCABULARY, al
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.json_schema import json_schema
-from tokenfst.errors import TokenBudgetError
+from tokenfst.errors import TokenLimitError
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_budget_of_tokens_always_suffices(schema: Any, *, expanded: bool) -> N
     if expanded:
         automaton = automaton.expand()
     least = automaton.matcher().distance()
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         automaton.matcher(max_new_tokens=0)
     rng = random.Random(3)
     for _ in range(25):

@@ -14,7 +14,7 @@ from support.worlds.token_worlds import allowed
 
 import tokenfst
 from tokenfst import TokenAutomaton, Vocabulary
-from tokenfst.errors import EmptyLanguageError, TokenBudgetError
+from tokenfst.errors import EmptyLanguageError, TokenLimitError
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 SCHEMAS: list[Any] = [
@@ -111,7 +111,7 @@ def check_world(seed: int) -> None:
     for limit in range(max(1, least - 1), least + 5):
         try:
             world.automaton.matcher(limit)
-        except TokenBudgetError:  # too few
+        except TokenLimitError:  # too few
             continue
         for _ in range(3):
             world.walk(rng, limit, most=limit)

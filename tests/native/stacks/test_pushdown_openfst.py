@@ -30,7 +30,7 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.gbnf import gbnf
-from tokenfst.errors import TokenBudgetError
+from tokenfst.errors import TokenLimitError
 
 PROGRAM = Path(__file__).parents[2] / "reference" / "grammars" / "openfst_pdt.py"
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
@@ -146,7 +146,7 @@ def check_budget(automaton: Any, longest: int, size: int, used: int, begun: set[
     """With so many tokens left, every token of a mask is on the way to a word that is short enough."""
     try:
         matcher = Matcher(automaton, longest)
-    except TokenBudgetError:
+    except TokenLimitError:
         return
     pending: list[tuple[int, ...]] = [()]
     while pending:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.errors import EmptyLanguageError, TokenBudgetError
+from tokenfst.errors import EmptyLanguageError, TokenLimitError
 
 
 def masks_along(automaton: Any, rng: random.Random, steps: int, limit: int | None = None) -> list[Any]:
@@ -16,7 +16,7 @@ def masks_along(automaton: Any, rng: random.Random, steps: int, limit: int | Non
     mask, found = np.zeros((1, (size + 31) // 32), np.int32), []
     try:
         matcher = automaton.matcher(limit)
-    except (EmptyLanguageError, TokenBudgetError) as error:
+    except (EmptyLanguageError, TokenLimitError) as error:
         return [type(error)]
     for _ in range(steps):
         matcher.fill_next_token_bitmask(mask)

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from tokenfst import TokenAutomaton, Vocabulary, allocate_token_bitmask, compile, json_schema
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
-from tokenfst.errors import TokenBudgetError, TokenfstError
+from tokenfst.errors import TokenfstError, TokenLimitError
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMAS = ROOT.parent / "shared" / "maskbench" / "dev.jsonl.gz"
@@ -106,7 +106,7 @@ class Plain:
     def __init__(self, known: World, automaton: TokenAutomaton, most: int | None) -> None:
         try:
             self._matcher: Any = automaton.matcher(most)
-        except TokenBudgetError:
+        except TokenLimitError:
             self._matcher = start_matcher(automaton, most)
         self._row = allocate_token_bitmask(1, known.width)
 

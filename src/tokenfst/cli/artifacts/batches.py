@@ -80,7 +80,7 @@ class BatchOptions:
         Engine,
         typer.Option(
             "--engine",
-            help="What compiles: processes of this machine, or actors of a Ray cluster (RAY_ADDRESS).",
+            help="What compiles: processes of this computer, or actors of a Ray cluster (RAY_ADDRESS).",
             rich_help_panel=_PANEL,
         ),
     ] = Engine.PROCESSES
@@ -218,7 +218,7 @@ class _Tally:
 
 
 def _in_processes() -> Callable[..., Iterator[Outcome]]:
-    """``compile_batch`` on this machine. Its module is imported here: help and a single constraint need no store."""
+    """``compile_batch`` on this computer. Its module is imported here: help and a single constraint need no store."""
     from tokenfst.decoding.store.batch import compile_batch
 
     return compile_batch

@@ -89,7 +89,7 @@ def compile_command(
 ) -> int:
     """Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.
 
-    With --batch, compile many constraints into a store that processes and machines share. Constraints that are
+    With --batch, compile many constraints into a store that processes and computers share. Constraints that are
     already in the store are not compiled again. A line that fails is reported, and the others are compiled.
 
     All states, masks and distances are computed. The artifact gets its name when it is complete, and replaces an

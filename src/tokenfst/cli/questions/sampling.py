@@ -106,7 +106,7 @@ def sample_tokens(
 ) -> list[int]:
     """A random accepted token sequence of at most ``max_new_tokens`` tokens, without the end token.
 
-    Raises ``TokenBudgetError`` if no sequence is that short, ``BudgetExceeded`` if this cannot be decided within the
+    Raises ``TokenLimitError`` if no sequence is that short, ``BudgetExceeded`` if this cannot be decided within the
     budget.
     """
     matcher = start_matcher(automaton, max_new_tokens)

@@ -1,3 +1,3 @@
-"""Commands about the local machine: ``serving`` and ``exploring`` answer requests until they are interrupted;
+"""Commands about the local computer: ``serving`` and ``exploring`` answer requests until they are interrupted;
 ``doctor`` reports what is installed.
 """

@@ -1,4 +1,4 @@
-"""``tokenfst doctor``: installed and missing packages, the features of the missing ones, and the machine."""
+"""``tokenfst doctor``: installed and missing packages, the features of the missing ones, and the computer."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor_command(*, json: options.Json = False) -> int:
-    """Report which packages are installed, which are missing and what they are for, and what the machine has.
+    """Report which packages are installed, which are missing and what they are for, and what the computer has.
 
     No large package is imported, and nothing is changed. Exit code 1: a package that tokenfst requires is missing
     or too old.
     """
     needed, extras = packages()
-    about = machine()
+    about = computer()
     well = all(package.fits for package in needed)
     if json:
         say_json(
             {
                 "command": "doctor",
-                "machine": about,
+                "computer": about,
                 "needed": [asdict(package) for package in needed],
                 "extras": {
                     name: {"gives": GIVES[name], "packages": [asdict(package) for package in some]}
@@ -146,8 +146,8 @@ def _state(package: Package) -> str:
     return package.found if package.fits else f"{package.found} is too old (wanted: {package.wanted})"
 
 
-def machine() -> dict[str, str]:
-    """Versions and properties of the machine, as text by name."""
+def computer() -> dict[str, str]:
+    """Versions and properties of the computer, as text by name."""
     from tokenfst import __version__, _native
 
     return {

@@ -1,4 +1,4 @@
-"""``tokenfst explore``: a page on this machine to play with constraints."""
+"""``tokenfst explore``: a page on this computer to play with constraints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def explore_command(
     """Serve a page to play with constraints: the automaton, the tokens allowed next, the mask at each step.
 
     Without --vocabulary, the vocabulary is Tekken if mistral-common is installed, and the 256 bytes otherwise.
-    If a CONSTRAINT is given, the page opens with it; others are typed on the page. Only this machine can open
+    If a CONSTRAINT is given, the page opens with it; others are typed on the page. Only this computer can open
     the page, and only by its address, which contains a secret. Ctrl-C ends it.
     """
     budget = budgeting.read()

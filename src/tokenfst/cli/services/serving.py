@@ -148,7 +148,7 @@ def serve_command(
         bool,
         typer.Option(
             "--no-keys",
-            help="Answer requests without a key, also on an address that other machines can reach.",
+            help="Answer requests without a key, also on an address that other computers can reach.",
         ),
     ] = False,
     new_key: Annotated[
@@ -159,7 +159,7 @@ def serve_command(
     ] = False,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="This machine's cache of artifacts, such as /dev/shm/tokenfst."),
+        typer.Option(metavar="FOLDER", help="This computer's cache of artifacts, such as /dev/shm/tokenfst."),
     ] = None,
     drain: Annotated[
         float,

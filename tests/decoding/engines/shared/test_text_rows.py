@@ -18,7 +18,7 @@ from tokenfst.errors import (
     ArgumentTypeError,
     LogitsError,
     MatcherError,
-    TokenBudgetError,
+    TokenLimitError,
     VocabularyMismatchError,
 )
 
@@ -112,7 +112,7 @@ def test_arguments_that_do_not_fit():
         rows([])
     with pytest.raises(VocabularyMismatchError, match="row 1"):
         rows([AUTOMATA[0], compile(regex("a"), Vocabulary([b"a", b""], 1))])
-    with pytest.raises(TokenBudgetError):
+    with pytest.raises(TokenLimitError):
         rows(AUTOMATA, 1)
     texts = rows(AUTOMATA[:1])
     with pytest.raises(VocabularyMismatchError, match=r"7 tokens.*has 8: use another"):

@@ -1,14 +1,14 @@
 // Masks where a limit of tokens meets strings that must differ.
-#include "matching/budgeted_tokens.hpp"
+#include "matching/limited_tokens.hpp"
 
 namespace tokenfst {
 
-BudgetedTokens::BudgetedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Completion& completion, uint32_t left,
-                               std::vector<std::string>& offers)
+LimitedTokens::LimitedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Completion& completion, uint32_t left,
+                             std::vector<std::string>& offers)
     : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), completion_(completion),
       walker_(bytes_, stacks), left_(left), offers_(offers) {}
 
-bool BudgetedTokens::remove_unsafe(Config from, uint32_t* mask) {
+bool LimitedTokens::remove_unsafe(Config from, uint32_t* mask) {
   const StacksTrial trial(stacks_);
   from_ = from;
   bool some = false;
@@ -25,7 +25,7 @@ bool BudgetedTokens::remove_unsafe(Config from, uint32_t* mask) {
   return some;
 }
 
-bool BudgetedTokens::remove(Config from, uint32_t* mask) {
+bool LimitedTokens::remove(Config from, uint32_t* mask) {
   const StacksTrial trial(stacks_);
   from_ = from;
   std::vector<uint32_t> rest(mask, mask + automaton_.masks().words());
@@ -39,7 +39,7 @@ bool BudgetedTokens::remove(Config from, uint32_t* mask) {
   return some;
 }
 
-bool BudgetedTokens::remove_matching(Config from, uint32_t* mask) {
+bool LimitedTokens::remove_matching(Config from, uint32_t* mask) {
   const StacksTrial trial(stacks_);
   from_ = from;
   if (bytes_.marks().facts.values) return automaton_.is_first(from) ? remove_each(mask, mask) : remove_near_known(mask);
@@ -59,7 +59,7 @@ bool BudgetedTokens::remove_matching(Config from, uint32_t* mask) {
   return some;
 }
 
-bool BudgetedTokens::remove_near_known(uint32_t* mask) {
+bool LimitedTokens::remove_near_known(uint32_t* mask) {
   const Vocabulary& vocabulary = automaton_.vocabulary();
   std::vector<uint32_t> unsure;
   auto note = [&](uint32_t token) {
@@ -83,7 +83,7 @@ bool BudgetedTokens::remove_near_known(uint32_t* mask) {
   return some;
 }
 
-bool BudgetedTokens::remove_each(const uint32_t* row, uint32_t* mask) {
+bool LimitedTokens::remove_each(const uint32_t* row, uint32_t* mask) {
   std::map<std::pair<Config, Reading>, bool> outside;
   bool some = false;
   each(row, [&](uint32_t token) {
@@ -107,7 +107,7 @@ bool BudgetedTokens::remove_each(const uint32_t* row, uint32_t* mask) {
   return some;
 }
 
-std::vector<uint32_t>* BudgetedTokens::group(Config end, Reading reading, std::string_view token) {
+std::vector<uint32_t>* LimitedTokens::group(Config end, Reading reading, std::string_view token) {
   const bool open = reading.inside && reading.sibling;
   const bool alone = (open && (reading.match || reading.letters.phase != Unescaper::kPlain)) || token.find_first_of("{}[]") != token.npos;
   const size_t last = token.rfind('"');
@@ -115,7 +115,7 @@ std::vector<uint32_t>* BudgetedTokens::group(Config end, Reading reading, std::s
   return &groups_[{end, reading, alone ? token : token.substr(0, last == token.npos ? 0 : last + 1)}];
 }
 
-void BudgetedTokens::walk_string(uint32_t* rest) {
+void LimitedTokens::walk_string(uint32_t* rest) {
   const Trie& trie = automaton_.vocabulary().trie();
   std::vector<Place> path{{from_, exclusion_.reading()}};
   for (uint32_t i = 1; i < trie.node(0).end;) {
@@ -152,7 +152,7 @@ void BudgetedTokens::walk_string(uint32_t* rest) {
   }
 }
 
-void BudgetedTokens::walk_token(uint32_t token) {
+void LimitedTokens::walk_token(uint32_t token) {
   if (automaton_.vocabulary().is_eos(token)) return;
   time_limit_.step(16);
   const ExclusionTrial reading(exclusion_);
@@ -161,7 +161,7 @@ void BudgetedTokens::walk_token(uint32_t token) {
   group(end, exclusion_.reading(), text)->push_back(token);
 }
 
-std::set<std::string> BudgetedTokens::endings_that_meet(const Key& key, std::string_view completion) const {
+std::set<std::string> LimitedTokens::endings_that_meet(const Key& key, std::string_view completion) const {
   const std::string before = key.text.empty() ? exclusion_.value_so_far() : "";
   std::string first, value;
   std::set<std::string> found;
@@ -184,12 +184,12 @@ std::set<std::string> BudgetedTokens::endings_that_meet(const Key& key, std::str
   return found;
 }
 
-bool BudgetedTokens::fits(uint32_t token) {
+bool LimitedTokens::fits(uint32_t token) {
   const ExclusionTrial reading(exclusion_);
   return fits_behind(automaton_.advance(from_, token, stacks_, &exclusion_));
 }
 
-std::optional<std::string> BudgetedTokens::look(Config end) {
+std::optional<std::string> LimitedTokens::look(Config end) {
   if (is_dead(end) || automaton_.distance(end, stacks_) > left_) return std::nullopt;
     // A completion after another token often fits here too, possibly without its first bytes.
   for (size_t k = offers_.size(); k-- > 0 && k + kMostOffers >= offers_.size();) {

@@ -1,4 +1,4 @@
-// Masks under a token budget, computed in advance. With n tokens left a state admits the tokens after which acceptance
+// Masks under a limit of new tokens, computed in advance. With n tokens left a state admits the tokens after which acceptance
 // is at most n - 1 tokens away, and the end tokens if it accepts. As n grows, these sets are nested, and they change
 // only if n - 1 is the distance after some token. So each state has a short ascending list of (least distance, mask),
 // whose last entry is its whole mask; the mask for n is the last one whose distance is at most n - 1, or the empty mask
@@ -20,7 +20,7 @@
 
 namespace tokenfst {
 
-struct BudgetLayers {
+struct LimitLayers {
   std::vector<uint32_t> offsets;  // one more than there are states or leaves
   std::vector<uint32_t> layers;   // layers x (distance, mask)
   std::vector<uint32_t> mask_row, flip_offsets, flips, rows;
@@ -64,7 +64,7 @@ class LayerMaker {
       add(farthest, mask);
     }
   }
-  BudgetLayers finish() {
+  LimitLayers finish() {
     out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
     write_masks(pool_, out_);
     return std::move(out_);
@@ -74,12 +74,12 @@ class LayerMaker {
   Budget budget_;
   Deadline deadline_;
   MaskPool pool_;
-  BudgetLayers out_;
+  LimitLayers out_;
   std::vector<uint32_t> row_, list_;
 };
 
 // The layers of a finished automaton without stacks. O(states x walk) at worst.
-inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budget) {
+inline LimitLayers limit_layers(TokenAutomaton& automaton, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
   LayerMaker::Reached reached;
@@ -154,7 +154,7 @@ inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, Stac
 
 // Raises if some token's distance is sometimes counted from the bottom of a stack that is not known, or depends on a
 // symbol that is not known.
-inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
+inline LimitLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
   const StackId opaque = stacks.push((1u << 30) - 1, kBottom);  // a number that no frame has

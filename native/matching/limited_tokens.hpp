@@ -1,4 +1,4 @@
-// Removes from a mask the tokens that a token budget forbids, if strings must differ: those after which no completion
+// Removes from a mask the tokens that a limit of new tokens forbids, if strings must differ: those after which no completion
 // fits.
 //
 // Most masks need no check: if the longest of the least completions after any token leaves enough tokens to replace
@@ -20,11 +20,11 @@
 
 namespace tokenfst {
 
-class BudgetedTokens {
+class LimitedTokens {
  public:
   // `left`: how many tokens may follow the next one.
-  BudgetedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Completion& completion, uint32_t left,
-                 std::vector<std::string>& offers);
+  LimitedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Completion& completion, uint32_t left,
+                std::vector<std::string>& offers);
 
   // Whether all tokens of a configuration's mask surely fit, except those that end inside a string that may still
   // become a known one.
@@ -139,7 +139,7 @@ class BudgetedTokens {
   Walker walker_;
   const uint32_t left_;
   std::vector<std::string>& offers_;
-  TimeLimit time_limit_{bytes_.budget().seconds, "the tokens that a budget leaves"};
+  TimeLimit time_limit_{bytes_.budget().seconds, "the tokens that a limit leaves"};
   Config from_;
   std::map<Key, std::vector<uint32_t>> groups_;
 };
