@@ -17,7 +17,7 @@ from support.programs.constraint_server import KEYS, small_vocabulary, write_key
 from support.worlds.stores import s3 as s3
 
 from tokenfst import Store
-from tokenfst.server.tenants import digest_of
+from tokenfst.server.front.tenants import digest_of
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")

@@ -10,10 +10,10 @@ from support.programs.command_line import tokenfst
 
 from tokenfst.cli.output.exits import UsageError
 from tokenfst.cli.services.serving import LimitOptions
-from tokenfst.server.answers import SizedCache, digest
+from tokenfst.server.front.answers import SizedCache, digest
+from tokenfst.server.front.ranges import asked_range
+from tokenfst.server.front.tenants import ALONE, KeysError, Tenants, digest_of, new_key, store_url
 from tokenfst.server.limits import Limits
-from tokenfst.server.ranges import asked_range
-from tokenfst.server.tenants import ALONE, KeysError, Tenants, digest_of, new_key, store_url
 
 
 def slow_range(header: str, size: int) -> tuple[int, int] | None:

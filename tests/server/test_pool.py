@@ -17,9 +17,9 @@ from support.programs.constraint_server import small_vocabulary
 
 from tokenfst.errors import BudgetExceeded
 from tokenfst.server.limits import Limits
-from tokenfst.server.pool import Pool, WorkerError
 from tokenfst.server.refusals import Refused, refused
-from tokenfst.server.workers import Job, Reply, Work, processor_seconds
+from tokenfst.server.workers.pool import Pool, WorkerError
+from tokenfst.server.workers.process import Job, Reply, Work, processor_seconds
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are stopped by signals")
 LIMITS = Limits(workers=2, seconds=60, memory=1 << 28, queue=8, waiting=60)
@@ -83,7 +83,7 @@ def test_who_used_the_processor_for_the_whole_time_is_refused_for_good(
 ) -> None:
     """Of two jobs that do not come to an end in time, by the processor time that the system tells of their process."""
     seconds = iter([1.0, 1.2, 5.0, 5.04])
-    monkeypatch.setattr("tokenfst.server.pool.processor_seconds", lambda process: next(seconds))
+    monkeypatch.setattr("tokenfst.server.workers.pool.processor_seconds", lambda process: next(seconds))
 
     async def test(pool: Pool, job: Callable[..., Job]) -> None:
         for status, code in ((422, "over_limit"), (503, "overloaded")):

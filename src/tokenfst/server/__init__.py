@@ -8,8 +8,6 @@ affect other requests.
 Invariants: a tenant's constraints lie in a separate store, and an id is looked up only there. Every queue and every
 cache is bounded. A cached answer equals the answer that would be computed again.
 
-Read in this order: ``limits`` (all bounds), ``tenants`` (authentication), ``refusals`` (errors as JSON), ``questions``
-(requests, answered in a worker), ``workers`` (a worker process), ``pool`` (the processes and their scheduling),
-``answers`` (the cache), ``ranges`` (parts of artifacts), ``metrics``, ``logs``, ``openapi`` (the document),
-``application`` (the routes), ``running`` (ports and signals).
+Read in this order: ``limits`` (all bounds), ``refusals`` (errors as JSON), ``logs``, ``workers`` (the processes that
+answer), ``front`` (HTTP), ``running`` (ports and signals).
 """

@@ -22,12 +22,12 @@ from tokenfst.decoding.store.store import Store
 from tokenfst.errors import MissingDependencyError, TokenfstError
 from tokenfst.server import logs
 from tokenfst.server.limits import Limits
-from tokenfst.server.workers import Work
+from tokenfst.server.workers.process import Work
 
 try:
     import uvicorn
 
-    from tokenfst.server.application import Server
+    from tokenfst.server.front.application import Server
 except ModuleNotFoundError as missing:
     if (missing.name or "").startswith("tokenfst"):
         raise

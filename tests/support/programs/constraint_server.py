@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tokenfst.server.application import Server
+from tokenfst.server.front.application import Server
+from tokenfst.server.front.tenants import digest_of
 from tokenfst.server.limits import Limits
 from tokenfst.server.running import Listening
-from tokenfst.server.tenants import digest_of
-from tokenfst.server.workers import Work
+from tokenfst.server.workers.process import Work
 
 KEYS = {"acme": "key-of-acme", "other": "key-of-other"}
 

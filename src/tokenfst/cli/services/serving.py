@@ -182,7 +182,7 @@ def serve_command(
     server when the requests under way are finished; SIGHUP reads the keys again.
     """
     if new_key:
-        from tokenfst.server.tenants import new_key as made
+        from tokenfst.server.front.tenants import new_key as made
 
         key, digest = made()
         if json:
@@ -204,7 +204,7 @@ def serve_command(
     if log_level not in ("debug", "info", "warning", "error"):
         raise UsageError(f"--log-level is debug, info, warning or error, not {log_level!r}")
     from tokenfst.server.running import run
-    from tokenfst.server.workers import Work
+    from tokenfst.server.workers.process import Work
 
     options: dict[str, Any] = {} if cache is None else {"cache": os.fspath(cache)}
     work = Work(tuple((each, each) for each in dict.fromkeys(vocabulary)), limiting.read(), options)

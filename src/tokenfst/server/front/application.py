@@ -27,14 +27,14 @@ from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TokenfstError
 from tokenfst.plurals import counted
 from tokenfst.server import logs
-from tokenfst.server.answers import SizedCache, digest
-from tokenfst.server.metrics import TYPE, Metrics
-from tokenfst.server.openapi import document
-from tokenfst.server.pool import Pool
-from tokenfst.server.ranges import asked_range
+from tokenfst.server.front.answers import SizedCache, digest
+from tokenfst.server.front.metrics import TYPE, Metrics
+from tokenfst.server.front.openapi import document
+from tokenfst.server.front.ranges import asked_range
+from tokenfst.server.front.tenants import Tenants, store_url
 from tokenfst.server.refusals import Refused, refused, unknown_id
-from tokenfst.server.tenants import Tenants, store_url
-from tokenfst.server.workers import Job, Reply, Work
+from tokenfst.server.workers.pool import Pool
+from tokenfst.server.workers.process import Job, Reply, Work
 
 _FRESH = {"compile": 60.0, "describe": 60.0}
 """The lifetime, in seconds, of cached answers that depend on the content of the store."""

@@ -28,7 +28,16 @@ from typing import Any
 from tokenfst.errors import TokenfstError
 from tokenfst.server import logs
 from tokenfst.server.refusals import Refused
-from tokenfst.server.workers import PRELOAD, Job, Reply, Work, died, over_time, processor_seconds, serve
+from tokenfst.server.workers.process import (
+    PRELOAD,
+    Job,
+    Reply,
+    Work,
+    died,
+    over_time,
+    processor_seconds,
+    serve,
+)
 
 _START = 300.0
 """Seconds within which a process must have loaded its vocabularies."""

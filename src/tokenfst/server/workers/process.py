@@ -29,8 +29,8 @@ from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError
 from tokenfst.plurals import counted
 from tokenfst.server.limits import Limits
-from tokenfst.server.questions import WorkerState, answer
 from tokenfst.server.refusals import Refused, late, refused
+from tokenfst.server.workers.questions import WorkerState, answer
 from tokenfst.tokenizers.adapters.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
