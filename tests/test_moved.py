@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from tokenfst.moved import MOVED
+from tokenfst.common.moved import MOVED
 
 
 @pytest.mark.parametrize("old", sorted(MOVED))

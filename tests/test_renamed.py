@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import tokenfst
+from tokenfst.common.renamed import old_attribute, renamed
 from tokenfst.errors import ArgumentTypeError
-from tokenfst.renamed import old_attribute, renamed
 
 NAMES = {
     "TokenBudgetError": "TokenLimitError",

@@ -48,7 +48,7 @@ def packages(names: set[str]) -> set[str]:
 
 OWN = {
     "tokenfst",
-    "tokenfst.moved",
+    "tokenfst.common.moved",
     "tokenfst.tokenizers",
     "tokenfst.tokenizers.adapters",
     "tokenfst.tokenizers.vocabulary",

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.captures.reader import Part, Reader
 from tokenfst.automata.captures.trees import Reading, has_temperature
 from tokenfst.automata.captures.values import Captures
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import ConstraintError
 
 

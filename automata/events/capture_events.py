@@ -11,8 +11,8 @@ from tokenfst.automata.captures.reader import Reader
 from tokenfst.automata.captures.run import Marks, shared
 from tokenfst.automata.captures.trees import Temperature
 from tokenfst.automata.events.event import Event
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ConstraintError
-from tokenfst.plurals import counted
 
 
 class CaptureEvents:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tokenfst.arguments import refuse
 from tokenfst.automata.events.event import Event
 from tokenfst.automata.events.json_events import JsonEvents
 from tokenfst.automata.events.stream import Streamed, utf8
+from tokenfst.common.arguments import refuse
 from tokenfst.errors import ConstraintError
 
 _NOTHING = object()

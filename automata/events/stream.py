@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.automata.captures.captured import Captured
 from tokenfst.automata.captures.reader import Reader
 from tokenfst.automata.events.capture_events import CaptureEvents
 from tokenfst.automata.events.event import Event
 from tokenfst.automata.events.json_events import JsonEvents
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.errors import ConstraintError
 
 

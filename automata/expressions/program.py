@@ -17,9 +17,9 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst._native import Lexicon, Machine, ProgramCode
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, TokenName, below
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
+from tokenfst.common.renamed import old_attribute
 from tokenfst.errors import ConstraintError
-from tokenfst.renamed import old_attribute
 
 _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
 """The native form of each automaton: front ends share automata among many programs."""

@@ -19,9 +19,8 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-import tokenfst.notebook as notebook
+import tokenfst.common.notebook as notebook
 from tokenfst._native import nodes_below
-from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
 from tokenfst.automata.expressions.program import Program, linearize
@@ -43,14 +42,15 @@ from tokenfst.automata.rules.pushdown import pushdown_rules
 from tokenfst.automata.rules.shortest_word import shortest_words
 from tokenfst.automata.rules.truncation import hard_cycle, inline
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but
+from tokenfst.common.plurals import counted
+from tokenfst.common.printable import caret, line_and_column
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     DrawingError,
     EmptyLanguageError,
 )
-from tokenfst.plurals import counted
-from tokenfst.printable import caret, line_and_column
 
 _PART = "%part"
 _SKETCHED = 60

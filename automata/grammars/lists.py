@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tokenfst.arguments import checked
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
@@ -18,6 +17,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pieces import text as text_groups
 from tokenfst.automata.pieces.substrings import substring_of
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import ConstraintError
 
 __all__ = [

@@ -25,9 +25,9 @@ from tokenfst.automata.languages.display.readable import readable, shorten
 from tokenfst.automata.pictures.drawing import HEADER, Drawing, quoted
 from tokenfst.automata.rules.graph import holding, name_of
 from tokenfst.automata.rules.permutations import written_out
+from tokenfst.common.plurals import counted
+from tokenfst.common.printable import printable
 from tokenfst.errors import DrawingError
-from tokenfst.plurals import counted
-from tokenfst.printable import printable
 
 IGNORED = "%ignore"
 """The rule that ``lark_grammar`` calls before every terminal; drawn as a dot before the terminal."""

@@ -14,7 +14,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tokenfst.arguments import checked
 from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, concat, repeat, union
 from tokenfst.automata.languages import reversal
@@ -26,6 +25,7 @@ from tokenfst.automata.languages.operands import bounds, byte_table, widest
 from tokenfst.automata.rules.graph import Rules
 from tokenfst.automata.rules.product import intersect
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import AlgebraError
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions.expression import Expr, Op, below
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.rebuilding import rebuilt
@@ -44,6 +43,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.rules.graph import COMPOSED
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import BudgetExceeded, ConstraintError, DrawingError, EmptyLanguageError
 
 _Cost = tuple[float, int]

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from tokenfst.arguments import checked_but, shown
 from tokenfst.automata.captures import trees
 from tokenfst.automata.expressions.expression import Expr, concat, literal
 from tokenfst.automata.expressions.metering import Deadline
@@ -27,6 +26,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode, widest
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but, shown
 from tokenfst.errors import ConstraintError, PatternError, TemplateError
 
 _SHOWN = 80

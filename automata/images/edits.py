@@ -20,7 +20,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import (
     LetterAutomaton,
@@ -32,6 +31,7 @@ from tokenfst.automata.images.letters import (
 )
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import ConstraintError
 
 _State = frozenset[tuple[int, int]]

@@ -30,7 +30,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.characters.classes import every_character
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import (
@@ -43,6 +42,7 @@ from tokenfst.automata.images.letters import (
 )
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]

@@ -16,7 +16,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.characters.case import cased_characters, with_other_case
 from tokenfst.automata.characters.utf8 import ASCII, MULTIBYTE, Characters, Ranges
 from tokenfst.automata.expressions.expression import Expr
@@ -27,6 +26,7 @@ from tokenfst.automata.images.letters import by_characters, crawl, require_langu
 from tokenfst.automata.images.spellings import inverse_image
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 
 
 @checked_but("language")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions.expression import EMPTY, Dfa, machine
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import Ints, require_language
@@ -22,6 +21,7 @@ from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst.label_kinds import byte_arcs
 from tokenfst.automata.openfst.labels import EPSILON_LABEL, label_byte
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import BudgetExceeded
 
 if TYPE_CHECKING:

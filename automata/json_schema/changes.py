@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tokenfst.arguments import checked
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document, SchemaAnswer, compare
 from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
+from tokenfst.common.arguments import checked
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 

@@ -20,11 +20,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urldefrag, urljoin
 
-from tokenfst.arguments import checked
 from tokenfst.automata.json_schema.documents.source import Resolver
 from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import AlgebraError, EmptyLanguageError, UnsupportedSchemaError
 
 if TYPE_CHECKING:

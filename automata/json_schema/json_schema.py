@@ -25,7 +25,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.arguments import checked_but, refuse
 from tokenfst.automata.expressions.expression import EMPTY, Expr
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
 from tokenfst.automata.json_schema.contradiction import contradiction
@@ -45,6 +44,7 @@ from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import QUICK, Budget
+from tokenfst.common.arguments import checked_but, refuse
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,

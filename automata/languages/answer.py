@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-import tokenfst.notebook as notebook
+import tokenfst.common.notebook as notebook
 
 
 class Side(enum.Enum):

@@ -19,8 +19,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
-import tokenfst.notebook as notebook
-from tokenfst.arguments import checked, checked_but, real, refuse, whole
+import tokenfst.common.notebook as notebook
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.events.stream import Streamed
 from tokenfst.automata.expressions.program import Program
@@ -34,9 +33,10 @@ from tokenfst.automata.languages.texts import sampling
 from tokenfst.automata.languages.texts.uniform import Draw, of_all, of_lengths
 from tokenfst.automata.languages.texts.walk import Counts, Walk, texts
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but, real, refuse, whole
+from tokenfst.common.locks import fork_safe_lock
+from tokenfst.common.plurals import counted
 from tokenfst.errors import AlgebraError, BudgetExceeded, ConstraintError, EmptyLanguageError
-from tokenfst.locks import fork_safe_lock
-from tokenfst.plurals import counted
 
 _T = TypeVar("_T")
 _LONG = 500

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-import tokenfst.notebook as notebook
-from tokenfst.arguments import checked, checked_but
+import tokenfst.common.notebook as notebook
 from tokenfst.automata.captures import trees
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, utf8_dfa
@@ -44,6 +43,7 @@ from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
 from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from tokenfst.arguments import refuse
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import refuse
 from tokenfst.errors import ConstraintError
 
 _MOST_REPETITIONS = 2**31 - 1

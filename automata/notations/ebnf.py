@@ -6,10 +6,10 @@ W3C's notation has (``#x41``, ``A - B``, ``/* */``) are rejected if they would m
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.parsing.bnf import Dialect, read
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 
 _PLAIN = {letter: letter for letter in "\\\"'?[]-^/"}
 _CONTROLS = {

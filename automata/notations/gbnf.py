@@ -6,10 +6,10 @@ A grammar is a list of rules ``name ::= alternatives``; its words are those of `
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.parsing.bnf import Dialect, read
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 
 GBNF = Dialect(
     name="gbnf",

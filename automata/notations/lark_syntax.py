@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tokenfst.arguments import checked_but, refuse
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, overlap
 from tokenfst.automata.expressions.expression import (
     EMPTY,
@@ -52,6 +51,7 @@ from tokenfst.automata.notations.parsing.reading import Token, fold
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import called
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but, refuse
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
 
 if TYPE_CHECKING:

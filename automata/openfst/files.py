@@ -30,8 +30,8 @@ from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS, VERSION, Cursor
 from tokenfst.automata.openfst.label_kinds import with_byte_symbols
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstError
-from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     import pynini

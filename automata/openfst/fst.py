@@ -28,8 +28,8 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.tables import EMPTY_DFA, frozen_dfa
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, FstError, MissingDependencyError
-from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     import pynini

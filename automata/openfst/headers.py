@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstIOError
-from tokenfst.plurals import counted
 
 MAGIC = struct.pack("<i", 2125659606)
 SYMBOLS_MAGIC = struct.pack("<i", 2125658996)

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tokenfst.common.plurals import counted
+from tokenfst.common.printable import printable
 from tokenfst.errors import DrawingError, MissingDependencyError
-from tokenfst.plurals import counted
-from tokenfst.printable import printable
 
 FORMATS = ("svg", "png", "html", "dot")
 HEADER = (

@@ -28,7 +28,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, checked_but, refuse
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.distinct import distinct_rows
 from tokenfst.automata.expressions.expression import Dfa
@@ -38,8 +37,9 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pieces.classifier import Classifier, classifier, word_characters
 from tokenfst.automata.pieces.inflection import english_inflections
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
-from tokenfst.plurals import counted
 
 Ints = npt.NDArray[np.int64]
 Forms = Mapping[str, Iterable[str]] | Iterable[str]

@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.expression import Dfa, NativeMachine, machine
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 _Places = npt.NDArray[np.uint8]

@@ -24,15 +24,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from tokenfst._native import Lexicon
-from tokenfst.arguments import checked_but, shown
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but, shown
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ArgumentTypeError, BudgetExceeded, ConstraintError, LabelError
-from tokenfst.plurals import counted
 
 Label: TypeAlias = str | bytes
 LeadingSpace: TypeAlias = Literal["none", "optional", "required"]

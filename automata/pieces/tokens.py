@@ -14,11 +14,11 @@ there is a word, what the shortest is) are not supported for such a language; as
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import ALL_BYTES, Expr, TokenName
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode
+from tokenfst.common.arguments import checked
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 
 __all__ = ["one_token", "special_token", "token_class"]

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import EMPTY
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import widest
+from tokenfst.common.arguments import checked
 from tokenfst.errors import ConstraintError
 
 

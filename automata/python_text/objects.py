@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.display.readable import shorten
@@ -36,6 +35,7 @@ from tokenfst.automata.python_text.annotations import (
 )
 from tokenfst.automata.python_text.values import PythonCall, read_value
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 
 __all__ = ["PythonCall", "PythonGrammar", "PythonLanguage", "python_calls", "python_object"]

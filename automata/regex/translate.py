@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.characters.classes import TEXT, is_cased, leaf
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, concat, literal, repeat, union
@@ -42,6 +41,7 @@ from tokenfst.automata.regex.parse import (
 )
 from tokenfst.automata.regex.plain import read_plain
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import UnsupportedPatternError
 
 _IGNORECASE = int(re.IGNORECASE)

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.semirings.machines import SemiringFst
 from tokenfst.automata.semirings.protocol import Semiring
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import BudgetExceeded, FstArgError, FstOpError
 
 Edges = dict[int, list[tuple[int, Any]]]

@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.openfst.headers import Cursor, read_file
 from tokenfst.automata.semirings.machines import SemiringFst, lifted, lowered
@@ -36,6 +35,7 @@ from tokenfst.automata.transducers.files import (
 )
 from tokenfst.automata.transducers.weights import ARC_TYPES
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import BudgetExceeded, FstBadWeightError, FstIOError, FstOpError
 
 _WORDS = {"left": "left", "right": "right", "restrict": "restricted", "min": "min"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tokenfst.arguments import checked
 from tokenfst.automata.semirings.protocol import Semiring
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import arc_type_named
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstIndexError, FstOpError
-from tokenfst.plurals import counted
 
 
 class SemiringArc(NamedTuple):

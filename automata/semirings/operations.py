@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.semirings.distances import shortestdistance, sums
 from tokenfst.automata.semirings.machines import SemiringFst, require_one_semiring
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import BudgetExceeded, FstOpError
 
 

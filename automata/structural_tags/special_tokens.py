@@ -24,8 +24,8 @@ from tokenfst.automata.expressions.expression import (
     union,
 )
 from tokenfst.automata.structural_tags.documents.formats import Mark, TokenRef
+from tokenfst.common.plurals import counted
 from tokenfst.errors import StructuralTagError
-from tokenfst.plurals import counted
 
 Reading = Literal["token", "text", "both"]
 Spelled = tuple[bytes | TokenName, ...]

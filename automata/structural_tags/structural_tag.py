@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tokenfst.arguments import checked
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.building import Builder
@@ -13,6 +12,7 @@ from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.special_tokens import Marks, Reading, TokenTable
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import ConstraintError
 
 __all__ = ["structural_tag"]

@@ -29,7 +29,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, refuse, whole
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.minimization import minimal
@@ -37,8 +36,9 @@ from tokenfst.automata.expressions.tables import levels
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pictures import drawing
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse, whole
+from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, ConstraintError, UnknownSymbolError
-from tokenfst.plurals import counted
 
 UNREACHABLE = 0xFFFFFFFF
 """The distance of DEAD."""

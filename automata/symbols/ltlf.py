@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.symbols.automaton import SymbolAutomaton, checked_symbols
 from tokenfst.automata.symbols.progression import FALSE_STATE, Formula, Formulas, State
 from tokenfst.automata.symbols.syntax import Reader
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import BudgetExceeded, ConflictError, ConstraintError, UnknownSymbolError
 
 _WHERE = "the automaton of a temporal formula"

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.automata.events.event import Event
 from tokenfst.automata.events.stream import Stream
 from tokenfst.automata.grammars.grammar import Grammar
@@ -29,6 +28,7 @@ from tokenfst.automata.tools.definitions.sketches import Json, Role
 from tokenfst.automata.tools.reading.reader import ToolParser
 from tokenfst.automata.tools.reading.replies import TagWithSentinels, ToolReply
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse
 
 
 class About:

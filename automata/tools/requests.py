@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tokenfst.arguments import checked_but, shown
 from tokenfst.automata.json_schema.json_schema import json_object, json_schema
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.special_tokens import Marks, TokenTable
@@ -22,6 +21,7 @@ from tokenfst.automata.tools.definitions.sketches import Json
 from tokenfst.automata.tools.documents import Plan, Reasoning
 from tokenfst.automata.tools.tools import planned, read_reasoning, read_special
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but, shown
 from tokenfst.errors import ToolError
 
 __all__ = ["from_openai"]

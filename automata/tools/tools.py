@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.structural_tags.documents.reading import read_document
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.special_tokens import Marks, TokenTable
@@ -15,6 +14,7 @@ from tokenfst.automata.tools.definitions.definitions import read_tools
 from tokenfst.automata.tools.definitions.formats import format_named
 from tokenfst.automata.tools.documents import Plan, Reasoning, draw
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import EmptyLanguageError, SchemaError, ToolError
 
 __all__ = ["tools"]

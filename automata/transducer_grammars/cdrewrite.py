@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars.strings import BOS, EOS, bracketed
 from tokenfst.automata.transducer_operations.building import chain, optimize
 from tokenfst.automata.transducer_operations.operations import compose, is_acceptor, reverse, words_of
@@ -25,6 +24,7 @@ from tokenfst.automata.transducers.checks import chosen
 from tokenfst.automata.transducers.mapping import EncodeMapper
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstOpError
 
 _UNWEIGHTED = 0x200000000

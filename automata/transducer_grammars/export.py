@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducers.far import FarWriter
 from tokenfst.automata.transducers.vector import VectorFst
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstOpError
 
 

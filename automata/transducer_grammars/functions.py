@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars.machines import Fst, FstLike, acceptor_or_machine, both
 from tokenfst.automata.transducer_grammars.strings import bracketed
 from tokenfst.automata.transducer_operations import operations
@@ -16,8 +15,9 @@ from tokenfst.automata.transducer_operations.replacing import replace as substit
 from tokenfst.automata.transducers import mapping
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError
-from tokenfst.plurals import counted
 
 P = ParamSpec("P")
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars import cdrewrite as rules
 from tokenfst.automata.transducer_grammars.paths import Paths
 from tokenfst.automata.transducer_grammars.strings import TokenType, bracketed, type_or_default
@@ -20,6 +19,7 @@ from tokenfst.automata.transducers.checks import NO_STATE_ID
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight, number
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import BudgetExceeded, FstArgError, FstIOError, FstOpError
 
 WeightLike = Weight | str | float

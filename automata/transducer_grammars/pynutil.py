@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars.machines import Fst, WeightLike, acceptor_or_machine, both
 from tokenfst.automata.transducer_operations import building
 from tokenfst.automata.transducers.mapping import arcmap
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import number
+from tokenfst.common.arguments import checked
 
 __all__ = ["add_weight", "delete", "insert", "join"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_grammars.machines import Fst, compose, intersect, shortestpath
 from tokenfst.automata.transducer_grammars.strings import TokenType, default_token_type
 from tokenfst.automata.transducer_operations import operations
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstOpError
 
 Error = FstOpError

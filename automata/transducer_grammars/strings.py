@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from tokenfst.arguments import refuse
 from tokenfst.automata.transducer_operations.building import characters, labels_of
 from tokenfst.automata.transducers.symbols import SymbolTable
+from tokenfst.common.arguments import refuse
 from tokenfst.errors import FstArgError
 
 TokenType = str | SymbolTable

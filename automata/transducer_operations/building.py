@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_operations.operations import compose, determinize, shortestpath
 from tokenfst.automata.transducers.arcs import require_same
 from tokenfst.automata.transducers.checks import chosen
@@ -19,6 +18,7 @@ from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight, number
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstOpError
 
 _ACCEPTOR, _UNWEIGHTED, _NO_EPSILONS, _I_DETERMINISTIC, _ACYCLIC, _EPSILONS = (

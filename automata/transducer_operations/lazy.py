@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_operations import operations
 from tokenfst.automata.transducer_operations.replacing import SIDES, named_machines
 from tokenfst.automata.transducers.arcs import require_same, require_same_tables, require_table
@@ -29,8 +28,9 @@ from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ArcType, Weight, number
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted as plural
 from tokenfst.errors import FstArgError, FstOpError
-from tokenfst.plurals import counted as plural
 
 CACHE_BYTES = 1 << 26
 """The default cache size of a lazy machine in bytes."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducer_operations.counting import counted
 from tokenfst.automata.transducers.arcs import require_same, require_same_tables, require_table
 from tokenfst.automata.transducers.checks import (
@@ -26,6 +25,7 @@ from tokenfst.automata.transducers.checks import (
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstOpError
 
 FILTERS = {"null": 0, "trivial": 1, "sequence": 2, "auto": 2, "alt_sequence": 3, "match": 4, "no_match": 5}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducers.arcs import require_same
 from tokenfst.automata.transducers.checks import chosen
 from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstOpError
 
 SIDES = ("neither", "input", "output", "both")

@@ -17,7 +17,6 @@ from types import TracebackType
 
 import numpy as np
 
-from tokenfst.arguments import checked
 from tokenfst.automata.openfst.headers import ISYMBOLS, MAGIC, OSYMBOLS, Cursor
 from tokenfst.automata.transducers.checks import chosen
 from tokenfst.automata.transducers.files import from_bytes, numeric, to_bytes
@@ -25,8 +24,9 @@ from tokenfst.automata.transducers.symbols import read_symbols
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import arc_type_named
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstIOError, FstOpError
-from tokenfst.plurals import counted
 
 _MAGIC = {"sttable": 2125656924, "stlist": 5656924}
 _VERSION = 1

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tokenfst.arguments import checked
 from tokenfst.automata.openfst.fst import require_pynini
 from tokenfst.automata.openfst.headers import (
     ALIGNED,
@@ -28,6 +27,7 @@ from tokenfst.automata.transducers.symbols import SymbolTable, read_symbols
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstIOError
 
 _EXPANDED, _MUTABLE = 1, 2

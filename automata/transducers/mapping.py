@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducers.checks import DELTA, chosen, limits, positive
 from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import Weight, arc_type_named, number
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstBadWeightError, FstOpError
 
 _Ints = npt.NDArray[np.int32]

@@ -7,10 +7,10 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from tokenfst.arguments import checked
 from tokenfst.automata.openfst.headers import SYMBOLS_MAGIC, Cursor, read_file
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstIOError
-from tokenfst.plurals import counted
 
 NO_SYMBOL = -1
 """The label of a symbol that is not in the table."""

@@ -6,15 +6,15 @@ The first state that is named is the start.
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked
 from tokenfst.automata.transducers.arcs import Arc
 from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import number, written
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstIOError, TokenfstError
-from tokenfst.plurals import counted
 
 _MOST_STATES = 100_000_000
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tokenfst.arguments import checked
 from tokenfst.automata.pictures.drawing import Drawing
 from tokenfst.automata.transducers.arcs import Arc, require_same, require_same_tables
 from tokenfst.automata.transducers.checks import (
@@ -28,8 +27,9 @@ from tokenfst.automata.transducers.iterating import WithArcs
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ArcType, Weight, arc_type_named, number
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstBadWeightError, FstIndexError
-from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     from tokenfst.automata.transducers.mapping import EncodeMapper

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstBadWeightError, FstOpError
 
 

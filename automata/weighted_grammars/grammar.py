@@ -21,7 +21,6 @@ from collections.abc import Mapping
 import numpy as np
 
 import tokenfst._native as _native
-from tokenfst.arguments import checked, refuse, whole
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.weighted_grammars.closures import make_core
@@ -31,8 +30,9 @@ from tokenfst.automata.weighted_grammars.one_way import check_one_way
 from tokenfst.automata.weighted_grammars.totals import WHERE, divided, totals, without_bytes
 from tokenfst.automata.weights.machine import Floats
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse, whole
+from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
-from tokenfst.plurals import counted
 
 
 class WeightedGrammar:

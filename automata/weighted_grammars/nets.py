@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokenfst.arguments import refuse
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.templates import hole_constraint, pieces_in
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.machine import Floats, Ints
+from tokenfst.common.arguments import refuse
 from tokenfst.errors import ArgumentValueError, BudgetExceeded, ConstraintError, TemplateError
 
 Rule = Mapping[str, float] | str | Constraint | WeightedLanguage

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.grammars.templates import hole_constraint, pieces_of
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.common.arguments import checked_but
 from tokenfst.errors import ConstraintError
 
 

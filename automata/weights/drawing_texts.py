@@ -12,8 +12,8 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.weights.machine import Floats, Machine
 from tokenfst.automata.weights.sums import sum_by_state
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
-from tokenfst.plurals import counted
 
 
 def drawn(machine: Machine, count: int, generator: np.random.Generator, budget: Budget) -> list[bytes]:

@@ -20,7 +20,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, normalize, utf8_dfa
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import LetterAutomaton, Unit, crawl, read_letters
@@ -29,6 +28,7 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.weights.language import WeightedLanguage, as_language
 from tokenfst.automata.weights.machine import Floats, Machine, make
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.errors import ArgumentValueError, EmptyLanguageError
 
 _State = frozenset[tuple[int, float]]

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.errors import ArgumentValueError, DivergingSumError
 
 _STEPS = 200

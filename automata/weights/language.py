@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 import tokenfst._native as _native
-from tokenfst.arguments import checked, refuse, whole
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
@@ -38,8 +37,9 @@ from tokenfst.automata.weights import drawing_texts, sums
 from tokenfst.automata.weights.grammar_mass import grammar_mass
 from tokenfst.automata.weights.machine import Floats, Machine, is_deterministic, make, without_failures
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse, whole
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ArgumentValueError, ConstraintError, EmptyLanguageError, FstError
-from tokenfst.plurals import counted
 
 _SOURCE_LENGTH = 240
 

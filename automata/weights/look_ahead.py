@@ -20,11 +20,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tokenfst.arguments import checked
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 
 

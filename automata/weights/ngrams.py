@@ -18,14 +18,14 @@ from typing import Literal
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.automata.openfst.labels import symbol_bytes
 from tokenfst.automata.weights.arpa import Words, read_arpa
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.machine import by_failure, make
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ArgumentValueError, ArpaError, BudgetExceeded
-from tokenfst.plurals import counted
 
 Unit = Literal["character", "word", "token"]
 _UNITS = ("character", "word", "token")

@@ -22,13 +22,13 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.weights.language import WeightedLanguage, as_language
 from tokenfst.automata.weights.machine import make
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.errors import ArgumentValueError, BudgetExceeded
 
 _ARCS = 256 * 8

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.rules.graph import components
 from tokenfst.automata.weights.machine import Floats, Ints, Machine
+from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, DivergingSumError
-from tokenfst.plurals import counted
 
 _LARGEST = 1e13
 WHERE = "the sum over a weighted language"

@@ -35,9 +35,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts import artifact_format as rules
 from tokenfst.errors import ArtifactError
-from tokenfst.plurals import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.common.json_objects import RepeatedNameError, unique_names
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts.tensors import (
     LEARNED_TENSORS,
     MARKS,
@@ -25,8 +27,6 @@ from tokenfst.decoding.artifacts.tensors import (
     Tensor,
 )
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ArtifactVersionError
-from tokenfst.json_objects import RepeatedNameError, unique_names
-from tokenfst.plurals import counted
 
 FORMAT = "tokenfst.token_automaton"
 """The value of ``format`` in the metadata of every artifact, whatever its version."""

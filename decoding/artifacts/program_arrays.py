@@ -24,10 +24,10 @@ from tokenfst.automata.expressions.expression import Dfa, TokenName
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.expressions.tables import frozen_dfa, trim
 from tokenfst.automata.pieces.substrings import SparseDfa
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts.artifact import Artifact
 from tokenfst.decoding.artifacts.artifact_format import corrupt, shown
 from tokenfst.errors import BudgetExceeded, ConstraintError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.token_classes import TokenClasses
 
 _Numbers = npt.NDArray[np.uint32]

@@ -33,9 +33,12 @@ from os import PathLike
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.locks import fork_safe_lock
+from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.artifacts import artifact, artifact_format
 from tokenfst.decoding.canonical.lengths import CanonicalLengths
 from tokenfst.decoding.canonical.matcher import CanonicalMatcher
@@ -51,9 +54,6 @@ from tokenfst.errors import (
     TokenizationError,
     TokenLimitError,
 )
-from tokenfst.locks import fork_safe_lock
-from tokenfst.plurals import counted
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.segmentation.cuts import DEAD
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, overload
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
 from tokenfst.decoding.token_automata.held_constraints import hold
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import ArgumentValueError, VocabularyMismatchError
-from tokenfst.plurals import counted
 
 
 class DeviceGenerate:

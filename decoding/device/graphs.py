@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import ConstraintError, StateError
-from tokenfst.renamed import renamed
 
 WARM_UP = 3
 """Steps on a side stream before capture, as torch advises."""

@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, shown
+from tokenfst.common.arguments import checked, shown
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import (
     allocate_token_bitmask,
@@ -51,7 +52,6 @@ from tokenfst.errors import (
     TokenfstError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, shown
+from tokenfst.common.arguments import checked, shown
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.engines.shared.text_rows import Automaton, TextRows
 from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import MissingDependencyError, ModelError
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -22,7 +22,7 @@ from typing import Any
 import llama_cpp.llama_cpp as c
 import numpy as np
 
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
 from tokenfst.decoding.engines.shared.text_rows import Automaton, check_scores, nothing_scored
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, bitmask_from_ids
 from tokenfst.decoding.matchers.prefixes import AnyMatcher

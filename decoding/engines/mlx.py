@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
 from tokenfst.decoding.engines.shared.text_rows import Automaton, Ids, TextRows
 from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import MaskBufferError, MissingDependencyError

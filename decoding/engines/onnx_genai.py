@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked, shown
+from tokenfst.common.arguments import checked, shown
 from tokenfst.decoding.engines.shared.text_rows import Automaton, TextRows
 from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import (

@@ -31,6 +31,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
 from tokenfst._native import Matcher
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.engines.shared.requests import (
     CompiledRequests,
     Kind,
@@ -43,7 +44,6 @@ from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
 from tokenfst.errors import ArgumentValueError, MatcherError, TokenfstError, VocabularyError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

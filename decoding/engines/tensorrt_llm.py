@@ -31,7 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked, shown
+from tokenfst.common.arguments import checked, shown
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.engines.shared.requests import (
     CompiledRequests,
     Kind,
@@ -48,7 +49,6 @@ from tokenfst.errors import (
     MissingDependencyError,
     VocabularyError,
 )
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.adapters.huggingface import from_specification
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from tokenfst.arguments import checked_but
+from tokenfst.common.arguments import checked_but
 from tokenfst.decoding.generation.server_targets import ServerConstraint
 from tokenfst.errors import ArgumentValueError, ModelError
 

@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, overload
 
-from tokenfst.arguments import checked, checked_but, refuse
 from tokenfst.automata.tools.reading.replies import ToolCall
-from tokenfst.clock_cache import Recent
+from tokenfst.common.arguments import checked, checked_but, refuse
+from tokenfst.common.clock_cache import Recent
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
 from tokenfst.decoding.generation.tool_calls import tool_target
 from tokenfst.errors import ArgumentTypeError, ArgumentValueError, ModelError, VocabularyMismatchError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _T = TypeVar("_T")

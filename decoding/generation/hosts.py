@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from tokenfst.arguments import shown
 from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
-from tokenfst.clock_cache import Recent
+from tokenfst.common.arguments import shown
+from tokenfst.common.clock_cache import Recent
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.generation.endpoint import Endpoint
 from tokenfst.decoding.generation.targets import Compiled, Target

@@ -14,11 +14,11 @@ from typing import Any
 
 import llama_cpp
 
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.engines.llama_cpp import LlamaConstraint, llama_vocabulary
 from tokenfst.decoding.generation.hosts import SCORES, LocalHost, Prompt, is_chat, pieces
 from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.errors import DecodingError, ModelError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _OURS = ("tokens", "stopping_criteria", "grammar", "logits_processor", "reset")

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import openai
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
 from tokenfst.decoding.generation.endpoint import DIALECTS, Endpoint
 from tokenfst.decoding.generation.hosts import Prompt, is_chat
 from tokenfst.decoding.generation.server_targets import constraint_for_server

@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
 from tokenfst.decoding.generation.targets import as_text
 from tokenfst.errors import DecodingError
 

@@ -31,13 +31,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from tokenfst.arguments import shown
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.common.arguments import shown
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.generation.server_targets import ServerConstraint, any_spelling
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton

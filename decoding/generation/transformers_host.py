@@ -14,13 +14,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat
 from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
 from tokenfst.decoding.search.scores_processor import ScoresLogitsProcessor
 from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

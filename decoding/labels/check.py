@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tokenfst.arguments import checked
 from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, LabelError, TokenizationError

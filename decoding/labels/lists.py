@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.pieces.taxonomy import multi_choice
+from tokenfst.common.arguments import checked_but
 from tokenfst.decoding.labels.scoring import normalised
 from tokenfst.decoding.labels.trie_pass import score_trie
 from tokenfst.decoding.labels.tries import LabelTrie, LeadingSpace, canonical_tokens, model_over

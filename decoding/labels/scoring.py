@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenfst.arguments import checked, checked_but
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but
 from tokenfst.decoding.labels.trie_pass import score_trie
 from tokenfst.decoding.labels.tries import LeadingSpace, Tokenization, label_trie, model_over
 from tokenfst.decoding.models.language_model import Prompts, prompt_rows

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.labels.tries import LeadingSpace, Tokenization, checked_tokenization, model_over
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask

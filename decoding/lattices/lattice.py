@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst.arguments import checked, refuse, whole
+from tokenfst.common.arguments import checked, refuse, whole
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ArgumentValueError, ConstraintError, MissingDependencyError
-from tokenfst.plurals import counted
 
 try:
     import torch

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from tokenfst.arguments import checked
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.common.arguments import checked
 from tokenfst.decoding.lattices.lattice import Lattice
 from tokenfst.errors import ConstraintError
 

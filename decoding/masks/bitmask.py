@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst.arguments import checked, refuse, whole
+from tokenfst.common.arguments import checked, refuse, whole
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ArgumentValueError, LogitsError, MaskBufferError, TokenIdError
-from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     import torch

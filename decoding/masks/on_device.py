@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.masks import bitmask as host
 from tokenfst.errors import MaskBufferError, MissingDependencyError
-from tokenfst.plurals import counted
 
 try:
     import torch

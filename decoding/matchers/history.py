@@ -13,11 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, Self, TypeVar
 
-from tokenfst.arguments import whole
+from tokenfst.common.arguments import whole
+from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import token_id as read_token_id
+from tokenfst.common.token_ids import whole_list
 from tokenfst.errors import RollbackError, TerminatedError
-from tokenfst.plurals import counted
-from tokenfst.token_ids import token_id as read_token_id
-from tokenfst.token_ids import whole_list
 
 N = TypeVar("N")
 

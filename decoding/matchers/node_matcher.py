@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst.arguments import refuse, whole
 from tokenfst.automata.captures.values import Captures
+from tokenfst.common.arguments import refuse, whole
 from tokenfst.decoding.matchers.history import WalkHistory
 from tokenfst.decoding.token_automata.explaining import (
     TokenExplanation,

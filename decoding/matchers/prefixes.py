@@ -37,10 +37,10 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.decoding.matchers.node_matcher import NodeMatcher
 from tokenfst.errors import MaskBufferError, MatcherError
-from tokenfst.plurals import counted
 
 AnyMatcher: TypeAlias = _native.Matcher | NodeMatcher[Any]
 

@@ -33,11 +33,11 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
+from tokenfst.common.locks import fork_safe_lock
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.masks.bitmask import bitmask_from_ids
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, TokenLimitError
-from tokenfst.locks import fork_safe_lock
-from tokenfst.plurals import counted
 
 Bits = npt.NDArray[np.int32]
 

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked, checked_but, refuse
+from tokenfst.common.arguments import checked, checked_but, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.models.language_model import (
     Prompts,
     Session,
@@ -34,7 +35,6 @@ from tokenfst.errors import (
     TokenIdError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
 
 try:
     import torch

@@ -24,10 +24,10 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.errors import LogitsError, MissingDependencyError, ModelError, TokenIdError
-from tokenfst.plurals import counted
 
 try:
     import torch

@@ -29,7 +29,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from tokenfst.arguments import checked, whole
+from tokenfst.common.arguments import checked, whole
+from tokenfst.common.plurals import counted
 from tokenfst.errors import (
     ArtifactError,
     ArtifactVersionError,
@@ -37,7 +38,6 @@ from tokenfst.errors import (
     MissingDependencyError,
     TokenIdError,
 )
-from tokenfst.plurals import counted
 
 try:
     import torch

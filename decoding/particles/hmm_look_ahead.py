@@ -26,12 +26,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.rules.graph import components
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.device.kernels import plain_scores
 from tokenfst.decoding.device.tables.weights import pack_weights
 from tokenfst.decoding.particles.hmm import Hmm
@@ -45,7 +46,6 @@ from tokenfst.errors import (
     MissingDependencyError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:

@@ -39,8 +39,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tokenfst.arguments import checked
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.particles.hmm import Belief, Hmm, unit_maximum
 from tokenfst.decoding.particles.horizon import Horizon
 from tokenfst.decoding.rows.edges import TokenEdges
@@ -54,8 +56,6 @@ from tokenfst.errors import (
     TokenLimitError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
-from tokenfst.renamed import renamed
 
 try:
     import torch

@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs
 from tokenfst.decoding.particles.hmm import Hmm, unit_maximum
 from tokenfst.decoding.particles.resampling import draw_one
 from tokenfst.errors import HmmError, MissingDependencyError, VocabularyMismatchError
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:

@@ -32,10 +32,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from tokenfst.arguments import checked_but
 from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.pictures.charts import Bar, Chart, svg
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked_but
+from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, next_log_probs
 from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.decoding.particles.hmm_product import HmmProduct
@@ -46,8 +48,6 @@ from tokenfst.decoding.rows.reach_rows import Length, ReachRows, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows, one_for_each
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import HmmError, MissingDependencyError, ParticleError
-from tokenfst.plurals import counted
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:

@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, checked_but, whole
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but, whole
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.matchers.reach import nearest
 from tokenfst.errors import (
     BudgetExceeded,
@@ -40,7 +41,6 @@ from tokenfst.errors import (
     TokenIdError,
     TokenLimitError,
 )
-from tokenfst.plurals import counted
 
 try:
     import torch

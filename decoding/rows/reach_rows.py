@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tokenfst.arguments import checked_but
+from tokenfst.common.arguments import checked_but
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.matchers.reach import START, Bits, Reach, reach_of
 from tokenfst.decoding.rows.rows import (
     AnyAutomaton,
@@ -32,7 +33,6 @@ from tokenfst.decoding.rows.rows import (
 )
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, DecodingError, MissingDependencyError
-from tokenfst.renamed import renamed
 
 try:
     import torch

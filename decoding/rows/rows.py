@@ -25,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst._native import Matcher
+from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import (
     allocate_token_bitmask,
@@ -44,8 +46,6 @@ from tokenfst.errors import (
     TokenLimitError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:

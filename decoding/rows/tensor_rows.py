@@ -31,12 +31,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, whole
+from tokenfst.common.arguments import checked, whole
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import Length, check_length
 from tokenfst.decoding.rows.rows import Rows, as_lists, not_allowed
 from tokenfst.errors import DecodingError, MissingDependencyError, VocabularyMismatchError
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:

@@ -23,10 +23,10 @@ import numpy.typing as npt
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.sums import log_sum
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.scores.kept_rows import KeptRows
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import EmptyLanguageError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 

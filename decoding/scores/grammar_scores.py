@@ -18,10 +18,10 @@ import numpy as np
 import tokenfst._native as _native
 from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.scores.kept_rows import KeptRows
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import EmptyLanguageError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Node = tuple[_native.RuleChart, bool]

@@ -12,13 +12,13 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
+from tokenfst.common.arguments import checked, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.history import WalkHistory
 from tokenfst.decoding.matchers.node_matcher import write_mask
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import ArgumentValueError, MaskBufferError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 N = TypeVar("N")

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.budget import Budget
+from tokenfst.common.locks import fork_safe_lock
 from tokenfst.errors import BudgetExceeded
-from tokenfst.locks import fork_safe_lock
 
 _SHARE = 8
 """The cache takes up to this fraction (1/8) of the budget's bytes: 128 MiB by default."""

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from tokenfst.automata.weights.ngrams import BEGIN, END, UNKNOWN, NGramModel
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.scores.kept_rows import KeptRows
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import ArpaError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _Entry = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]

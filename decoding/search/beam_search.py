@@ -34,14 +34,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tokenfst.arguments import checked_but
+from tokenfst.common.arguments import checked_but
+from tokenfst.common.renamed import old_names, renamed
 from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, next_log_probs
 from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.reach_rows import Length, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, Rows
 from tokenfst.decoding.search.beam_trace import Beam, BeamTrace
 from tokenfst.errors import DecodingError, MissingDependencyError
-from tokenfst.renamed import old_names, renamed
 
 try:
     import torch

@@ -15,13 +15,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokenfst.arguments import checked_but
+from tokenfst.common.arguments import checked_but
+from tokenfst.common.renamed import old_names
 from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.reach_rows import Length
 from tokenfst.decoding.rows.rows import check_compiled
 from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.errors import MissingDependencyError, ModelError
-from tokenfst.renamed import old_names
 
 try:
     import torch

@@ -22,7 +22,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import refuse, whole
+from tokenfst.common.arguments import refuse, whole
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.models.language_model import LanguageModel

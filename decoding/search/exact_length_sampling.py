@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tokenfst.arguments import checked_but
+from tokenfst.common.arguments import checked_but
+from tokenfst.common.renamed import old_names, renamed
 from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs
 from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.reach_rows import Length, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, Rows
 from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
-from tokenfst.renamed import old_names, renamed
 
 try:
     import torch

@@ -30,7 +30,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tokenfst._native import Matcher
-from tokenfst.arguments import checked_but
+from tokenfst.common.arguments import checked_but
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
@@ -47,7 +48,6 @@ from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows
 from tokenfst.decoding.search.forced_runs import ForcedRuns
 from tokenfst.decoding.token_automata.explaining import rule_temperature
 from tokenfst.errors import DecodingError, MissingDependencyError, TokenizationError
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -23,7 +23,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tokenfst.arguments import checked, refuse
+from tokenfst.common.arguments import checked, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import PrefixStates, RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
@@ -35,7 +36,6 @@ from tokenfst.errors import (
     MissingDependencyError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
 
 try:
     import torch

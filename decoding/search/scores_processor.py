@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.decoding.matchers.prefixes import RowStates
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource, add_row
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor

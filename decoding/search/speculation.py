@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenfst.arguments import checked_but
+from tokenfst.common.arguments import checked_but
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.models.language_model import as_language_model, one_prompt
 from tokenfst.decoding.models.sampling import Sampling

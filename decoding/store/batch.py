@@ -26,11 +26,11 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, Literal
 
-from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, whole
+from tokenfst.common.json_objects import RepeatedNameError, unique_names
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError, PatternError, StoreError, TokenfstError
-from tokenfst.json_objects import RepeatedNameError, unique_names
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _AT_ONCE = 16

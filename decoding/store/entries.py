@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.artifacts.artifact import Artifact
 from tokenfst.decoding.artifacts.artifact_format import DIGEST, corrupt, parse_header, shown
@@ -23,7 +24,6 @@ from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.store.keys import Key
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ConstraintError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Automaton = TokenAutomaton | CanonicalAutomaton

@@ -19,13 +19,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts.artifact import Artifact
 from tokenfst.decoding.artifacts.artifact_format import DIGEST
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.storages.places import Listed, Place
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, SignatureError, StoreError, StoreWarning
-from tokenfst.plurals import counted
 
 _FOLDER = "learned"
 

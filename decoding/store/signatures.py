@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
 from tokenfst.errors import ArgumentValueError, MissingDependencyError, SignatureError
 
 Signature = tuple[str, str]

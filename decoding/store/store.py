@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from tokenfst.arguments import checked, whole
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, whole
 from tokenfst.decoding.artifacts.artifact import Artifact
 from tokenfst.decoding.compiling.compile import compile, over_symbols
 from tokenfst.decoding.store import entries

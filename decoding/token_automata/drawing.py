@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.pictures.drawing import Drawing, Edge, draw_graph
-from tokenfst.plurals import counted
+from tokenfst.common.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _SHOWN_TOKENS = 5

@@ -25,11 +25,11 @@ from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
 from tokenfst.automata.languages.display import explanation
 from tokenfst.automata.languages.display.explanation import Explanation, Following
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.token_automata.held_constraints import HeldConstraint, held_by
 from tokenfst.decoding.token_automata.reading_tokens import TokenTemperatures, parts_of, special_tokens
 from tokenfst.decoding.token_automata.tracing import mask_of
 from tokenfst.errors import ConstraintError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Reason = Literal["allowed", "text", "end", "special", "limit", "tokens", "terminated"]

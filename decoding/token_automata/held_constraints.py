@@ -19,7 +19,7 @@ from weakref import ref
 
 from tokenfst._native import TokenAutomaton
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 
 
 @dataclass(slots=True, eq=False)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import tokenfst.notebook as notebook
+import tokenfst.common.notebook as notebook
 from tokenfst._native import Matcher
 from tokenfst.automata.languages.display.readable import quoted
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.token_automata.explaining import native_of
 from tokenfst.decoding.token_automata.held_constraints import held_by
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _MOST = 200

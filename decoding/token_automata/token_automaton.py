@@ -22,13 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-import tokenfst.notebook as notebook
+import tokenfst.common.notebook as notebook
 from tokenfst._native import Matcher
-from tokenfst.arguments import checked, checked_but, refuse
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.pictures.drawing import Drawing, check_size
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but, refuse
+from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.artifacts import artifact, artifact_format, program_arrays
 from tokenfst.decoding.token_automata import explaining as explaining  # Matcher.explain
 from tokenfst.decoding.token_automata import learned as learning
@@ -48,8 +50,6 @@ from tokenfst.errors import (
     TokenIdError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.token_classes import TokenClasses, find_classes
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from tokenfst._native import Matcher
 from tokenfst.automata.pictures.drawing import Drawing
+from tokenfst.common.renamed import old_attribute
 from tokenfst.decoding.token_automata.drawing import named
-from tokenfst.renamed import old_attribute
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _COLUMNS = 12

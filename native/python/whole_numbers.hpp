@@ -1,7 +1,7 @@
 // Integers, and lists of them, as arguments of a public call.
 //
-// Integers of 64 bits, also numpy's, and lists of them are read here. All else goes to Python (tokenfst.arguments,
-// tokenfst.token_ids), which reads arrays, and refuses the rest with an error that names the call and the argument.
+// Integers of 64 bits, also numpy's, and lists of them are read here. All else goes to Python (tokenfst.common.arguments,
+// tokenfst.common.token_ids), which reads arrays, and refuses the rest with an error that names the call and the argument.
 // nanobind alone would take True for 1 and round an array of floats. Declare such a parameter `.none()`, so that None is
 // refused here as well, and give the function a signature in which it is an int.
 #pragma once
@@ -36,7 +36,7 @@ class WholeNumber {
     return index && nanobind::try_cast(index, value, false) ? std::optional(value) : std::nullopt;
   }
   int64_t read(const char* call, const char* name) const {
-    return known_ ? *known_ : nanobind::cast<int64_t>(nanobind::module_::import_("tokenfst.arguments").attr("whole")(call, name, given_));
+    return known_ ? *known_ : nanobind::cast<int64_t>(nanobind::module_::import_("tokenfst.common.arguments").attr("whole")(call, name, given_));
   }
 
  private:
@@ -56,7 +56,7 @@ class WholeNumbers {
       Vector<int64_t> array;
       if (nanobind::try_cast(given_, array, false)) return {array.data(), array.data() + array.size()};
     }
-    const nanobind::object list = nanobind::module_::import_("tokenfst.token_ids").attr("whole_list")(call, name, given_);
+    const nanobind::object list = nanobind::module_::import_("tokenfst.common.token_ids").attr("whole_list")(call, name, given_);
     return nanobind::cast<std::vector<int64_t>>(list);
   }
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-import tokenfst.moved  # modules by their old names
+import tokenfst.common.moved  # modules by their old names
 import tokenfst.tokenizers.adapters  # noqa: F401  # the doors of Vocabulary
 
 TYPE_CHECKING = False  # typing itself takes longer to import than all of this
@@ -463,7 +463,7 @@ def __getattr__(name: str) -> Any:
     elif name in _FOLDERS:
         return importlib.import_module(f"tokenfst.{name}")
     elif name in _OLD:
-        return importlib.import_module("tokenfst.renamed").old_names(__name__, _OLD, 4)(name)
+        return importlib.import_module("tokenfst.common.renamed").old_names(__name__, _OLD, 4)(name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found

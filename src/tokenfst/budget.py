@@ -40,7 +40,7 @@ class Budget:
         return cls(states=_MOST_STATES, bytes=_MOST, seconds=math.inf, positions=_MOST)
 
     def _repr_html_(self) -> str:
-        from tokenfst.notebook import card
+        from tokenfst.common.notebook import card
 
         fields = [(name, getattr(self, name)) for name in ("states", "bytes", "seconds", "positions")]
         bounds = {"states": _MOST_STATES, "bytes": _MOST, "seconds": math.inf, "positions": _MOST}
@@ -57,7 +57,7 @@ class Budget:
             and self.seconds > 0
         ):
             return
-        from tokenfst.arguments import real, whole
+        from tokenfst.common.arguments import real, whole
 
         for name in ("states", "bytes", "positions"):
             given = getattr(self, name)

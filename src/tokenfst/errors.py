@@ -13,8 +13,8 @@ from dataclasses import fields
 from typing import Any
 
 from tokenfst.budget import Budget
-from tokenfst.plurals import counted
-from tokenfst.printable import LAYOUT, caret, printable
+from tokenfst.common.plurals import counted
+from tokenfst.common.printable import LAYOUT, caret, printable
 
 
 class _Printable(Exception):

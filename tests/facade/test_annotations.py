@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
 from tokenfst.errors import ArgumentValueError
 
 

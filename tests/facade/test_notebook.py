@@ -10,8 +10,8 @@ import pytest
 
 import tokenfst
 from tokenfst import Budget, Language, Vocabulary, compile, gbnf, json_schema, lark_grammar, regex
-from tokenfst.notebook import SMALL, card
-from tokenfst.plurals import counted
+from tokenfst.common.notebook import SMALL, card
+from tokenfst.common.plurals import counted
 
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
 drawn = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")

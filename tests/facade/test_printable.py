@@ -12,6 +12,7 @@ import pytest
 from support.programs.command_line import tokenfst
 
 from tokenfst import errors, json_schema, regex
+from tokenfst.common.printable import caret, printable
 from tokenfst.errors import (
     NotInStoreError,
     PatternSyntaxError,
@@ -19,7 +20,6 @@ from tokenfst.errors import (
     TokenfstError,
     TokenfstWarning,
 )
-from tokenfst.printable import caret, printable
 
 SPOOFED = "a\u202eb\x1b[31m\x9b2J\u2028\ud800"
 ESCAPED = r"a\u202eb\x1b[31m\x9b2J\u2028\ud800"

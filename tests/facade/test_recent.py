@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 
 
 def test_the_oldest_goes() -> None:

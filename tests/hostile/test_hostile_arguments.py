@@ -18,7 +18,7 @@ import pytest
 
 import tokenfst
 from tokenfst import Budget, Language, Vocabulary
-from tokenfst.arguments import checked, checked_but, whole
+from tokenfst.common.arguments import checked, checked_but, whole
 from tokenfst.errors import ArgumentTypeError, ArgumentValueError
 
 ROOT = Path(__file__).parents[2]

@@ -19,6 +19,7 @@ from reference.tokens import artifact as slow
 from reference.tokens.small_automata import EVERY_BYTE
 from tokenfst import _native
 from tokenfst.automata.regex.translate import regex
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.artifacts.artifact_format import MAX_HEADER
 from tokenfst.decoding.compiling.compile import compile
@@ -29,7 +30,6 @@ from tokenfst.errors import (
     ArtifactVersionError,
     VocabularyError,
 )
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")

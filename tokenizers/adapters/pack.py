@@ -35,8 +35,8 @@ from typing import Any
 
 import numpy as np
 
+from tokenfst.common.plurals import counted
 from tokenfst.errors import VocabularyError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

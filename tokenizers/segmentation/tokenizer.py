@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.budget import Budget
+from tokenfst.common.locks import fork_safe_lock
 from tokenfst.errors import TokenizationError
-from tokenfst.locks import fork_safe_lock
 from tokenfst.tokenizers.segmentation.byte_pairs import BytePairs
 from tokenfst.tokenizers.segmentation.cuts import DEAD, Segmentation
 from tokenfst.tokenizers.segmentation.split_pattern import split_pattern

@@ -9,8 +9,8 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.common.plurals import counted
 from tokenfst.errors import VocabularyError
-from tokenfst.plurals import counted
 
 MAX_TOKEN_BYTES = 65_535
 """Maximum length of the byte string of one token."""

@@ -29,11 +29,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-import tokenfst.notebook as notebook
-from tokenfst.arguments import checked, checked_but
+import tokenfst.common.notebook as notebook
+from tokenfst.common.arguments import checked, checked_but
+from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import token_id as read_token_id
 from tokenfst.errors import UnknownSymbolError, VocabularyError
-from tokenfst.plurals import counted
-from tokenfst.token_ids import token_id as read_token_id
 from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.tables import byte_strings, lengths, token_ids
 from tokenfst.tokenizers.vocabulary.token_index import TokenIndex

@@ -14,8 +14,8 @@ from typing import Any
 
 from tokenfst._native import plain_parts
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
+from tokenfst.common.json_objects import unique_names
 from tokenfst.errors import BudgetExceeded, SchemaError
-from tokenfst.json_objects import unique_names
 
 MAPPINGS = (dict, Mapping)
 """The classes of JSON objects, for ``isinstance``. The first one avoids a check of an abstract class."""

@@ -37,6 +37,7 @@ from tokenfst.automata.json_values.numbers import NumberSet
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.ecma import ecma_pattern
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -45,7 +46,6 @@ from tokenfst.errors import (
     UnsupportedPatternError,
     UnsupportedSchemaError,
 )
-from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.reading.meaning import Meaning

@@ -29,7 +29,7 @@ from tokenfst.automata.json_values.strings import (
 )
 from tokenfst.automata.languages.emptiness import has_word, record_word
 from tokenfst.automata.languages.language import Language
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 
 _MOST_PAIRS = 16

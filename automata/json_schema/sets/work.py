@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tokenfst._native import plain_parts
 from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import QUICK, Budget
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, repe
 from tokenfst.automata.json_schema.sets.arrays import EVERY_ARRAY, Array, Contains
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import EVERY_OBJECT
+from tokenfst.common.plurals import counted
 from tokenfst.errors import UnsupportedSchemaError
-from tokenfst.plurals import counted
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer

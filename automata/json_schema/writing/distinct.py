@@ -24,7 +24,7 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import QUICK
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 
 MANY = 1 << 20

@@ -32,8 +32,8 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.regex.translate import regex
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ConstraintError
-from tokenfst.plurals import counted
 
 MOST_INDENT = 64
 

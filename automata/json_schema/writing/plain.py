@@ -29,7 +29,7 @@ from tokenfst.automata.json_schema.sets.strings import words
 from tokenfst.automata.json_schema.writing.distinct import endless
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Level, Writer

@@ -15,8 +15,8 @@ from tokenfst._native import Lexicon
 from tokenfst.automata.characters.utf8 import SURROGATES, Ranges, negate, normalize, single_characters
 from tokenfst.automata.expressions.expression import ALL_BYTES, Dfa, Expr, Op, TokenBound, Unordered
 from tokenfst.automata.languages.display.drawing import bytes_label
-from tokenfst.plurals import counted
-from tokenfst.printable import printable
+from tokenfst.common.plurals import counted
+from tokenfst.common.printable import printable
 
 _SHOWN_RANGES = 12
 _ESCAPED_IN_CLASS = frozenset("\\[]^-")

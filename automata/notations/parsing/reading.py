@@ -21,8 +21,8 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, token_of
 from tokenfst.automata.notations.parsing.lalr import Token as Token
 from tokenfst.budget import Budget
+from tokenfst.common.printable import line_and_column
 from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError
-from tokenfst.printable import line_and_column
 
 if TYPE_CHECKING:
     from lark import Lark, Tree

@@ -14,7 +14,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from tokenfst.arguments import shown
 from tokenfst.automata.json_schema.documents.source import escape
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.documents.formats import (
@@ -38,8 +37,9 @@ from tokenfst.automata.structural_tags.documents.formats import (
     Triggered,
 )
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
+from tokenfst.common.arguments import shown
+from tokenfst.common.json_objects import RepeatedNameError, unique_names
 from tokenfst.errors import StructuralTagError
-from tokenfst.json_objects import RepeatedNameError, unique_names
 
 _T = TypeVar("_T")
 _DEEPEST = 100

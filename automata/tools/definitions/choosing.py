@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from tokenfst.arguments import shown
 from tokenfst.automata.tools.definitions.definitions import Tool
+from tokenfst.common.arguments import shown
 from tokenfst.errors import ToolError
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from tokenfst.arguments import shown
 from tokenfst.automata.json_schema.python_types import read_type
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
@@ -20,6 +19,7 @@ from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.tools.definitions.places import placed
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import shown
 from tokenfst.errors import EmptyLanguageError, PatternError, ToolError, UnsupportedSchemaError
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,256}")

@@ -14,8 +14,8 @@ from tokenfst.automata.structural_tags.sentinels import Kinds, Sentinel, TagBegi
 from tokenfst.automata.tools.definitions.definitions import Tool
 from tokenfst.automata.tools.definitions.formats import CallFormat
 from tokenfst.automata.tools.definitions.sketches import Role
+from tokenfst.common.notebook import card
 from tokenfst.errors import ConstraintError
-from tokenfst.notebook import card
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any, TypeAlias
 
-from tokenfst.arguments import checked, checked_but, whole
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but, whole
+from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.device.automata import operators
 from tokenfst.decoding.device.automata.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.automata.options import check_sampling
@@ -33,8 +35,6 @@ from tokenfst.errors import (
     TokenLimitError,
     VocabularyMismatchError,
 )
-from tokenfst.plurals import counted
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Source: TypeAlias = TokenAutomaton | str | PathLike[str]

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tokenfst.arguments import checked, checked_but
+from tokenfst.common.arguments import checked, checked_but
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton, Source
 from tokenfst.decoding.device.automata.masks import Left, View
 from tokenfst.decoding.device.kernels.compose import compose
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import TokenLimitError
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 

@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst.arguments import refuse
+from tokenfst.common.arguments import refuse
+from tokenfst.common.renamed import old_attribute, renamed
 from tokenfst.decoding.device.automata import operators
 from tokenfst.decoding.device.automata.options import check_sampling
 from tokenfst.decoding.device.kernels import plain
@@ -35,7 +36,6 @@ from tokenfst.errors import (
     TokenLimitError,
     VocabularyMismatchError,
 )
-from tokenfst.renamed import old_attribute, renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Left: TypeAlias = "torch.Tensor | int | None"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tokenfst.arguments import real, refuse, whole
+from tokenfst.common.arguments import real, refuse, whole
 from tokenfst.decoding.device.tables.pool import torch
 from tokenfst.errors import ArgumentValueError
 

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tokenfst._native as _native
-from tokenfst.arguments import checked, checked_but
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, checked_but
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.device.automata import operators
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton, Source
 from tokenfst.decoding.device.automata.masks import NO_LIMIT, Left, first_row
@@ -30,7 +31,6 @@ from tokenfst.decoding.device.tables.stacks import PackedStacks, pack_stacks
 from tokenfst.decoding.device.tables.tables import DISTANCE, FAR, Packed, Reach
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentValueError, ConstraintError, StackDepthError, StateError
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 

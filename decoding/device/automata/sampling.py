@@ -18,14 +18,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tokenfst.arguments import checked, shown, whole
+from tokenfst.common.arguments import checked, shown, whole
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.automata.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.automata.verification import Tree, Verified, accept, left_at, seen_at
 from tokenfst.decoding.device.kernels import plain_sampling as plain
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, TokenIdError
-from tokenfst.plurals import counted
 
 _MOST_ROWS = 1 << 20
 _MOST_K = 1 << 24

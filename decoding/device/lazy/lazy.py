@@ -29,7 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import checked, checked_but
+from tokenfst.common.arguments import checked, checked_but
+from tokenfst.common.locks import fork_safe_lock
+from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import renamed
 from tokenfst.decoding.device.automata import operators
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton, Source
 from tokenfst.decoding.device.automata.masks import Left
@@ -42,9 +45,6 @@ from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, DISTANCE, ENDED, FAR
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentValueError, ConstraintError
-from tokenfst.locks import fork_safe_lock
-from tokenfst.plurals import counted
-from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 import tokenfst._native as _native
 from tokenfst._native import Matcher
-from tokenfst.arguments import checked
+from tokenfst.common.arguments import checked
 from tokenfst.decoding.device.automata.masks import DeviceMasks
 from tokenfst.decoding.device.paged.paging import FIRST_SLOT, Overflow, PagedRows
 from tokenfst.decoding.device.tables.pool import torch

@@ -18,11 +18,11 @@ from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple, Protocol
 
-from tokenfst.arguments import refuse
+from tokenfst.common.arguments import refuse
+from tokenfst.common.token_ids import token_id
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import ENDED
 from tokenfst.errors import ArgumentValueError, BudgetExceeded, TokenIdError
-from tokenfst.token_ids import token_id
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Overflow = Literal["grow", "evict", "raise"]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.decoding.device.kernels import plain_scores
 from tokenfst.decoding.device.paged.paging import FIRST_SLOT, Overflow, PagedRows
 from tokenfst.decoding.device.tables.pool import Tensor, torch

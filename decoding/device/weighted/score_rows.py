@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import ArgumentValueError, MaskBufferError, StateError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -15,10 +15,11 @@ Cost: a resident row takes 4 bytes for each token; any other row, on a GPU, a lo
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked, refuse
 from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
+from tokenfst.common.arguments import checked, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.device.kernels import plain_scores
 from tokenfst.decoding.device.kernels.compose import Levels
 from tokenfst.decoding.device.tables.pool import Tensor, torch
@@ -31,7 +32,6 @@ from tokenfst.errors import (
     ConstraintError,
     TokenIdError,
 )
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _MOST_ROWS = 1 << 24

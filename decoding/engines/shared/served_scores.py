@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tokenfst.arguments import refuse
+from tokenfst.common.arguments import refuse
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.scores.matcher import ScoreSource, add_row
 from tokenfst.errors import ArgumentValueError, ConstraintError, TokenfstError

@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import refuse
+from tokenfst.common.arguments import refuse
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import RowStates

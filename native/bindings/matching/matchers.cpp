@@ -212,7 +212,7 @@ void rollback(Matcher& matcher, WholeNumber given) {
 void set_max_tokens_left(Matcher& matcher, nb::object left) {
   std::optional<uint64_t> number;
   if (!left.is_none()) {
-    const nb::object whole = nb::module_::import_("tokenfst.arguments").attr("whole");
+    const nb::object whole = nb::module_::import_("tokenfst.common.arguments").attr("whole");
     number = nb::cast<uint64_t>(whole("Matcher", "max_tokens_left", left, 0));
   }
   const QuickCall call;

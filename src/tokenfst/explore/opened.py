@@ -17,6 +17,8 @@ from tokenfst.automata.languages.display.explanation import Explanation
 from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.languages.operands import encode
 from tokenfst.budget import Budget
+from tokenfst.common.locks import fork_safe_lock
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.token_automata.drawing import named
@@ -24,8 +26,6 @@ from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.decoding.token_automata.tracing import Step, Trace, mask_of, trace
 from tokenfst.errors import BudgetExceeded, ConstraintError, TokenfstWarning, VocabularyError
 from tokenfst.explore.picture import picture
-from tokenfst.locks import fork_safe_lock
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 MOST_TOKENS = 2_000

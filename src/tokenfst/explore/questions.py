@@ -11,7 +11,7 @@ from typing import Any
 
 import tokenfst.errors as errors
 from tokenfst.budget import Budget
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 from tokenfst.explore.kinds import KINDS
 from tokenfst.explore.opened import MOST_LISTED, MOST_STATES, MOST_TOKENS, Opened
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

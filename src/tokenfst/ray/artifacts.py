@@ -16,7 +16,7 @@ import numpy as np
 import ray
 
 from tokenfst.budget import Budget
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.store.entries import Automaton, automaton_of
 from tokenfst.decoding.store.store import Store

@@ -13,8 +13,8 @@ from dataclasses import asdict, fields
 from itertools import chain
 from typing import Any
 
-from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, whole
 from tokenfst.decoding.store.batch import Outcome, Pool, not_utf8
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError, MissingDependencyError

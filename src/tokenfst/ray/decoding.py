@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import checked, whole
 from tokenfst.decoding.store.batch import members_of, reason_of
 from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.store.store import Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields
 
-from tokenfst.arguments import real, whole
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import real, whole
 
 _PART = 0.8
 """The part of a job's time that one construction may take."""

@@ -10,8 +10,8 @@ import pytest
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ConstraintError, EmptyLanguageError
-from tokenfst.plurals import counted
 
 A, B = Language.literal("a"), Language.literal("b")
 LANGUAGES = {

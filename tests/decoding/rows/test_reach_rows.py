@@ -11,6 +11,7 @@ import torch
 
 import tokenfst
 from reference.tokens.small_automata import small_automaton
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.masks.bitmask import unpack_bitmask
 from tokenfst.decoding.matchers.reach import START, reach_of
 from tokenfst.decoding.rows.edges import TokenEdges
@@ -26,7 +27,6 @@ from tokenfst.errors import (
     ModelError,
     TokenLimitError,
 )
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")

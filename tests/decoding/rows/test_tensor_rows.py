@@ -13,6 +13,7 @@ import torch
 
 import tokenfst
 from reference.tokens.token_edges import arcs_of, random_edges, ways
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import start_rows
 from tokenfst.decoding.rows.rows import Rows
@@ -20,7 +21,6 @@ from tokenfst.decoding.rows.tensor_rows import TensorRows
 from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.decoding.search.exact_length_sampling import exact_length_sample
 from tokenfst.errors import DecodingError, LogitsError, ModelError, TokenLimitError, VocabularyMismatchError
-from tokenfst.plurals import counted
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenfst.cli.constraints.grammars import read_text
 from tokenfst.cli.output.terminal import UsageError
-from tokenfst.json_objects import RepeatedNameError, unique_names
+from tokenfst.common.json_objects import RepeatedNameError, unique_names
 
 
 def read_json(path: Path, what: str) -> Any:

@@ -17,9 +17,9 @@ from rich.text import Text
 
 from tokenfst.cli.output.exits import Exit as Exit
 from tokenfst.cli.output.exits import UsageError as UsageError
+from tokenfst.common.plurals import counted as counted
+from tokenfst.common.printable import printable
 from tokenfst.errors import BudgetExceeded
-from tokenfst.plurals import counted as counted
-from tokenfst.printable import printable
 
 writing = threading.Lock()
 """Held while a file is written, so that an interrupt waits for it."""

@@ -35,8 +35,8 @@ from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions
 from tokenfst.cli.input.tokens import VocabularyOptions
 from tokenfst.cli.output.terminal import Exit, UsageError, counted, say, say_json
+from tokenfst.common.printable import line_and_column
 from tokenfst.errors import BudgetExceeded
-from tokenfst.printable import line_and_column
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _CONFLICT = "conflict"

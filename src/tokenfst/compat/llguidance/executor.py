@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tokenfst.common.plurals import counted
 from tokenfst.compat.llguidance.matcher import LLMatcher, as_array, rows_at
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded
-from tokenfst.plurals import counted
 
 Rows = Sequence[tuple[LLMatcher, int]]
 Drafts = Sequence[tuple[LLMatcher, int, Sequence[int]]]

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from tokenfst.arguments import shown
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.language import Language
@@ -21,6 +20,7 @@ from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
+from tokenfst.common.arguments import shown
 from tokenfst.errors import ConstraintError
 
 GrammarFormat: TypeAlias = Literal[

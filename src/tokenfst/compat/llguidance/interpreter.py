@@ -11,10 +11,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tokenfst.common.plurals import counted
 from tokenfst.compat.llguidance.grammars import LLParserLimits
 from tokenfst.compat.llguidance.matcher import LLMatcher, as_array
 from tokenfst.compat.llguidance.tokenizer import LLTokenizer
-from tokenfst.plurals import counted
 
 
 class LLInterpreter:

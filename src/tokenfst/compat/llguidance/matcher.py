@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst._native import Matcher
+from tokenfst.common.plurals import counted
 from tokenfst.compat.llguidance.grammars import (
     LLParserLimits,
     constraint_of,
@@ -25,7 +26,6 @@ from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded, TokenfstError
-from tokenfst.plurals import counted
 
 
 class LLMatcher:

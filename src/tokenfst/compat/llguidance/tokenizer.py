@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
 from tokenfst.errors import ArgumentTypeError, VocabularyError
 from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
 from tokenfst.compat.xgrammar.exception import DeserializeFormatError, Unsupported, raising
 from tokenfst.compat.xgrammar.grammar import Grammar
 from tokenfst.compat.xgrammar.tokenizer_info import VERSION, TokenizerInfo, written

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 from tokenfst._native import Matcher
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
+from tokenfst.common.plurals import counted
 from tokenfst.compat.xgrammar.compiler import CompiledGrammar
 from tokenfst.compat.xgrammar.exception import raising
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.errors import MissingDependencyError, VocabularyError
-from tokenfst.plurals import counted
 
 try:
     import torch

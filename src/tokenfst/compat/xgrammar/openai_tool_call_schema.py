@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from tokenfst.arguments import shown
+from tokenfst.common.arguments import shown
 from tokenfst.errors import ToolError
 
 _T = TypeVar("_T", bound="_Said")

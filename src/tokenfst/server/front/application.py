@@ -22,10 +22,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TokenfstError
-from tokenfst.plurals import counted
 from tokenfst.server import logs
 from tokenfst.server.front.answers import SizedCache, digest
 from tokenfst.server.front.metrics import TYPE, Metrics

@@ -23,11 +23,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.store.batch import members_of
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError
-from tokenfst.plurals import counted
 from tokenfst.server.limits import Limits
 from tokenfst.server.refusals import Refused, late, refused
 from tokenfst.server.workers.questions import WorkerState, answer

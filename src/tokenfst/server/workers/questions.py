@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from tokenfst.arguments import shown
 from tokenfst.automata.json_schema.changes import schema_changes
 from tokenfst.automata.json_schema.comparing import ComparedSchema
 from tokenfst.automata.json_schema.documents.schema_texts import read as read_schema
@@ -31,7 +30,8 @@ from tokenfst.cli.questions.checking import check_text, check_tokens
 from tokenfst.cli.questions.comparing import compare
 from tokenfst.cli.questions.sampling import sample_tokens
 from tokenfst.cli.questions.schema_changes import as_json as changes_as_json
-from tokenfst.clock_cache import Recent
+from tokenfst.common.arguments import shown
+from tokenfst.common.clock_cache import Recent
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.compiling.missing_bytes import warn_unspellable
 from tokenfst.decoding.store.documents import Document

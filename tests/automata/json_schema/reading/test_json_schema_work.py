@@ -20,7 +20,7 @@ from tokenfst._native import plain_parts
 from tokenfst.automata.json_schema.reading import typed_keywords
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 
 _PATTERNS = [
     {"anyOf": [{"pattern": f"{chr(97 + i)}{j}.*{chr(97 + i * 7 % 26)}"} for j in range(4)]} for i in range(5)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from tokenfst.common.plurals import counted
 from tokenfst.compat.xgrammar.compiler import CompiledGrammar
 from tokenfst.compat.xgrammar.matcher import (
     BatchGrammarMatcher,
@@ -13,7 +14,6 @@ from tokenfst.compat.xgrammar.matcher import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
 )
-from tokenfst.plurals import counted
 
 
 class LogitsProcessor:

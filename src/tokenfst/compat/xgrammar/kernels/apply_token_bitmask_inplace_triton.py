@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import torch
 
+from tokenfst.common.plurals import counted
 from tokenfst.compat.xgrammar.kernels.apply_token_bitmask_inplace_cpu import masked_columns
 from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.masks.bitmask import checked_indices
 from tokenfst.errors import MaskBufferError, MissingDependencyError
-from tokenfst.plurals import counted
 
 try:
     import triton

@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MOVED = {
+    "arguments": "common.arguments",
     "automata.drawing": "automata.languages.display.drawing",
     "automata.expression": "automata.expressions.expression",
     "automata.fst": "automata.openfst.fst",
@@ -21,6 +22,7 @@ MOVED = {
     "automata.grammar": "automata.grammars.grammar",
     "automata.languages.drawing": "automata.languages.display.drawing",
     "automata.lark_syntax": "automata.notations.lark_syntax",
+    "clock_cache": "common.clock_cache",
     "decoding.abs": "decoding.search.beam_search",
     "decoding.artifact": "decoding.artifacts.artifact",
     "decoding.artifact_format": "decoding.artifacts.artifact_format",
@@ -33,6 +35,13 @@ MOVED = {
     "decoding.smc": "decoding.particles.smc",
     "decoding.token_automata.artifact": "decoding.artifacts.artifact",
     "decoding.token_automata.artifact_format": "decoding.artifacts.artifact_format",
+    "json_objects": "common.json_objects",
+    "locks": "common.locks",
+    "notebook": "common.notebook",
+    "plurals": "common.plurals",
+    "printable": "common.printable",
+    "renamed": "common.renamed",
+    "token_ids": "common.token_ids",
     "tokenizers.byte_pair_tokenizer": "tokenizers.segmentation.tokenizer",
 }
 

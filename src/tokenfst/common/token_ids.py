@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tokenfst.arguments import refuse, whole
+from tokenfst.common.arguments import refuse, whole
+from tokenfst.common.plurals import counted
 from tokenfst.errors import TokenIdError
-from tokenfst.plurals import counted
 
 
 def token_id(call: str, name: str, value: object, size: int) -> int:
