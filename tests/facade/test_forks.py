@@ -22,9 +22,9 @@ from tokenfst import (
     compile,
     fill_bitmasks,
     json_schema,
-    locks,
     regex,
 )
+from tokenfst.common import locks
 
 BYTES = [bytes([byte]) for byte in range(256)]
 pytestmark = [
