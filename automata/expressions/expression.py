@@ -112,6 +112,17 @@ class Dfa:
         """
         return self.classes, self.table, self.accepting, self.start, _DENSE
 
+    @property
+    def shape(self) -> tuple[int, tuple[int, ...], int]:
+        """The same for automata with equal tables: the start, the shape of the table, and the number of offsets."""
+        _, table, _, start, offsets = self.native_tables()
+        return start, table.shape, len(offsets)
+
+    def equals(self, other: Dfa) -> bool:
+        """Whether both have the same tables. Linear in them."""
+        tables = zip(self.native_tables(), other.native_tables(), strict=True)
+        return all(np.array_equal(own, given) for own, given in tables)
+
 
 @dataclass(frozen=True, slots=True)
 class Unordered:

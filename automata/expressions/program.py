@@ -147,6 +147,7 @@ def linearize(
         raise ConstraintError(
             f"the rule {error.args[0]!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
         ) from None
+    code.end_with(code.instruction(root))
     bodies = tuple((code.instruction(body), empty) for body, empty in (rules or {}).values())
     return program_of(code, bodies, tuple(rule_numbers), found, labelled=labelled)
 

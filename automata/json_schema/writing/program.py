@@ -30,7 +30,6 @@ from tokenfst.automata.expressions.expression import (
     bounds_of,
     call,
     copies,
-    union,
 )
 from tokenfst.automata.expressions.program import Program, program_of
 from tokenfst.automata.expressions.rebuilding import rebuilt
@@ -158,35 +157,29 @@ class _Walk:
                 return _NO_WORD
         elif op is Op.EMPTY:
             return _NO_WORD
-        if self.unsure:
-            self.note_unsure(node, operands)
         total = sum(map(self.code.size_of, operands)) if operands else 1
         if op is Op.REPEAT:
             assert isinstance(node.value, tuple)
             total *= copies(node.value)
+        length = self.code.length
+        number = self.code.add(node, operands, min(total, MOST_POSITIONS))
+        if number == length and self.unsure and self.depends(node, operands):  # of an equal one it is known
+            self.doubt(number, node, operands)
         if is_known_to_have_word(node):
-            self.code.assured.append(self.code.length)
-        return self.code.add(node, operands, min(total, MOST_POSITIONS))
+            self.code.assure(number)
+        return number
 
     def write_recursion(self, root: Expr) -> bool:
         """Write all nodes below a VARIABLE, which call nothing. Returns False if some have no word."""
         number_of = self.code.number_of
         nodes = [node for node in root.walk() if number_of(node) is None]
-        for number, node in enumerate(nodes, self.code.length):
-            self.code.give(node, number)
-        for node in nodes:
-            operands = [self.number(arg) for arg in node.args]
-            if node.op is Op.EMPTY or _NO_WORD in operands:
-                return False
-            self.code.add(node, operands)
+        dead = [node.op is Op.EMPTY or _NO_WORD in map(number_of, node.args) for node in nodes]
+        if any(dead):
+            return False
+        self.code.add_nodes(nodes, {}, ())
         if is_known_to_have_word(root):
-            self.code.assured.append(self.number(root))
+            self.code.assure(self.number(root))
         return True
-
-    def note_unsure(self, node: Expr, operands: list[int]) -> None:
-        """Record the next instruction, which is for ``node``, if it has a word only if recursive rules have one."""
-        if self.depends(node, operands):
-            self.doubt(self.code.length, node, operands)
 
     def doubt(self, number: int, node: Expr, operands: list[int]) -> None:
         """Record that an instruction has a word only if some others have one."""
@@ -280,7 +273,6 @@ class _Walk:
             found = self.call(start)
             assert found is not None
             root = found
-        if root != self.code.length - 1:
-            self.code.add(union(EPSILON, EPSILON), [root])  # the last instruction is the root
+        self.code.end_with(root)
         rules = tuple((self.finished[name], False) for name in self.rules)
         return program_of(self.code, rules, tuple(self.rules), self.code.assured)

@@ -12,31 +12,29 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "bindings/values/instruction_code.hpp"
 #include "python/expression_node.hpp"
-#include "python/numpy_arrays.hpp"
-#include "programs/program.hpp"
 #include "support/stable_map.hpp"
 
 namespace tokenfst {
 
 namespace nb = nanobind;
 
-class ProgramCode {
+class ProgramCode : public InstructionCode {
  public:
   static constexpr int64_t kMostPositions = ExprNode::kMostPositions;
   static constexpr int32_t kNoWord = -1;
 
-  nb::list labels;   // pairs (instruction, text)
   nb::list assured;  // instructions of nodes that are known to have a word
-  nb::dict sets;     // from bits to number
-  nb::dict token_names;  // from names to number
-  nb::list machines, lexicons;
   nb::dict calls, finished;  // of each rule that is called, its CALL; of each that is written, its instruction
   nb::set begun;
   nb::list open;  // the rules that are begun and not finished, innermost last
@@ -57,64 +55,54 @@ class ProgramCode {
 
   std::unique_ptr<ProgramCode> copy() const {
     auto made = std::make_unique<ProgramCode>();
-    made->labels.extend(labels);
+    copy_to(*made);
     made->assured.extend(assured);
-    made->sets.update(sets);
-    made->token_names.update(token_names);
-    made->is_token_level_ = is_token_level_;
     made->doubted_ = doubted_;
-    made->machines.extend(machines);
-    made->lexicons.extend(lexicons);
     made->calls.update(calls);
     made->finished.update(finished);
     for (nb::handle name : begun) made->begun.add(name);
-    made->code_ = code_;
-    made->sizes_ = sizes_;
-    made->blob_ = blob_;
-    made->rows_ = rows_;
-    made->tables_ = tables_;
+    made->is_assured_ = is_assured_;
+    made->recursions_ = recursions_;
     numbers_.for_each([&](uint64_t node, uint32_t value) { made->numbers_.insert(node, value); });
     return made;
-  }
-
-  size_t length() const { return sizes_.size(); }
-  bool is_token_level() const { return is_token_level_; }
-  nb::bytes blob() const { return nb::bytes(blob_.data(), blob_.size()); }
-  nb::bytes rows() const { return nb::bytes(rows_.data(), rows_.size()); }
-  auto code() const { return to_numpy(std::vector<int32_t>(code_), {code_.size()}); }
-  int64_t size_of(size_t number) const { return sizes_.at(number); }
-
-  // Adds an instruction and returns its number. `operands`: the operands that are nodes or rules; the node's other
-  // fields follow them.
-  int32_t add(nb::handle node, std::vector<int32_t> operands, int64_t size) {
-    const int32_t number = static_cast<int32_t>(length());
-    const Op op = op_of(node);
-    const nb::object value = nb::borrow(node_of(node).value), source = nb::borrow(node_of(node).source);
-    if (!value.is_none()) own_operands(op, value, operands);
-    is_token_level_ |= op == Op::OneToken || op == Op::Tokens || op == Op::FewTokens;
-    if (!source.is_none()) labels.append(nb::make_tuple(number, source));
-    code_.push_back(static_cast<int32_t>(op));
-    code_.push_back(static_cast<int32_t>(operands.size()));
-    code_.insert(code_.end(), operands.begin(), operands.end());
-    sizes_.push_back(size);
-    return number;
   }
 
   // Adds all nodes, operands first; a variable follows its body. `rules`: the numbers of rules by name; `assured_ids`: the ids of nodes that
   // are known to have a word, in addition to plain ones. Returns the instructions of both. Raises a KeyError for a rule without a number.
   nb::list add_nodes(nb::list nodes, nb::dict rules, nb::handle assured_ids) {
-    std::unordered_map<PyObject*, int32_t> order;
-    for (nb::handle node : nodes) order.emplace(node.ptr(), static_cast<int32_t>(order.size()));
-    nb::list found;
+    std::vector<nb::handle> waiting;  // nodes that refer to a variable whose body is not complete
+    std::unordered_set<PyObject*> awaited, complete;  // such variables; those among `waiting` whose body is
     for (nb::handle node : nodes) {
+      const Op op = op_of(node);
       std::vector<int32_t> operands;
-      const ExprNode& fields = node_of(node);
-      for (Py_ssize_t k = 0, count = PyTuple_Size(fields.args); k < count; ++k)
-        operands.push_back(order.at(PyTuple_GetItem(fields.args, k)));
-      if (op_of(node) == Op::Call) operands.push_back(static_cast<int32_t>(integer(rules[nb::handle(fields.value)])));
-      const int32_t number = add(node, std::move(operands), 1);
-      give(node, number);
-      if (fields.size != 0 || holds(assured_ids, nb::steal(PyLong_FromVoidPtr(node.ptr())))) found.append(number);
+      bool waits = op == Op::Variable;
+      PyObject* const args = node_of(node).args;
+      for (Py_ssize_t k = 0, count = PyTuple_Size(args); k < count; ++k) {
+        const nb::handle arg = PyTuple_GetItem(args, k);
+        const std::optional<int32_t> number = number_of(arg);
+        operands.push_back(number.value_or(kNoWord));
+        waits |= !number;
+        if (!number && op_of(arg) == Op::Variable && !complete.contains(arg.ptr())) awaited.insert(arg.ptr());
+      }
+      if (waits) {
+        waiting.push_back(node);
+        if (op == Op::Variable) awaited.erase(node.ptr()), complete.insert(node.ptr());
+        if (!awaited.empty()) continue;
+        add_recursive(waiting);
+        waiting.clear(), complete.clear();
+        continue;
+      }
+      if (op == Op::Call) operands.push_back(static_cast<int32_t>(integer(rules[nb::handle(node_of(node).value)])));
+      give(node, add(node, std::move(operands), std::max<int64_t>(1, node_of(node).size)));
+    }
+    if (!waiting.empty()) throw nb::value_error("a variable is outside of its body");
+    nb::list found;
+    std::vector<bool> is_found(length());
+    for (nb::handle node : nodes) {
+      if (node_of(node).size == 0 && !holds(assured_ids, nb::steal(PyLong_FromVoidPtr(node.ptr())))) continue;
+      const int32_t number = instruction(node);
+      if (!is_found[static_cast<size_t>(number)]) found.append(number);
+      is_found[static_cast<size_t>(number)] = true;
     }
     return found;
   }
@@ -133,6 +121,12 @@ class ProgramCode {
   // Sets the instruction of a node that has none yet; kNoWord: the node has no word.
   void give(nb::handle node, int32_t number) { numbers_.insert(key(node), static_cast<uint32_t>(number + 2)); }
 
+  // Records that an instruction is known to have a word.
+  void assure(int32_t number) {
+    if (is_assured_.size() < length()) is_assured_.resize(length());
+    if (!is_assured_.at(static_cast<size_t>(number))) assured.append(number);
+    is_assured_[static_cast<size_t>(number)] = true;
+  }
   // Sets whether it is uncertain that an instruction has a word.
   void doubt(size_t number, bool doubted) {
     if (number >= doubted_.size()) doubted_.resize(number + 1);
@@ -166,10 +160,11 @@ class ProgramCode {
       if (size == 0) {
         if (std::ranges::any_of(operands_, [&](int32_t operand) { return operand == kNoWord || in_doubt(operand); })) return node;
         size = total(node, op);
-        if (node_of(node).known == ExprNode::kHasWord) assured.append(length());
       }
       stack_.pop_back();
-      give(node, add(node, operands_, size));
+      const int32_t number = add(node, operands_, size);
+      give(node, number);
+      if (node_of(node).known == ExprNode::kHasWord) assure(number);
     }
     return nb::none();
   }
@@ -182,11 +177,6 @@ class ProgramCode {
  private:
   static constexpr Py_ssize_t kLabel = 200;  // longer names are shortened by the caller
 
-  static PyObject* item(const nb::dict& dict, nb::handle key) {
-    PyObject* const found = PyDict_GetItemWithError(dict.ptr(), key.ptr());
-    if (!found && PyErr_Occurred()) throw nb::python_error();
-    return found;
-  }
   static bool holds(nb::handle container, nb::handle key) {
     const int found = PySequence_Contains(container.ptr(), key.ptr());
     if (found < 0) throw nb::python_error();
@@ -207,7 +197,7 @@ class ProgramCode {
     if (!is_state) {
       PyObject* const call = item(calls, name);
       const int64_t at = number ? integer(number) : -1;
-      const bool is_inlined = number && (at < 0 || (!call && sizes_.at(static_cast<size_t>(at)) <= large_));
+      const bool is_inlined = number && (at < 0 || (!call && size_of(static_cast<size_t>(at)) <= large_));
       found = is_inlined ? number : call;
     }
     if (!found) return false;
@@ -224,7 +214,7 @@ class ProgramCode {
     if (!number || item(calls, name)) return false;
     if (*number != kNoWord) {
       const ExprNode& node = node_of(body);
-      if (sizes_.at(static_cast<size_t>(*number)) > most_) return false;
+      if (size_of(static_cast<size_t>(*number)) > most_) return false;
       if (node.source == Py_None && composed_ >> node.code & 1) {
         if (PyUnicode_GetLength(name.ptr()) > kLabel) return false;
         const nb::object text = nb::steal(PyUnicode_FromFormat("the rule %R", name.ptr()));
@@ -238,14 +228,62 @@ class ProgramCode {
     return true;
   }
 
+  // Adds nodes that refer to variables among them, each of which follows its body; if equal ones were added before, these are they.
+  void add_recursive(const std::vector<nb::handle>& nodes) {
+    using Form = std::vector<int32_t>;  // its kind, and each operand with what it is:
+    enum : int32_t { kKnown, kOwn, kVariable };  // an instruction or a number; one of `distinct`; one of the variables
+    std::unordered_map<PyObject*, int32_t> variables, places;
+    std::vector<int32_t> of_variables;
+    for (nb::handle node : nodes) {
+      if (op_of(node) == Op::Variable) variables.emplace(node.ptr(), static_cast<int32_t>(variables.size()));
+    }
+    of_variables.resize(variables.size());
+    std::map<Form, int32_t> known;
+    std::vector<Form> distinct;
+    for (nb::handle node : nodes) {
+      const auto variable = variables.find(node.ptr());
+      Form form = {node_of(node).code, variable == variables.end() ? -1 : variable->second};
+      PyObject* const args = node_of(node).args;
+      for (Py_ssize_t k = 0, count = PyTuple_Size(args); k < count; ++k) {
+        const nb::handle arg = PyTuple_GetItem(args, k);
+        if (const auto number = number_of(arg)) {
+          form.insert(form.end(), {kKnown, *number});
+        } else if (const auto at = variables.find(arg.ptr()); at != variables.end()) {
+          form.insert(form.end(), {kVariable, at->second});
+        } else {
+          form.insert(form.end(), {kOwn, places.at(arg.ptr())});
+        }
+      }
+      std::vector<int32_t> own;
+      if (node_of(node).value != Py_None) own_operands(op_of(node), nb::borrow(node_of(node).value), own);
+      for (int32_t number : own) form.insert(form.end(), {kKnown, number});
+      const auto [at, fresh] = known.try_emplace(form, static_cast<int32_t>(distinct.size()));
+      if (fresh) distinct.push_back(form);
+      places.emplace(node.ptr(), at->second);
+      if (variable != variables.end()) of_variables[static_cast<size_t>(variable->second)] = at->second;
+    }
+    const auto [first, fresh] = recursions_.try_emplace(distinct, static_cast<int32_t>(length()));
+    for (size_t place = 0; fresh && place < distinct.size(); ++place) {
+      const Form& form = distinct[place];
+      const Op op = static_cast<Op>(form[0]);
+      std::vector<int32_t> operands;
+      for (size_t k = 2; k < form.size(); k += 2) {
+        const int32_t number = form[k + 1];
+        operands.push_back(form[k] == kKnown ? number
+                           : form[k] == kOwn ? first->second + number
+                                             : first->second + of_variables[static_cast<size_t>(number)]);
+      }
+      append(op, operands, 1, hash_of(op, operands));
+    }
+    for (nb::handle node : nodes) {
+      const int32_t number = first->second + places.at(node.ptr());
+      give(node, number);
+      label(node, number);
+    }
+  }
+
   bool in_doubt(int32_t number) const { return static_cast<size_t>(number) < doubted_.size() && doubted_[number]; }
   static uint64_t key(nb::handle node) { return reinterpret_cast<uintptr_t>(node.ptr()); }
-  static int64_t integer(nb::handle value) {
-    const int64_t found = PyLong_AsLongLong(value.ptr());
-    if (found == -1 && PyErr_Occurred()) throw nb::python_error();
-    return found;
-  }
-  static Op op_of(nb::handle node) { return static_cast<Op>(node_of(node).code); }
 
   // Collects the instructions of a node's operands; returns false if some are not written yet, which are then pushed.
   bool gather(nb::handle node) {
@@ -284,61 +322,13 @@ class ProgramCode {
       const int64_t low = integer(PyTuple_GetItem(bounds, 0)), high = integer(PyTuple_GetItem(bounds, 1));
       copies = high < 0 ? std::max<int64_t>(low, 1) : high;
     }
-    for (int32_t operand : operands_) sum = std::min(sum + sizes_[operand], kMostPositions);
+    for (int32_t operand : operands_) sum = std::min(sum + size_of(static_cast<size_t>(operand)), kMostPositions);
     return copies != 0 && sum > kMostPositions / copies ? kMostPositions : sum * copies;
   }
 
-  void own_operands(Op op, const nb::object& value, std::vector<int32_t>& operands) {
-    switch (op) {
-      case Op::Literal: {
-        const nb::bytes text = nb::cast<nb::bytes>(value);
-        operands.push_back(static_cast<int32_t>(blob_.size()));
-        operands.push_back(static_cast<int32_t>(text.size()));
-        blob_.append(text.c_str(), text.size());
-        return;
-      }
-      case Op::Bytes: {
-        const size_t known = sets.size();
-        numbered(value, sets, operands);
-        if (sets.size() != known) rows_ += row_of(value);
-        return;
-      }
-      case Op::Tokens: return numbered(value, token_names, operands);
-      case Op::Machine: return table(value, machines, operands);
-      case Op::Words: return table(value, lexicons, operands);
-      case Op::Call: return;
-      case Op::Unordered: return fields(value, {"low", "high", "required", "repeats"}, operands);
-      case Op::Fresh: return fields(value, {"few_endings", "fewest", "few_bytes", "many_bytes", "values"}, operands);
-      default:
-        for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
-    }
-  }
-  static void fields(const nb::object& value, std::initializer_list<const char*> names, std::vector<int32_t>& operands) {
-    for (const char* name : names) operands.push_back(static_cast<int32_t>(integer(value.attr(name))));
-  }
-  void numbered(const nb::object& value, nb::dict& known, std::vector<int32_t>& operands) {
-    const nb::object index =
-        nb::steal(PyObject_CallMethod(known.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(known.size())));
-    if (!index.is_valid()) throw nb::python_error();
-    operands.push_back(static_cast<int32_t>(integer(index)));
-  }
-  // The bits of a set as 32 bytes.
-  static std::string row_of(const nb::object& bits) {
-    const auto row = nb::cast<nb::bytes>(bits.attr("to_bytes")(32, "little"));
-    return {row.c_str(), row.size()};
-  }
-  void table(const nb::object& value, nb::list& known, std::vector<int32_t>& operands) {
-    auto [at, fresh] = tables_.try_emplace(value.ptr(), static_cast<int32_t>(known.size()));
-    if (fresh) known.append(value);
-    operands.push_back(at->second);
-  }
-
-  std::vector<int32_t> code_, operands_;
-  std::vector<int64_t> sizes_;  // for each instruction, its positions with counted repetitions expanded
-  std::string blob_, rows_;  // words; sets, 32 bytes each
-  std::vector<bool> doubted_;
-  bool is_token_level_ = false;
-  std::unordered_map<PyObject*, int32_t> tables_;
+  std::vector<int32_t> operands_;  // of the node that is written
+  std::map<std::vector<std::vector<int32_t>>, int32_t> recursions_;  // by their forms, the first instruction
+  std::vector<bool> doubted_, is_assured_;
   StableMap numbers_;  // for each node, its instruction plus two
   std::vector<nb::handle> stack_;
   nb::dict bodies_ = nb::steal<nb::dict>(nullptr);  // not valid: calls are not followed
@@ -359,6 +349,8 @@ inline void bind_program_code(nb::module_& m) {
       .def_ro("begun", &ProgramCode::begun)
       .def_ro("open", &ProgramCode::open)
       .def("add", &ProgramCode::add, "node"_a, "operands"_a, "size"_a = 1)
+      .def("end_with", &ProgramCode::end_with, "root"_a)
+      .def("assure", &ProgramCode::assure, "number"_a)
       .def("add_nodes", &ProgramCode::add_nodes, "nodes"_a, "rules"_a, "assured_ids"_a)
       .def("number_of", &ProgramCode::number_of, "node"_a)
       .def("instruction", &ProgramCode::instruction, "node"_a)
