@@ -26,6 +26,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import tokenfst._native as _native
+from tokenfst.cli.output.examples import epilog
 from tokenfst.cli.output.exits import Exit, UsageError, prepare_streams
 from tokenfst.errors import BudgetExceeded, TokenfstError
 
@@ -77,6 +78,10 @@ COMMANDS = {
         "services.serving",
         "Serve constraints over HTTP: compile, check, explain, compare, sample, validate.",
     ),
+    "store": (
+        "artifacts.stores",
+        "Look into a store of artifacts: list, contains, get, put, verify, prune, remove.",
+    ),
     "vocab": (
         "artifacts.vocabularies",
         "Show what a vocabulary contains, and check that texts survive tokenization unchanged.",
@@ -105,6 +110,9 @@ class _Program(TyperGroup):
             return TyperCommand(cmd_name, help=summary)
         only = typer.Typer(add_completion=False, rich_markup_mode="rich")
         importlib.import_module(f"tokenfst.cli.{module}").register(only)
+        if len(only.registered_commands) == 1:
+            return typer.main.get_command(only)
+        only.info.help, only.info.epilog, only.info.no_args_is_help = summary, epilog(cmd_name), True
         return typer.main.get_command(only)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -210,16 +218,16 @@ def explain(error: BaseException) -> str:
 
 def _parser_error(error: Any, words: list[str]) -> int:
     message = error.format_message()
-    if not words:  # the message is the help page
-        print(message)
+    if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help page, unless that was printed
+        print(message, end="\n" * bool(message))
         return Exit.BAD_INPUT
     if type(error).__name__ == "NoSuchOption":
         message += " (a pattern or text that begins with - goes after --)"
-    return _usage(message, words)
+    return _usage(message, words, error.ctx.command_path if error.ctx else "")
 
 
-def _usage(message: str, words: list[str]) -> int:
-    path = f"tokenfst {words[0]}" if words and words[0] in COMMANDS else "tokenfst"
+def _usage(message: str, words: list[str], path: str = "") -> int:
+    path = path or (f"tokenfst {words[0]}" if words and words[0] in COMMANDS else "tokenfst")
     complain(f"{message.rstrip('.')}; see: {path} --help")
     return Exit.BAD_INPUT
 

@@ -103,7 +103,7 @@ def compile_command(
     if output is None and not estimate:
         raise UsageError(f"--output FILE{SUFFIX} is needed (or --estimate)")
     if output is not None and not estimate:
-        _check_output(output, force)
+        check_output(output, force)
     tokens = constraint.tokens(tokenizing, "compile")
 
     expected = None
@@ -276,7 +276,7 @@ def make_estimate(language: Language, vocab_size: int) -> Estimate:
     return Estimate(size.states, size.classes, True, words)
 
 
-def _check_output(path: Path, force: bool) -> None:
+def check_output(path: Path, force: bool) -> None:
     """Refuse, before the long work, a path that cannot be written, or a file that may be something else than an
     artifact.
     """

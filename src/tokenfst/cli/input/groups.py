@@ -37,11 +37,13 @@ class _Once(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def register(app: typer.Typer, name: str, command: Callable[..., int]) -> None:
-    """Add a command to the program; its docstring is its help page: paragraphs, each on one line."""
+def register(app: typer.Typer, name: str, command: Callable[..., int], within: str = "") -> None:
+    """Add a command to the program; its docstring is its help page: paragraphs, each on one line. ``within``: the
+    command of which it is one.
+    """
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     page = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    app.command(name, help=page, epilog=epilog(name), cls=_Once)(flat(command))
+    app.command(name, help=page, epilog=epilog(f"{within} {name}".strip()), cls=_Once)(flat(command))
 
 
 def flat(command: Callable[..., int]) -> Callable[..., int]:

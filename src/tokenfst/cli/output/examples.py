@@ -35,12 +35,23 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "lint": ("tokenfst lint --grammar json",),
     "diff": ("tokenfst diff 'a(ba)*' '(ab)*a'",),
     "serve": ("tokenfst serve --new-key",),
+    "store": (
+        "tokenfst store put artifacts '(yes|no)!' --vocabulary mistral:tekken_240911",
+        "tokenfst store list artifacts",
+        "tokenfst store verify artifacts",
+        "tokenfst store prune artifacts --max-bytes 10G --unused-days 30",
+    ),
     "vocab": ("tokenfst vocab mistral:tekken_240911",),
     "doctor": ("tokenfst doctor", "tokenfst doctor --json"),
 }
 
 
 def epilog(command: str) -> str:
-    """The end of a command's help page: the examples, a paragraph each, brackets as they are."""
-    lines = [example.replace("[", "\\[") for example in EXAMPLES[command]]
+    """The end of a command's help page: the examples, a paragraph each, brackets as they are. ``command``: its name,
+    or two words for a command within another, which may have none.
+    """
+    own = [each for each in EXAMPLES[command.split()[0]] if f"{each} ".startswith(f"tokenfst {command} ")]
+    if not own:
+        return ""
+    lines = [example.replace("[", "\\[") for example in own]
     return "\n\n".join(["Examples:" if len(lines) > 1 else "Example:", *lines])

@@ -1,0 +1,275 @@
+"""``tokenfst store``: the entries of a store, one command for each question or change."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tokenfst.cli.artifacts.compiling import check_output
+from tokenfst.cli.constraints import options
+from tokenfst.cli.constraints.constraints import SUFFIX
+from tokenfst.cli.input import groups
+from tokenfst.cli.input.budgets import BudgetOptions, read_size
+from tokenfst.cli.input.tokens import VocabularyOptions
+from tokenfst.cli.output.terminal import (
+    Exit,
+    UsageError,
+    byte_size,
+    counted,
+    say,
+    say_json,
+    say_json_list,
+    say_pairs,
+    warn,
+    writing,
+)
+from tokenfst.decoding.artifacts import artifact
+from tokenfst.errors import StoreError
+
+if TYPE_CHECKING:
+    from tokenfst.decoding.store.store import Store
+
+_Url = Annotated[
+    str,
+    typer.Argument(metavar="URL", help="The store: a folder, s3://..., gcs://...", show_default=False),
+]
+_OneKey = Annotated[
+    str, typer.Argument(metavar="KEY", help="The key: 64 hexadecimal digits.", show_default=False)
+]
+_TrustedKeys = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY",
+        help="A public key (Ed25519, 64 hexadecimal digits): take only entries that it signed; may be repeated.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    commands: dict[str, Callable[..., int]] = {
+        "list": list_command,
+        "contains": contains_command,
+        "get": get_command,
+        "put": put_command,
+        "verify": verify_command,
+        "prune": prune_command,
+        "remove": remove_command,
+    }
+    for name, command in commands.items():
+        groups.register(app, name, command, within="store")
+
+
+def list_command(url: _Url, json: options.Json = False) -> int:
+    """List the entries of a store: key, size, and when each was last stored or used, the latest first."""
+    store = _open(url)
+    found = sorted(store.list(), key=lambda each: (-each.used, each.key))
+    total = sum(each.bytes for each in found)
+    if json:
+        head = _head("list", store) | {"number": len(found), "bytes": total}
+        rows = ({"key": each.key, "bytes": each.bytes, "used": _time(each.used)} for each in found)
+        say_json_list(head, "entries", rows)
+        return Exit.YES
+    if found:
+        say(f"{'key':<64}  {'size':>9}  last used", "cyan")
+        for each in found:
+            say(f"{each.key}  {byte_size(each.bytes):>9}  {_time(each.used)}")
+    say(f"{store.url}: {counted(len(found), 'entry')}, {byte_size(total)}")
+    return Exit.YES
+
+
+def contains_command(url: _Url, key: _OneKey, json: options.Json = False) -> int:
+    """Say whether a store has an entry under a key.
+
+    Exit code 1: it has none.
+    """
+    store = _open(url)
+    found = store.contains(key)
+    if json:
+        say_json(_head("contains", store) | {"key": key, "contains": found})
+    else:
+        say("yes" if found else "no")
+    return Exit.YES if found else Exit.NO
+
+
+def get_command(
+    url: _Url,
+    key: _OneKey,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help=f"The artifact to write; its name ends in {SUFFIX}."
+        ),
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace FILE even if it is not an artifact.")
+    ] = False,
+    trusted_key: _TrustedKeys = None,
+    json: options.Json = False,
+) -> int:
+    """Write the artifact under a key to a file, for inspect, check and load.
+
+    The entry is checked in full first. No vocabulary is needed.
+    """
+    check_output(output, force)
+    store = _open(url, trusted_key)
+    data = bytes(store.artifact(key))
+    with writing:
+        artifact.write_bytes(output, data)
+    if json:
+        say_json(_head("get", store) | {"key": key, "output": str(output), "bytes": len(data)})
+    else:
+        say(f"{output}: {byte_size(len(data))}")
+    return Exit.YES
+
+
+def put_command(
+    *,
+    url: _Url,
+    constraining: options.ConstraintOptions,
+    tokenizing: VocabularyOptions,
+    expand: Annotated[
+        bool,
+        typer.Option(
+            "--expand",
+            help="Compute all states and masks ahead of time where this is possible; otherwise store the program.",
+        ),
+    ] = False,
+    budgeting: BudgetOptions,
+    json: options.Json = False,
+) -> int:
+    """Compile a constraint into a store, unless it has it already, and print its key.
+
+    The options of the constraint are those of compile. For many constraints: tokenfst compile --batch FILE --store URL.
+    """
+    from tokenfst.decoding.store import entries
+    from tokenfst.decoding.store.store import Store
+
+    budget = budgeting.read()
+    constraint = constraining.one(budget)
+    tokens = constraint.tokens(tokenizing, "store put")
+    store = Store(url)
+    key = store.key(
+        constraint.automaton or constraint.value,
+        tokens,
+        expand=expand,
+        tokenization=tokenizing.tokenization.value,
+        token_classes=tokenizing.classes() or None,
+    )
+    made = False
+    if key not in store:
+        automaton, messages = constraint.compiled(tokens, budget, tokenizing)
+        for message in messages:
+            warn(message)
+        with writing:
+            made = store.put(key, entries.expanded(automaton) if expand else automaton)
+    if json:
+        say_json(_head("put", store) | {"source": constraint.source, "key": key.name, "put": made})
+    else:
+        say_pairs([("key", key.name), ("store", f"{store.url}{'' if made else ', which had it already'}")])
+    return Exit.YES
+
+
+def verify_command(
+    url: _Url,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the damaged entries.")] = False,
+    trusted_key: _TrustedKeys = None,
+    json: options.Json = False,
+) -> int:
+    """Read and check every entry of a store, every vocabulary, and what was learned.
+
+    Files that are not named like entries are reported and kept. Exit code 1: something is damaged.
+    """
+    store = _open(url, trusted_key)
+    number = sum(1 for _ in store.list())
+    found = store.verify(remove=remove)
+    if json:
+        damaged = [{"key": each.key, "reason": str(each.error)} for each in found]
+        say_json(_head("verify", store) | {"entries": number, "removed": remove, "damaged": damaged})
+    else:
+        for each in found:
+            say(f"{each.key}: {each.error}", "red")
+        about = f"{len(found):,} damaged" if found else "nothing is damaged"
+        say(f"{store.url}: {counted(number, 'entry')}, {about}{', removed' * bool(remove and found)}")
+        if found and not remove:
+            say("Remove the damaged entries with --remove; they are compiled again when they are asked for.")
+    return Exit.NO if found else Exit.YES
+
+
+def prune_command(
+    url: _Url,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Remove the least recently used entries until the rest has SIZE, such as 10G.",
+        ),
+    ] = None,
+    unused_days: Annotated[
+        float | None,
+        typer.Option(metavar="DAYS", min=0, help="Remove entries that were not used for DAYS."),
+    ] = None,
+    json: options.Json = False,
+) -> int:
+    """Remove entries by size or age: --max-bytes, --unused-days, or both."""
+    if max_bytes is None and unused_days is None:
+        raise UsageError("say what to remove: --max-bytes SIZE, --unused-days DAYS, or both")
+    most = None if max_bytes is None else read_size("--max-bytes", max_bytes)
+    store = _open(url)
+    done = store.prune(max_bytes=most, unused_days=unused_days)
+    if json:
+        say_json(
+            _head("prune", store)
+            | {
+                "removed": done.removed,
+                "removed_bytes": done.removed_bytes,
+                "kept": done.kept,
+                "kept_bytes": done.kept_bytes,
+            }
+        )
+    else:
+        say_pairs(
+            [
+                ("removed", f"{counted(done.removed, 'entry')}, {byte_size(done.removed_bytes)}"),
+                ("kept", f"{counted(done.kept, 'entry')}, {byte_size(done.kept_bytes)}"),
+            ]
+        )
+    return Exit.YES
+
+
+def remove_command(url: _Url, key: _OneKey, json: options.Json = False) -> int:
+    """Remove the entry under a key, and what was learned for it.
+
+    Exit code 1: there was none.
+    """
+    store = _open(url)
+    found = store.contains(key)
+    store.remove(key)
+    if json:
+        say_json(_head("remove", store) | {"key": key, "removed": found})
+    else:
+        say("removed" if found else "there is no such entry")
+    return Exit.YES if found else Exit.NO
+
+
+def _open(url: str, trusted: list[str] | None = None) -> Store:
+    """The store at a URL, which must exist if it is a folder: a mistyped one would look like an empty store."""
+    from tokenfst.decoding.store.store import Store
+
+    store = Store(url, trusted_keys=trusted or None, note_use=False)
+    if "://" not in store.url and not Path(store.url).is_dir():
+        raise StoreError(f"there is no folder {url}: check the name (tokenfst store put makes a new store)")
+    return store
+
+
+def _head(command: str, store: Store) -> dict[str, Any]:
+    return {"command": f"store {command}", "store": store.url}
+
+
+def _time(seconds: float) -> str:
+    """A moment in UTC, to the second."""
+    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"

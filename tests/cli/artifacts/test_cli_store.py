@@ -1,0 +1,185 @@
+"""``tokenfst store``: each command on a folder and on a URL, and what it says to wrong input."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.programs.command_line import tokenfst, write_toy
+
+from tokenfst import Store, TokenAutomaton, load_vocabulary, regex
+from tokenfst.cli.artifacts import stores
+
+UNKNOWN = "0" * 64
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> str:
+    return write_toy(tmp_path)
+
+
+def put(url: str | Path, toy: str, constraint: str = "ab+", *more: str) -> str:
+    done = tokenfst("store", "put", url, constraint, "--vocabulary", toy, "--json", *more)
+    assert done.code == 0, done.err
+    return str(done.json["key"])
+
+
+@pytest.fixture(params=["folder", "memory"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "folder":
+        return str(tmp_path / "artifacts")
+    pytest.importorskip("fsspec")
+    return f"memory://{tmp_path.name}/artifacts"
+
+
+def test_put_list_contains_get_and_remove(url: str, toy: str, tmp_path: Path) -> None:
+    vocabulary = load_vocabulary(toy)
+    key = put(url, toy)
+    store = Store(url)
+    assert key == str(store.key(regex("ab+"), vocabulary, expand=False))
+    again = tokenfst("store", "put", url, "ab+", "-v", toy)
+    assert again.code == 0 and "had it already" in again.out and key in again.out
+    tables = put(url, toy, "ab+", "--expand")
+    assert tables != key and store.get(tables, vocabulary).is_expanded
+
+    listed = tokenfst("store", "list", url, "--json").json
+    assert {each["key"] for each in listed["entries"]} == {key, tables} and listed["number"] == 2
+    assert listed["bytes"] == sum(each["bytes"] for each in listed["entries"])
+    shown = tokenfst("store", "list", url).out
+    assert key in shown and tables in shown and "2 entries" in shown
+
+    assert tokenfst("store", "contains", url, key).out == "yes\n"
+    missing = tokenfst("store", "contains", url, UNKNOWN, "--json")
+    assert missing.code == 1 and missing.json["contains"] is False
+
+    file = tmp_path / "own.safetensors"
+    got = tokenfst("store", "get", url, key, "--output", file, "--json")
+    assert got.code == 0 and got.json["bytes"] == file.stat().st_size
+    assert file.read_bytes() == bytes(store.artifact(key))
+    assert TokenAutomaton.load(file, vocabulary).matcher().accept_token(0)
+
+    assert tokenfst("store", "remove", url, key).code == 0
+    gone = tokenfst("store", "remove", url, key)
+    assert gone.code == 1 and "no such entry" in gone.out
+    assert key not in store and tables in store
+
+
+def test_options_of_the_constraint_count(toy: str, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"enum": [10, 1]}')
+    done = tokenfst("store", "put", tmp_path / "s", "--json-schema", schema, "-v", toy, "--json")
+    assert done.code == 0 and len(done.json["key"]) == 64
+    classes = ("(?P<IMAGE>)", "--token-class", "IMAGE=0,1")
+    assert put(tmp_path / "s", toy, *classes) != put(
+        tmp_path / "s", toy, "(?P<IMAGE>)", "--token-class", "IMAGE=0"
+    )
+
+
+def test_verify_names_what_is_damaged_and_removes_it(toy: str, tmp_path: Path) -> None:
+    folder = tmp_path / "artifacts"
+    keys = [put(folder, toy, constraint) for constraint in ("a", "b", "ab")]
+    assert tokenfst("store", "verify", folder).code == 0
+    file = folder / "artifacts" / keys[1][:2] / keys[1]
+    file.write_bytes(file.read_bytes()[:-3])
+    found = tokenfst("store", "verify", folder)
+    assert found.code == 1 and keys[1] in found.out and "--remove" in found.out and keys[0] not in found.out
+    removed = tokenfst("store", "verify", folder, "--remove", "--json")
+    assert removed.code == 1 and [each["key"] for each in removed.json["damaged"]] == [keys[1]]
+    assert tokenfst("store", "verify", folder, "--json").json["entries"] == 2
+    damaged = tokenfst("store", "get", folder, keys[1], "-o", tmp_path / "x.safetensors")
+    assert damaged.code == 2 and "has no entry" in damaged.err and not (tmp_path / "x.safetensors").exists()
+
+
+def test_prune_by_age_and_by_size(toy: str, tmp_path: Path) -> None:
+    folder = tmp_path / "artifacts"
+    keys = [put(folder, toy, constraint) for constraint in ("a", "b", "ab")]
+    for days, key in enumerate(keys):
+        moment = time.time() - 86_400 * 10 * days
+        os.utime(folder / "artifacts" / key[:2] / key, (moment, moment))
+    assert [each["key"] for each in tokenfst("store", "list", folder, "--json").json["entries"]] == keys
+    old = tokenfst("store", "prune", folder, "--unused-days", "15", "--json")
+    assert (old.code, old.json["removed"], old.json["kept"]) == (0, 1, 2)
+    size = old.json["kept_bytes"] - 1
+    assert "removed  1 entry" in tokenfst("store", "prune", folder, "--max-bytes", str(size)).out
+    assert [each.key for each in Store(folder).list()] == keys[:1]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("list", "missing"), "there is no folder missing: check the name"),
+        (("list",), "Missing argument 'URL'; see: tokenfst store list --help"),
+        (("lists", "x"), "No such command 'lists'"),
+        (("contains", ".", "abc"), "'abc' is not a key of a store: keys are 64 hexadecimal digits"),
+        (("get", ".", UNKNOWN, "-o", "x.bin"), "must end in .safetensors"),
+        (("get", ".", UNKNOWN, "-o", "x.safetensors"), "has no entry"),
+        (("put", ".", "a"), "store put needs --vocabulary SPEC"),
+        (("put", ".", "a(", "-v", "symbols:a,b"), "error: "),
+        (("prune", "."), "say what to remove: --max-bytes SIZE, --unused-days DAYS, or both"),
+        (("prune", ".", "--max-bytes", "1x"), "--max-bytes takes a size such as 500M or 2G"),
+        (("verify", ".", "--trusted-key", "zz"), "64 hexadecimal digits"),
+        (("list", "file.txt"), "it is not a folder"),
+        (("list", "nothing://x"), "error: "),
+    ],
+)
+def test_wrong_input_ends_with_the_remedy(
+    words: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "nothing://x" in words:
+        pytest.importorskip("fsspec")
+    if "--trusted-key" in words:
+        pytest.importorskip("cryptography")
+    (tmp_path / "file.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    done = tokenfst("store", *words)
+    assert done.code == 2 and says in done.err and done.out == "", done.err
+    assert "Traceback" not in done.err and done.err.count("error:") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only(toy: str, tmp_path: Path) -> None:
+    folder = tmp_path / "artifacts"
+    put(folder, toy)
+    folder.chmod(0o500)
+    try:
+        done = tokenfst("store", "put", folder, "ba", "-v", toy)
+        assert done.code == 2 and "cannot write" in done.err
+    finally:
+        folder.chmod(0o700)
+
+
+def test_only_signed_entries_are_taken_where_a_key_is_trusted(toy: str, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    key = put(tmp_path / "s", toy)
+    trusted = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"  # RFC 8032, test 1
+    done = tokenfst(
+        "store", "get", tmp_path / "s", key, "-o", tmp_path / "x.safetensors", "--trusted-key", trusted
+    )
+    assert done.code == 2 and "sign" in done.err and not (tmp_path / "x.safetensors").exists()
+    assert tokenfst("store", "verify", tmp_path / "s", "--trusted-key", trusted).code == 1
+
+
+def test_help_of_the_command_and_of_each_of_its_commands() -> None:
+    page = tokenfst("store", "--help").out
+    bare = tokenfst("store")
+    assert bare.code == 2 and "error" not in bare.err and "Commands" in bare.out
+    for name in ("list", "contains", "get", "put", "verify", "prune", "remove"):
+        assert name in page
+        own = tokenfst("store", name, "--help")
+        assert own.code == 0 and f"store {name}" in own.out and "--json" in own.out
+
+
+def test_shells_complete_its_commands() -> None:
+    asked = {"_TOKENFST_COMPLETE": "complete_bash", "COMP_WORDS": "tokenfst store ", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tokenfst"], env=os.environ | asked, capture_output=True, text=True, check=True
+    )
+    assert {"list", "contains", "get", "put", "verify", "prune", "remove"} <= set(done.stdout.split())
+
+
+def test_times_are_of_the_storage_in_utc() -> None:
+    assert stores._time(0) == "1970-01-01T00:00:00Z"
