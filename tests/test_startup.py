@@ -48,6 +48,7 @@ def packages(names: set[str]) -> set[str]:
 
 OWN = {
     "tokenfst",
+    "tokenfst.common",
     "tokenfst.common.moved",
     "tokenfst.tokenizers",
     "tokenfst.tokenizers.adapters",

@@ -24,7 +24,7 @@ from tokenfst.automata.expressions.expression import Dfa, Expr, Op
 from tokenfst.automata.expressions.program import Program, instructions, linearize
 from tokenfst.automata.json_schema.writing.program import schema_program
 from tokenfst.budget import Budget
-from tokenfst.clock_cache import Recent
+from tokenfst.common.clock_cache import Recent
 from tokenfst.decoding.artifacts.program_arrays import arrays
 
 MASKBENCH = Path(__file__).resolve().parents[4] / "shared" / "maskbench" / "all.jsonl.gz"
