@@ -31,6 +31,7 @@ COMMANDS = [
     "lint",
     "diff",
     "serve",
+    "store",
     "vocab",
     "doctor",
 ]
@@ -55,7 +56,7 @@ def test_version_and_help() -> None:
     assert list(commands.COMMANDS) == COMMANDS
     for command in COMMANDS:
         page = tokenfst(command, "--help")
-        assert page.code == 0 and page.err == "" and ("--json" in page.out or command == "serve")
+        assert page.code == 0 and page.err == "" and ("--json" in page.out or command in ("serve", "store"))
     assert tokenfst("check", "-h").out == tokenfst("check", "--help").out
 
 
