@@ -67,7 +67,7 @@ void Matcher::set_max_tokens_left(std::optional<uint64_t> left) {
                                    ? "more are needed than are searched for"
                                    : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
     throw Error(Fault::TokenLimit, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " +
-                                        std::to_string(*left) + " tokens: " + needed);
+                                       std::to_string(*left) + " tokens: " + needed);
   }
   if (excluding_ && !plenty && !terminated_) plan(std::move(text), tokens_.size());
   limit_ = tokens_.size() + std::min<uint64_t>(*left, kNoLimit - 1 - tokens_.size());

@@ -36,7 +36,8 @@ class WholeNumber {
     return index && nanobind::try_cast(index, value, false) ? std::optional(value) : std::nullopt;
   }
   int64_t read(const char* call, const char* name) const {
-    return known_ ? *known_ : nanobind::cast<int64_t>(nanobind::module_::import_("tokenfst.common.arguments").attr("whole")(call, name, given_));
+    return known_ ? *known_
+                  : nanobind::cast<int64_t>(nanobind::module_::import_("tokenfst.common.arguments").attr("whole")(call, name, given_));
   }
 
  private:
