@@ -45,8 +45,14 @@ struct Split {
   NodeId bounded = kEmpty;  // widened: the loop with the least bound, after removing it
   bool counted = false;
   bool open = false;  // no single byte ends it: split_before_byte() may find a better split
+  bool no_word_behind = false;  // no word's byte comes behind the fragment: no token leaves it before one
   explicit operator bool() const { return fragment != kEmpty; }
 };
+
+// The bytes of words, as far as they are told apart: letters, digits and underscores of ASCII, and all other characters.
+constexpr bool is_word_byte(uint8_t byte) {
+  return byte >= 0x80 || byte == '_' || (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
+}
 
 // Whether the first loop of an expression is counted.
 inline bool counts_first(const Arena& arena, NodeId id) {

@@ -4,10 +4,11 @@
 //   1. the state's expression splits at a fragment that is already known: its row, and a walk of its residuals;
 //   2. text that is read letter by letter, such as names, is matched against the vocabulary (chains.hpp);
 //   3. a walk of the vocabulary's trie, which is given up when it becomes wide;
-//   4. a union: the tokens of its members;
+//   4. a union: the tokens of its members; and where rules are called first, of what they stand for;
 //   5. the fragment is built, once for each vocabulary; if it is not usable, the one up to the next single byte, or up to a
 //      byte that all paths through the expression meet;
-//   6. a complete walk, which returns to ways 1 to 5 at nodes with very many tokens below them.
+//   6. a loop that may be left out, such as white space, and what follows it, each by itself;
+//   7. a complete walk, which returns to ways 1 to 6 at nodes with very many tokens below them.
 //
 // If one token of a class may come, the class is a row, computed once for each vocabulary (a fragment without residuals). Sets of
 // words are walked together with the vocabulary. Any number of threads may compute masks at once: they share the byte automaton and
@@ -81,7 +82,7 @@ class Composition {
     each_special(walk, start, [&](uint32_t token, Config) { out.tokens.push_back(token); });
     if (!bytes_.is_pushdown() && bytes_.boundary() == kNone) {
       if (auto [words, state] = bytes_.expressions().words_of(bytes_.expressions().node(start.state)); words)
-        return gather_words(*words, state, out);
+        return gather_words(vocabulary_.trie(), *words, state, out);
     }
     std::vector<Place>&pending = scratch().pending, &seen = scratch().seen;
     pending.assign(1, {start, 0}), seen.clear();
@@ -100,6 +101,7 @@ class Composition {
       }
       Split at = splits_.of(node);
       std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
+      if (has_many_exits(at, fragment) && leaves_no_word(walk, config, at)) fragment = known_fragment(at, top);
       if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
         if (gather_chains(walk, place, node, out, pending)) continue;
@@ -116,7 +118,12 @@ class Composition {
             for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(member)), top);
             continue;
           }
+          if (const std::vector<Config> unfolded = at ? std::vector<Config>{} : unfold(walk, place, node); !unfolded.empty()) {
+            for (Config each : unfolded) pending.emplace_back(each, top);
+            continue;
+          }
           if (at || splits_.go_on(node, at)) fragment = fragments_.make(at, top);
+          if (has_many_exits(at, fragment) && leaves_no_word(walk, config, at)) fragment = fragments_.make(at, top);
           if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = fragments_.make(at, top);
           if (!fragment || !fragment->usable) {
             if (!wide) common = splits_.up_to_common_byte(node);
@@ -126,6 +133,8 @@ class Composition {
       }
       if (fragment && fragment->usable && splits_.fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
         if (splits_.exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(at.rest)), top);
+      } else if (const std::vector<NodeId> members = splits_.around_loop(node); !members.empty()) {
+        for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(member)), top);
       } else {
         gather_below(walk, place, out, pending);
       }
@@ -184,7 +193,6 @@ class Composition {
     std::vector<Chains::Exit> exits;
     std::vector<Place> pending, seen;  // places that are left, and those that were taken, in ascending order
     std::vector<Config> path, residual_path;
-    std::vector<std::pair<uint32_t, uint32_t>> pairs;  // nodes of the vocabulary, and states of a lexicon at them
   };
   static Scratch& scratch() {
     static thread_local Scratch made;
@@ -259,27 +267,6 @@ class Composition {
     return true;
   }
 
-  // Collects the tokens along a set of words, from a state of its lexicon on: words and vocabulary are walked together, so that no
-  // state of the byte automaton is created, and only arcs that both have are visited. O(those, times the log of the vocabulary's).
-  void gather_words(const Lexicon& words, uint32_t start, MaskParts& out) {
-    const Trie& trie = vocabulary_.trie();
-    auto& pairs = scratch().pairs;
-    pairs.assign(1, {0, start});
-    while (!pairs.empty()) {
-      const auto [node, state] = pairs.back();
-      pairs.pop_back();
-      const std::span<const TrieChild> children = trie.children(node);
-      const std::span<const uint8_t> bytes = trie.child_bytes(node);
-      auto at = bytes.begin();
-      words.each_arc(state, [&](Lexicon::Arc arc) {
-        at = std::lower_bound(at, bytes.end(), arc.byte);
-        if (at == bytes.end() || *at != arc.byte) return;
-        const TrieChild& child = children[at - bytes.begin()];
-        trie.each_string(child, [&](uint32_t token) { out.tokens.push_back(token); });
-        if (child.children > 0) pairs.emplace_back(child.node, arc.target);
-      });
-    }
-  }
   // Collects tokens along chains, and by walks of what follows them; other parts, and nodes with very many tokens below them, are
   // put off. Returns false, having collected nothing, if the chains are long, or if there are none.
   template <class Walk>
@@ -441,6 +428,39 @@ class Composition {
     std::shared_ptr<const Fragment> fragment = fragments_.find(at, index);
     if (!fragment && fragments_.is_shared(at)) fragment = fragments_.make(at, index);
     return fragment && fragment->usable;
+  }
+  // Whether no token leaves a fragment within a word, since what follows it there begins with no word's byte; then the split says so.
+  template <class Walk>
+  bool leaves_no_word(Walk& walk, Config config, Split& at) {
+    if (at.no_word_behind || at.counted || at.part != kEmpty || at.least != kEmpty || at.widened != kUnbounded) return false;
+    const Config behind = walk.arrive(config, bytes_.expressions().intern(at.rest));
+    if (is_dead(behind)) return false;
+    const State* row = bytes_.entries(behind.state);
+    at.no_word_behind = true;
+    for (uint32_t byte = 0; byte <= 0xff && at.no_word_behind; ++byte)
+      at.no_word_behind = !is_word_byte(static_cast<uint8_t>(byte)) || load_entry(row, bytes_.classes()[byte]) == kDead;
+    return at.no_word_behind;
+  }
+  // Whether a configuration begins with a fragment that is usable and serves all automata, if it begins with one.
+  template <class Walk>
+  bool begins_shared(Walk& walk, Config config, uint32_t top) {
+    Split at = splits_.of(bytes_.expressions().node(config.state));
+    if (!at || fragments_.serves_all(at, top)) return true;
+    if (at.open && leaves_no_word(walk, config, at) && fragments_.serves_all(at, top)) return true;
+    return std::exchange(at.open, false) && fragments_.serves_all(at, top);
+  }
+  // Where rules are called first: the configurations of what they stand for, if all that begins wide there splits at fragments that
+  // serve all automata, or lies behind a loop that may be left out; else none.
+  template <class Walk>
+  std::vector<Config> unfold(Walk& walk, const Place& place, NodeId node) {
+    std::vector<Config> found;
+    for (NodeId member : splits_.members_of(node, true)) {
+      const Config each = walk.arrive(place.first, bytes_.expressions().intern(member));
+      if (is_dead(each)) continue;
+      found.push_back(each);
+      if (!begins_shared(walk, each, place.second) && splits_.around_loop(bytes_.expressions().node(each.state)).empty()) return {};
+    }
+    return found;
   }
   // Whether a text may continue with any letter, as far as is known.
   bool reads_letters(State state) {

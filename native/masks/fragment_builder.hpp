@@ -40,7 +40,7 @@ class FragmentBuilder {
     // If each iteration is one character, the number of characters is the number of iterations.
     if (split_.counted) one_each_ = loops_.once(loop_);
     const size_t depths = tries_[kFinest]->max_depth() + 1;
-    path_.resize(depths), step_.resize(depths), counts_.resize(depths), exits_.resize(depths);
+    path_.resize(depths), step_.resize(depths), bytes_.resize(depths), counts_.resize(depths), exits_.resize(depths);
     const auto [level, top] = coarsest_top();
     walk(level, top, start_);
     fragment->crowded = overflow_ || suffixes_.size() > Fragment::kManyExits;
@@ -152,6 +152,7 @@ class FragmentBuilder {
     const Trie& trie = *tries_[level];
     const TrieNode& node = trie.node(index);
     const State from = path_[node.depth - 1];
+    bytes_[node.depth] = node.byte;
     if (split_.counted && !broken_) {
       counts_[node.depth] = static_cast<uint16_t>(counts_[node.depth - 1] + (from == loop_ && state != end_));
       if (state != end_ && state != loop_ && !inside_iteration(state)) broken_ = true;
@@ -171,8 +172,10 @@ class FragmentBuilder {
     const Strings strings{level, node.first, tries_[level]->node(node.end).first};
     outside(strings);
     if (exits_[node.depth - 1] == 0 || overflow_) return;
+    bytes_[node.depth] = node.byte;
     for (uint32_t depth = tries_[kFinest]->node(top_).depth + 1; depth < node.depth; ++depth) {
-      if (automaton_.accepting(path_[depth])) add_entries(strings, depth);
+      const bool may_leave = !split_.no_word_behind || !is_word_byte(bytes_[depth + 1]);  // groups of bytes are alike in this
+      if (may_leave && automaton_.accepting(path_[depth])) add_entries(strings, depth);
     }
   }
   bool stays_below(size_t level, uint32_t index, State state) {
@@ -370,9 +373,10 @@ class FragmentBuilder {
   const uint32_t top_;
   State start_ = kDead, loop_ = kDead, end_ = kDead;
   ByteGroups one_each_ = 0;
-  // For each depth of the current path: states and their rows, iterations begun, and the number of exits.
+  // For each depth of the current path: states and their rows, the byte before, iterations begun, and the number of exits.
   std::vector<State> path_;
   std::vector<const State*> step_;
+  std::vector<uint8_t> bytes_;
   std::vector<uint16_t> counts_;
   std::vector<uint8_t> exits_;
   ReusedVector<Inside> inside_;

@@ -43,6 +43,8 @@ class KnownFragments {
     const std::lock_guard lock(mutex_);
     return known->fragment = built;
   }
+  // Whether the fragment is usable and serves all automata over the vocabulary; it is built if it is not known.
+  bool serves_all(const Split& at, uint32_t top) { return !key_of(at, top).empty() && make(at, top)->usable; }
   // Whether the fragment is known at the beginning of tokens, to all automata over the vocabulary.
   bool is_shared(const Split& at) {
     const auto known = find(at, 0);
@@ -113,7 +115,7 @@ class KnownFragments {
     return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
   }
   static Slot slot_of(const Split& at, uint32_t top) {
-    return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
+    return {uint64_t{at.fragment} << 3 | at.no_word_behind << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
   }
   static std::string key_of(const Arena& arena, NodeId node) {
     static thread_local CanonicalKeys keys;  // a key does not depend on other keys or on the arena
@@ -126,7 +128,11 @@ class KnownFragments {
       const uint32_t length = static_cast<uint32_t>(key.size());
       if (at.least != kEmpty) key += key_of(arena, at.least);
       key.append(reinterpret_cast<const char*>(&length), sizeof length);
-      return key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
+      return key.append(1, at.counted                 ? 'c'
+                           : at.widened != kUnbounded ? 'w'
+                           : at.no_word_behind        ? 'a'
+                                                      : 'u')
+          .append(reinterpret_cast<const char*>(&top), sizeof top);
     });
   }
 

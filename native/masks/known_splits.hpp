@@ -81,30 +81,51 @@ class KnownSplits {
     return bytes_.expressions().intern(bytes_.expressions().with_arena([&](Arena& arena) { return arena.concat(within, at.rest); }));
   }
   // The parts of a union, or of a concatenation that begins with one, if some of them split: those, and the union of
-  // all others.
-  std::vector<NodeId> members_of(NodeId node) {
+  // all others. With `unfold`, rules that are called first, and variables, are replaced by what they stand for; none if
+  // there are many.
+  std::vector<NodeId> members_of(NodeId node, bool unfold = false) {
     return bytes_.expressions().with_arena([&](Arena& arena) {
       std::vector<NodeId> members, others, pending{node};
+      size_t unfolded = 0;
       while (!pending.empty()) {
         const NodeId id = pending.back();
         pending.pop_back();
         const bool begins = arena[id].kind == Kind::Concat;
-        const NodeId choice = begins ? arena[id].a : id;
-        if (arena[choice].kind != Kind::Or) {
+        const NodeId choice = begins ? arena[id].a : id, rest = begins ? arena[id].b : kEpsilon;
+        const Node head = arena[choice];
+        if (unfold && (head.kind == Kind::Call || head.kind == Kind::Var)) {
+          if (++unfolded > kMostUnfolded) return std::vector<NodeId>{};
+          pending.push_back(head.kind == Kind::Var ? arena.concat(head.a, rest)
+                                                   : arena.concat(arena.rule(head.a), arena.concat(arena.returning(), rest)));
+        } else if (head.kind == Kind::Or) {
+          const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
+          for (NodeId member : choices) pending.push_back(arena.concat(member, rest));
+        } else {
           (known(arena, id) ? members : others).push_back(id);
-          continue;
         }
-        const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
-        const NodeId rest = begins ? arena[id].b : kEpsilon;
-        for (NodeId member : choices) pending.push_back(arena.concat(member, rest));
       }
       if (members.empty() || (others.empty() && members.size() == 1 && members[0] == node)) return std::vector<NodeId>{};
       if (!others.empty()) members.push_back(arena.any_of(others));
       return members;
     });
   }
+  // For an expression that calls rules behind a loop that may be left out: the expression behind the loop, and the one that begins with
+  // an iteration; else empty. The rules may split where the whole does not.
+  std::vector<NodeId> around_loop(NodeId node) {
+    return bytes_.expressions().with_arena([&](Arena& arena) -> std::vector<NodeId> {
+      if (arena[node].kind != Kind::Concat) return {};
+      const NodeId rest = arena[node].b;
+      const Node loop = arena[arena[node].a];
+      if (!arena[rest].has(kHasCall | kHasVar) || loop.kind != Kind::Repeat || loop.low != 0) return {};
+      if (loop.has(kHasCall | kHasMark | kHasToken) || arena[loop.a].nullable) return {};
+      return {rest,
+              arena.concat(loop.a, arena.concat(arena.repeat(loop.a, 0, loop.high == kUnbounded ? kUnbounded : loop.high - 1), rest))};
+    });
+  }
 
  private:
+  static constexpr size_t kMostUnfolded = 64;  // calls of rules
+
   static std::unordered_map<NodeId, Split>& splits() {
     static thread_local std::unordered_map<NodeId, Split> found;
     return found;

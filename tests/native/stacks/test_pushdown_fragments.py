@@ -1,0 +1,127 @@
+"""Masks where rules are called first: by fragments of what the rules begin with, by whole walks, by single tokens."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from tests.support.worlds.token_worlds import allowed
+from tokenfst import Matcher, Vocabulary, _native
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
+
+NO_FRAGMENTS = 0xFFFFFFFE
+"""So many nodes of the trie are walked one by one: no fragment, and no sub-trie taken as a whole."""
+
+
+def composed(grammar: Grammar, vocabulary: Vocabulary) -> list[_native.TokenAutomaton]:
+    program = grammar.program().native()
+    return [
+        _native.TokenAutomaton.compose(program, vocabulary.native, 1_000_000, 1 << 31, 60.0, narrow)
+        for narrow in (NO_FRAGMENTS, 192, 0)
+    ]
+
+
+def walk_alike(
+    rng: random.Random, built: list[_native.TokenAutomaton], vocabulary: Vocabulary, steps: int
+) -> None:
+    """Along random tokens all masks are equal."""
+    matchers = [Matcher(automaton) for automaton in built]
+    for _ in range(steps):
+        masks = [allowed(matcher, len(vocabulary)) for matcher in matchers]
+        assert all(mask == masks[0] for mask in masks), matchers[0].tokens
+        choices = sorted(masks[0] - set(vocabulary.eos_token_ids))
+        if not choices:
+            break
+        token = rng.choice(choices)
+        assert all(matcher.accept_token(token) for matcher in matchers)
+
+
+@pytest.mark.parametrize("name", bundled_grammars())
+def test_masks_of_the_bundled_grammars_equal_whole_walks(name: str, tekken: Vocabulary) -> None:
+    rng = random.Random(name)
+    built = composed(bundled_grammar(name), tekken)
+    for _ in range(3):
+        walk_alike(rng, built, tekken, 10)
+
+
+# --- small worlds ---------------------------------------------------------------------------------------
+
+WORDS = ["a", "b", "_", "1", "é", " ", "(", ")", "+", ";"]
+TOKENS = [bytes([byte]) for byte in range(256)]  # shortcuts need all bytes
+TOKENS += ["".join(chars).encode() for n in (2, 3) for chars in itertools.product(WORDS, repeat=n)]
+TOKENS += [b"a\xc3", b"\xa9b", b" \xc3", b"\xa9 a"]
+SMALL = Vocabulary([*TOKENS, b""], eos_token_id=len(TOKENS))
+NAMES = ["[a_] [ab_1]*", "[ab]+", "[1]+ ([a] [1]+)?", "[^ ()+;]+", "[ab] [ab ]*", '"é"* [a]+', "[b]"]
+BLANKS = ["", "[ ]*", "[ ]+", '([ ] | ";" [ab]* " ")*']
+
+
+def random_grammar(rng: random.Random) -> Grammar:
+    """Rules that call each other first: operators, brackets, prefixes, and names between blanks."""
+
+    def name() -> str:
+        return f"({rng.choice(NAMES)}) {blank}"
+
+    blank = rng.choice(BLANKS)
+    prefix = rng.choice(['"+" sign | ', '"(" sign ")" | ', ""])
+    return gbnf(
+        f"""
+        root ::= {rng.choice(BLANKS)} sum {rng.choice(["", "sum", blank])}
+        sum ::= {rng.choice(['sum "+" sign | ', 'sum ";" | ', ""])} sign {rng.choice(["", '("+" ' + blank + " sign)*"])}
+        sign ::= {prefix} {name()} | {rng.choice([name(), "atom", '"é" sum'])} | atom
+        atom ::= "(" {blank} sum ")" {blank} | {name()} {rng.choice(["", '"(" sum? ")"'])}
+        """
+    )
+
+
+def check_small_world(seed: int) -> None:
+    rng = random.Random(seed)
+    built = composed(random_grammar(rng), SMALL)
+    for _ in range(3):
+        walk_alike(rng, built, SMALL, 6)
+    matcher = Matcher(built[2])
+    for _ in range(4):
+        mask = allowed(matcher, len(SMALL))
+        assert {token for token in range(len(SMALL)) if matcher.fork().accept_token(token)} == mask
+        choices = sorted(mask - {len(TOKENS)})
+        if not choices or not matcher.accept_token(rng.choice(choices)):
+            break
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_masks_of_rules_that_are_called_first(seed: int) -> None:
+    check_small_world(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(1000, 5000, 200))
+def test_many_masks_of_rules_that_are_called_first(first: int) -> None:
+    for seed in range(first, first + 200):
+        check_small_world(seed)
+
+
+# --- what is shared -------------------------------------------------------------------------------------
+
+NAMED = r"""
+NAME: /[a-z_][a-z0-9_]*/
+%ignore /[ \t]+/
+"""
+
+
+def test_names_of_all_grammars_over_a_vocabulary_are_one_fragment(tekken: Vocabulary) -> None:
+    """At the beginning and behind a blank; a walk of all names would be needed for each grammar."""
+    special = tekken.special_tokens or tekken.special_token_ids
+    vocabulary = Vocabulary(tekken.tokens, tekken.eos_token_ids, special)
+    counts = []
+    for rules in (
+        'start: sum\nsum: NAME | sum "+" NAME | "(" sum ")"\n',
+        'start: test\ntest: NAME | test "&" test | "[" test "]" | "!" test\n',
+    ):
+        automaton = composed(lark_grammar(rules + NAMED), vocabulary)[1]
+        allowed(Matcher(automaton), len(vocabulary))
+        counts.append(vocabulary.native.num_fragments)
+    assert counts[0] == counts[1] >= 3
