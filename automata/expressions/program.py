@@ -166,7 +166,7 @@ def program_of(
         sets=np.frombuffer(code.rows, np.uint8).reshape(-1, 32),
         blob=code.blob,
         machines=tuple(code.machines),
-        labels=tuple(code.labels),
+        labels=tuple((number, _in_unicode(text)) for number, text in code.labels),
         rules=rules,
         rule_names=rule_names,
         assured=np.array(assured, np.int32),
@@ -175,3 +175,8 @@ def program_of(
         token_names=tuple(code.token_names),
         is_token_level=code.is_token_level,
     )
+
+
+def _in_unicode(text: str) -> str:
+    """A text whose lone surrogates, which UTF-8 does not have, are escapes. A comment in a pattern may contain some."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -15,6 +15,7 @@ from tokenfst.automata.regex import parse
 from tokenfst.automata.regex.parse import Pattern
 from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.budget import Budget
+from tokenfst.decoding.compiling.compile import compile as compile_tokens
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -23,6 +24,7 @@ from tokenfst.errors import (
     TokenfstError,
     UnsupportedPatternError,
 )
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 def position(marked: str) -> tuple[str, int]:
@@ -145,6 +147,15 @@ def test_surrogates(pattern: str, where: int) -> None:
     with pytest.raises(PatternSyntaxError, match="surrogate") as caught:
         regex(pattern)
     assert caught.value.position == where
+
+
+def test_a_comment_may_contain_lone_surrogates() -> None:
+    language = regex("(?:a(?#\udcf1)|bb){8,2000}")
+    vocabulary = Vocabulary([b"a", b"bb", b""], 2)
+    matcher = compile_tokens(language, vocabulary).matcher()
+    assert all(matcher.accept_token(token) for token in [0, 1] * 4 + [2])
+    ((_, label),) = language.program().labels
+    assert label == r"(?:a(?#\udcf1)|bb){8,2000}"
 
 
 def test_text_that_only_looks_like_surrogates() -> None:
