@@ -55,8 +55,8 @@ about so many seconds of one core, first mask and all texts, where one that was 
   members in another order (what a library may mean to do).
 - *Stopped*: over {limit} s of processor time, or a crash. *Faults*: errors in the midst of a text, or of compiling
   where they say nothing about the case.
-- First masks are in processor time, since the machine did other work too. Steps are wall-clock: their means and high
-  percentiles are those of a busy machine, and where a table says so they are of the cases that its libraries ran one
+- First masks are in processor time, since the computer did other work too. Steps are wall-clock: their means and high
+  percentiles are those of a busy computer, and where a table says so they are of the cases that its libraries ran one
   after the other in one run. Memory is what a case added at its peak.
 - Each library is called with its defaults, but for white space, which is free. xgrammar keeps parts of earlier
   grammars, in at most 512 MB, as vLLM calls it{older}.
