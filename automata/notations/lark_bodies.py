@@ -15,7 +15,7 @@ from tokenfst.automata.characters.utf8 import Ranges
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, literal
 from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
-from tokenfst.automata.notations.lark_source import Definition, File, Source, terminals_in
+from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal, terminals_in
 from tokenfst.automata.notations.parsing.reading import Token, fold
 from tokenfst.automata.regex.parse import MAXREPEAT
 from tokenfst.automata.regex.translate import reading
@@ -50,6 +50,17 @@ class TerminalBodies:
             body = self.pattern(definition)
             self.words[id(definition)] = self.compiled(body.patterns, definition.position)
         return self.words[id(definition)]
+
+    def ignored(self, tree: Tree[Any], file: File) -> tuple[str, Expr, int]:
+        """The pattern of one %ignore, its words, and its position."""
+        token = next(tree.scan_values(lambda value: isinstance(value, Token)), None)
+        if token is None:
+            message = "%ignore names nothing here: write a terminal, a string or a regular expression"
+            self.source.fail(message, self.text.find("%ignore"))
+        position, name = file.position(token), only_terminal(tree)
+        patterns = self.pattern_of([(tree, file)]).patterns
+        named = self.terminal(self.source.look_up(name, file)) if name is not None else None
+        return terminals.joined(patterns), named or self.compiled(patterns, position), position
 
     def leaf(self, tokens: list[Token], file: File) -> Expr:
         """The words of a string, a regular expression, or a range (two strings)."""

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst._native import PlainPattern
 from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, normalize
 from tokenfst.automata.expressions.expression import EPSILON, UNIVERSE, Expr, concat, intersect, union
@@ -85,6 +86,25 @@ def runs_of(pieces: Sequence[Leftmost], terminals: Terminals, budget: Budget) ->
     Raises UnsupportedPatternError, and BudgetExceeded("states", "bytes" or "seconds").
     """
     return _Reader(pieces, terminals, budget).runs()
+
+
+def may_end_anywhere(pieces: Sequence[tuple[Expr, PlainPattern | None]], terminals: Terminals) -> bool:
+    """Whether each sequence of pieces is ignored text that every terminal may follow, as far as the patterns show it;
+    then ``runs_of`` would say so, too. ``pieces``: their words and, if they are plain, their patterns.
+
+    Where a piece ends shows if no other piece and no terminal begins with a character by which its match may go on to a
+    longer one. The piece itself may follow if its words in sequence are a word, and so may a terminal with these words.
+    """
+    for words, plain in pieces:
+        longer = None if plain is None else plain.longer_by()
+        if plain is None or longer is None:
+            return False
+        joins = plain.is_repetition()
+        followers = [(other, pattern.first() if pattern else None) for other, pattern in pieces]
+        for other, first in (*followers, *terminals.values()) if longer else ():
+            if (first is None or _meet(longer, first)) and not (joins and other is words):
+                return False
+    return True
 
 
 def _meet(left: Ranges, right: Ranges) -> bool:

@@ -461,6 +461,13 @@ def terminals_in(tree: Any) -> Iterator[Token]:
             yield node
 
 
+def only_terminal(tree: Any) -> Token | None:
+    """The name of a terminal, if the alternatives of a tree are nothing else."""
+    parts = tree.children[0].children
+    is_name = len(tree.children) == 1 and len(parts) == 1 and getattr(parts[0], "type", "") == "TERMINAL"
+    return parts[0] if is_name else None
+
+
 def is_terminal(name: str) -> bool:
     """Whether a name is that of a terminal: those are in capitals."""
     return name.lstrip("_")[:1].isupper()

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, overlap
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
@@ -41,12 +41,11 @@ from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.notations import lark_terminals as terminals
 from tokenfst.automata.notations.lark_attributes import with_attributes
 from tokenfst.automata.notations.lark_bodies import TerminalBodies
-from tokenfst.automata.notations.lark_ignored import Runs, runs_of
+from tokenfst.automata.notations.lark_ignored import Runs, may_end_anywhere, runs_of
 from tokenfst.automata.notations.lark_parameters import resolved
-from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal
+from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal, only_terminal
 from tokenfst.automata.notations.parsing.reading import Token, fold
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import called
@@ -198,20 +197,14 @@ class _Builder(TerminalBodies):
     def ignored_runs(self, main: File) -> Runs | None:
         """The ignored text; None if it is any repetition of what %ignore names."""
         budget = self.budget or Budget()
+        ignored = [self.ignored(tree, main) for tree in main.ignored]
+        words = [each for _, each, _ in ignored]
+        plain = [self.regexps.plain(text) for text, _, _ in ignored]
+        if may_end_anywhere(list(zip(words, plain, strict=True)), self.ending):
+            return None
         pieces: list[leftmost.Leftmost] = []
-        written: list[Expr] = []
-        for tree in main.ignored:
-            body = self.pattern_of([(tree, main)])
-            token = next(tree.scan_values(lambda value: isinstance(value, Token)), None)
-            if token is None:
-                message = "%ignore names nothing here: write a terminal, a string or a regular expression"
-                self.source.fail(message, self.text.find("%ignore"))
-            position = main.position(token)
+        for text, _, position in ignored:
             try:
-                text = terminals.joined(body.patterns)
-                run = self.regexps.run(text) if len(main.ignored) == 1 else None
-                if run and not any(overlap(run, first) for _, first in self.ending.values()):
-                    return None  # where it ends shows: no terminal begins with its characters
                 pattern = self.regexps.parsed(text)
                 if pattern.reserved:
                     return None
@@ -222,12 +215,11 @@ class _Builder(TerminalBodies):
                 message = "%ignore must not have look-around or repeat what may be empty: rewrite the pattern"
                 self.source.fail(message, position, UnsupportedPatternError)
             pieces.append(piece)
-            written.append(terminals.expression_of(body.patterns, self.regexps))
         try:
             runs = runs_of(pieces, self.ending, budget)
         except UnsupportedPatternError as error:
             self.source.fail(error.message, position, type(error))
-        every = Language(repeat(union(*written)), "what is ignored", budget)
+        every = Language(repeat(union(*words)), "what is ignored", budget)
         return (
             None
             if runs.plain and every.equivalent(Language(runs.between, "what is ignored", budget))
@@ -490,8 +482,7 @@ class _Builder(TerminalBodies):
 
     def ignored_part(self, tree: Tree[Any], file: File) -> Expr:
         """The expression of one %ignore."""
-        alternatives: list[Any] = tree.children
-        parts = alternatives[0].children
-        if len(alternatives) == 1 and len(parts) == 1 and getattr(parts[0], "type", "") == "TERMINAL":
-            return self.reference(self.source.look_up(parts[0], file))
+        name = only_terminal(tree)
+        if name is not None:
+            return self.reference(self.source.look_up(name, file))
         return self.compiled(self.pattern_of([(tree, file)]).patterns, 0)

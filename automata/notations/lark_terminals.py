@@ -193,11 +193,6 @@ class Patterns:
         low, high = self._tree(text).tree.getwidth() if plain is None else plain.width()
         return low, min(high, MAXREPEAT)
 
-    def run(self, text: str) -> Ranges | None:
-        """See ``leftmost.run_of``."""
-        plain = self.plain(text)
-        return leftmost.run_of(self.parsed(text)) if plain is None else plain.run()
-
     def first(self, text: str) -> Ranges:
         """The first characters of its words; possibly a superset."""
         plain = self.plain(text)
@@ -213,7 +208,7 @@ def expression_of(alternatives: list[str], patterns: Patterns) -> Expr:
     text = joined(alternatives)
     plain = patterns.plain(text)
     is_orderly = None if plain is None else plain.is_orderly()
-    if plain is not None and (is_orderly or plain.hides_nothing()):
+    if plain is not None and (is_orderly or plain.longer_by() is not None):
         return plain.expr()
     whole = patterns.parsed(text)
     if is_orderly is None and leftmost.is_orderly(whole):

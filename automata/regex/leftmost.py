@@ -216,22 +216,6 @@ def is_orderly(pattern: Pattern) -> bool:
     return True
 
 
-def run_of(pattern: Pattern) -> Ranges | None:
-    """The characters of a pattern for one of some characters, or for as many of them as there are; None for others."""
-    items, flags, repeated = pattern.tree.data, pattern.flags, False
-    while len(items) == 1 and not pattern.reserved:
-        op, argument = items[0]
-        if op in _CHARACTERS:
-            return members(op, argument, flags)
-        if op is SUBPATTERN:
-            flags, items = combine_flags(flags, argument[1], argument[2]), argument[3].data
-        elif op is MAX_REPEAT and argument[0] == 1 and argument[1] is MAXREPEAT and not repeated:
-            repeated, items = True, argument[2].data
-        else:
-            break
-    return None
-
-
 def read(pattern: Pattern, budget: Budget) -> Leftmost | None:
     """The automaton of the matches of ``re.match``; None if the pattern has look-around, named groups, or an unbounded
     repetition of something that may be empty.

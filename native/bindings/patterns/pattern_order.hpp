@@ -1,7 +1,7 @@
 // Which match of a pattern `re.match` prefers, as far as its items show it: tokenfst.automata.regex.leftmost on the items of a plain pattern.
 //
-// Invariant: the answers are those of `leftmost.is_orderly`, `leftmost.Places(..., folded=True).first`, `leftmost.run_of` and `getwidth` of the parser's tree,
-// and where `hides_nothing` holds, `leftmost.read` drops nothing.
+// Invariant: the answers are those of `leftmost.is_orderly`, `leftmost.Places(..., folded=True).first` and `getwidth` of the parser's tree;
+// where `longer_by` has an answer, `leftmost.read` drops nothing, and its automaton leaves accepting states by these characters.
 // Cost: linear in the pattern if few places follow each place; counted repetitions count once.
 #pragma once
 
@@ -87,10 +87,14 @@ class Places {
 
   bool is_too_large() const { return places_.size() > most_; }
 
-  // Calls `found(place's characters)` for the places that are reached, in order. Returns whether places after the end were dropped, as far
-  // as that can be decided: false only if surely none were.
+  struct Ends {
+    bool ends, drops;
+  };
+
+  // Calls `found(place)` for the places that are reached, in order. Returns whether the end is reached, and whether places after it were
+  // dropped, as far as that can be decided: false only if surely none were.
   template <class Found>
-  bool reached(const std::vector<int>& starts, Found found) {
+  Ends reached(const std::vector<int>& starts, Found found) {
     if (++round_ == 0) round_ = 1;
     seen_.resize(places_.size(), 0);
     bool ends = false, drops = false;
@@ -120,7 +124,7 @@ class Places {
         found(each);
       }
     }
-    return drops;
+    return {ends, drops};
   }
 
   // A superset of the characters with which a word can begin.
@@ -136,20 +140,23 @@ class Places {
     return std::ranges::all_of(places_, [&](const Place& each) { return !each.reads || is_clear(each.ways); });
   }
 
-  // Whether no text leads to lists of places from which some are dropped; false if there are too many lists to say. See
-  // `leftmost._automaton`.
-  bool drops_nowhere() {
-    if (is_too_large() || is_hollow_) return false;
+  // The characters by which a match may go on to a longer one. Nothing if some text leads to a list of places from which some are dropped,
+  // or if there are too many lists to say. See `leftmost._automaton`.
+  std::optional<Ranges> longer_by() {
+    if (is_too_large() || is_hollow_) return std::nullopt;
+    Ranges longer;
     std::set<std::vector<int>> known;
     std::vector<std::vector<int>> waiting{{start_}};  // the starts of each list
     while (!waiting.empty()) {
       const std::vector<int> starts = std::move(waiting.back());
       waiting.pop_back();
       std::vector<const Place*> list;
-      if (reached(starts, [&](const Place& each) { list.push_back(&each); })) return false;
+      const Ends here = reached(starts, [&](const Place& each) { list.push_back(&each); });
+      if (here.drops) return std::nullopt;
       std::vector<uint32_t> cuts;  // the first characters of the classes that the places of the list distinguish
       Ranges read;
       for (const Place* each : list) each->add_to(read);
+      if (here.ends) longer.insert(longer.end(), read.begin(), read.end());
       for (const auto& [low, high] : read) cuts.insert(cuts.end(), {low, high + 1});
       std::ranges::sort(cuts);
       cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
@@ -159,11 +166,11 @@ class Places {
           if (each->has(cut)) next.push_back(each->ways[0]);
         }
         if (next.empty() || !known.insert(next).second) continue;
-        if (known.size() > kMostLists) return false;
+        if (known.size() > kMostLists) return std::nullopt;
         waiting.push_back(std::move(next));
       }
     }
-    return true;
+    return character_ranges::normal(std::move(longer));
   }
 
  private:
@@ -193,7 +200,7 @@ class Places {
   // Whether no character leads on in two ways, and nothing is dropped.
   bool is_clear(const std::vector<int>& starts) {
     Ranges read;
-    if (reached(starts, [&](const Place& each) { each.add_to(read); })) return false;
+    if (reached(starts, [&](const Place& each) { each.add_to(read); }).drops) return false;
     std::ranges::sort(read);
     return std::ranges::adjacent_find(read, [](const Range& one, const Range& next) { return next.first <= one.second; }) == read.end();
   }
@@ -277,23 +284,14 @@ inline std::optional<Ranges> first_of(const Items& items) {
   return places.first();
 }
 
-// The characters of a pattern for one of some characters, or for as many of them as there are: see `leftmost.run_of`.
-inline std::optional<Ranges> run_of(const Items& pattern) {
+// Whether a pattern is a repetition, at least once and without bound, so that matches in sequence are words of it, too.
+inline bool is_repetition(const Items& pattern) {
   const Items* items = &pattern;
-  bool is_repeated = false;
-  while (items->size() == 1) {
-    const PatternItem& only = (*items)[0];
-    if (only.kind == Kind::Character) return Ranges{{only.code, only.code}};
-    if (only.kind == Kind::Set) return only.set;
-    const bool is_run = only.kind == Kind::Repeat && only.is_greedy && only.low == 1 && only.high < 0 && !is_repeated;
-    if (only.kind != Kind::Group && !is_run) break;
-    is_repeated = is_repeated || is_run;
-    items = &only.ways[0];
-  }
-  return std::nullopt;
+  while (items->size() == 1 && (*items)[0].kind == Kind::Group) items = &(*items)[0].ways[0];
+  return items->size() == 1 && (*items)[0].kind == Kind::Repeat && (*items)[0].low == 1 && (*items)[0].high < 0;
 }
 
-// Whether every word of a pattern is surely its own match, by all lists of places that texts lead to; false if that takes long to say.
-inline bool hides_nothing(const Items& items) { return Places(items, false, kFewPlaces).drops_nowhere(); }
+// The characters by which a match may go on to a longer one, if every word is surely its own match; nothing if that takes long to say.
+inline std::optional<Ranges> longer_by(const Items& items) { return Places(items, false, kFewPlaces).longer_by(); }
 
 }  // namespace tokenfst::pattern_order

@@ -52,10 +52,10 @@ class PythonPattern final : public PatternItems {
   std::pair<int64_t, int64_t> width() const { return pattern_order::width_of(items_); }
   // See `leftmost.is_orderly`. Nothing: the pattern is too large to say.
   std::optional<bool> is_orderly() const { return pattern_order::is_orderly(items_); }
-  // See `leftmost.run_of`.
-  nb::object run() const { return or_none(pattern_order::run_of(items_)); }
-  // Whether `leftmost.read` surely drops nothing.
-  bool hides_nothing() const { return pattern_order::hides_nothing(items_); }
+  // Whether words in sequence are a word.
+  bool is_repetition() const { return pattern_order::is_repetition(items_); }
+  // The characters by which a match may go on to a longer one. None: words may be hidden, or it takes long to say.
+  nb::object longer_by() const { return or_none(pattern_order::longer_by(items_)); }
   // See `leftmost.Places.first`. None: the pattern is too large to say.
   nb::object first() const { return or_none(pattern_order::first_of(items_)); }
 
@@ -321,8 +321,8 @@ inline void bind_python_pattern(nb::module_& m) {
              const std::optional<bool> found = self.is_orderly();
              return found ? nb::object(nb::bool_(*found)) : nb::none();
            })
-      .def("hides_nothing", &PythonPattern::hides_nothing)
-      .def("run", &PythonPattern::run)
+      .def("longer_by", &PythonPattern::longer_by)
+      .def("is_repetition", &PythonPattern::is_repetition)
       .def("first", &PythonPattern::first);
   m.def(
       "read_pattern",

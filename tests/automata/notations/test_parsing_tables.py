@@ -14,8 +14,8 @@ import tokenfst
 from tokenfst import lark_grammar
 from tokenfst._native import fold as native_fold
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.notations import gbnf, lark_parameters, lark_source
-from tokenfst.automata.notations.lark_terminals import Patterns
+from tokenfst.automata.notations import gbnf, lark_parameters, lark_source, lark_syntax
+from tokenfst.automata.notations.lark_ignored import may_end_anywhere
 from tokenfst.automata.notations.parsing import reading
 from tokenfst.automata.notations.parsing.lalr import Token, Unparsed
 from tokenfst.automata.symbols import syntax
@@ -100,7 +100,10 @@ def test_changed_texts_are_read_or_refused_as_by_lark(case: tuple[str, str], see
     assert plain(by_tables(notation, text)) == plain(by_lark(notation, text))
 
 
-RUNS = ["[ab]+", "[ab]", "a+", "(?:a|b)+", "[^c-z]+", "(a)+", "(?i:a)+", "[ab]*", "[ab]+?", "(?:a+)+"]
+IGNORED = (
+    *("/[ab]+/", "/[ab]/", "/a+/", "/(?:a|b)+/", "/[^c-z]+/", "/(a)+/", "/(?i:a)+/", "/[ab]*/", "/[ab]+?/"),
+    *("/(?:a+)+/", "/#[^#]*#/", "/#[^#]*/", "/(a|#[^#]*#)+/", "/#b*c/", "/ab?/", "T", "T", '"#"', "/(#a)+b/"),
+)
 PLAIN = LARK.replace("counted::3 ", "").replace(LARK.split("\n")[3], "")
 
 
@@ -115,28 +118,52 @@ def program_of(text: str) -> Any:
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32))
-def test_runs_of_some_characters_are_ignored_as_before(seed: int) -> None:
+def test_text_is_ignored_as_by_the_automaton_of_runs(seed: int) -> None:
     rng = random.Random(seed)
-    ignored = rng.choice(RUNS)
-    words = [rng.choice(("a", "b", "c", "d", "A", "cb", "da")) for _ in range(3)]
-    text = f'start: "{words[0]}" T? "{words[1]}"\nT: /{words[2]}[a-d]?/\n%ignore /{ignored}/\n'
-    made = program_of(text)
+    words = [rng.choice(("a", "b", "c", "d", "A", "cb", "da", "#c")) for _ in range(3)]
+    terminal = rng.choice((f"{words[2]}[a-d]?", "(a|#[^#]*#)+", "[ab]+", "#[^#]*#", "(a|b)+"))
+    text = f'start: "{words[0]}" T? ("{words[1]}" | T) T?\nT: /{terminal}/\n'
+    text += "".join(f"%ignore {each}\n" for each in rng.sample(IGNORED, rng.choice((1, 1, 2, 3))))
+    asked = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Patterns, "run", lambda patterns, text: None)
-        assert made == program_of(text)
+        patch.setattr(lark_syntax, "may_end_anywhere", lambda *given: asked.append(may_end_anywhere(*given)))
+        by_automaton = program_of(text)
+    if asked == [True] and isinstance(by_automaton, str):
+        assert "the end of ignored text" in by_automaton, text
+    else:
+        assert program_of(text) == by_automaton, text
 
 
-def test_a_run_is_found_where_no_terminal_begins_with_it() -> None:
+@pytest.mark.parametrize(
+    ("ignored", "shows"),
+    [
+        (["/[ \\t]+/"], True),
+        (["/[ \\t]/", "/ +/"], False),
+        (["/[ \\t]+/", r"/\/\/[^\n]*\n/", r"/\/\*([^*]|\*+[^*\/])*\*+\//"], True),
+        (["/[ \\t]+/", r"/\/\/[^\n]*/"], False),
+        ([r"/\/\/[^\n]*/", r"/\n/"], False),
+        ([r"/\/\/[^y]*/"], False),
+        (["T"], True),
+        (["/([ ,]|#[^#]*#)+/"], False),  # the same as T, but only by its words
+        (["/(?i: )+/"], False),  # not plain
+    ],
+)
+def test_where_the_patterns_show_the_ends_of_ignored_text(ignored: list[str], shows: bool) -> None:
+    text = (
+        'start: "x" T? "y"\nT: /([ ,]|#[^#]*#)+/\n'
+        if "T" in ignored[0] or "#" in ignored[0]
+        else 'start: "x" "y"'
+    )
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Patterns, "run", lambda each, text: seen.append(found := run(each, text)) or found)
-        grammar = lark_grammar('start: "x" "y"\n%ignore /[ \\t]+/\n')
-    assert seen == [((9, 9), (32, 32))]
-    assert grammar.accepts(b" \tx  y ")
-    assert not grammar.accepts(b" x  yx")
-
-
-run = Patterns.run
+        patch.setattr(
+            lark_syntax,
+            "may_end_anywhere",
+            lambda *given: seen.append(found := may_end_anywhere(*given)) or found,
+        )
+        grammar = lark_grammar(text + "".join(f"\n%ignore {each}" for each in ignored))
+    assert seen == [shows]
+    assert grammar.accepts(b"xy")
 
 
 @pytest.mark.parametrize("text", [PLAIN, 'start: "a" | ()\n'])

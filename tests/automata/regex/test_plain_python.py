@@ -6,6 +6,7 @@ import contextlib
 import random
 import warnings
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from tests.automata.regex.test_plain_patterns import assert_same
 from tokenfst import Budget, regex
 from tokenfst._native import PlainPattern
-from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, normalize
+from tokenfst.automata.expressions.expression import Expr, concat
 from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex import leftmost, translate
 from tokenfst.automata.regex.named_groups import NAMES
 from tokenfst.automata.regex.parse import MAXREPEAT, Pattern
@@ -26,6 +29,20 @@ def general(pattern: str) -> tuple[Pattern, Expr]:
     """The tree of a pattern, and its expression by the general way."""
     read = Pattern(pattern, 0, Budget(), reserved=NAMES)
     return read, translate._Translator(read, Deadline(Budget(), pattern)).plain(read.tree.data, read.flags)
+
+
+def ranges_of(made: leftmost.Leftmost, chosen: np.ndarray) -> Ranges:
+    """The characters of the chosen classes."""
+    ends = [*(made.begins[1:] - 1).tolist(), MAX_CODE_POINT]
+    found = zip(made.begins.tolist(), ends, made.group.tolist(), strict=True)
+    return normalize((low, high) for low, high, number in found if number >= 0 and chosen[number])
+
+
+def without_surrogates(ranges: Ranges) -> Ranges:
+    pieces = [(low, min(high, 0xD7FF)) for low, high in ranges] + [
+        (max(low, 0xE000), high) for low, high in ranges
+    ]
+    return normalize((low, high) for low, high in pieces if low <= high)
 
 
 def check(pattern: str) -> PlainPattern | None:
@@ -43,8 +60,14 @@ def check(pattern: str) -> PlainPattern | None:
         assert found.is_orderly() == leftmost.is_orderly(read)
         with contextlib.suppress(BudgetExceeded):
             made = leftmost.read(read, Budget(states=500))
-            assert found.hides_nothing() == (made is not None and not made.hides)
-        assert found.run() == leftmost.run_of(read)
+            longer = found.longer_by()
+            assert (longer is not None) == (made is not None and not made.hides)
+            if made is not None and longer is not None:
+                after = made.table[1:][made.accepting[1:]].any(axis=0)
+                assert without_surrogates(longer) == ranges_of(made, after)
+                if found.is_repetition():
+                    words = made.expr(Budget())
+                    assert Language(words).includes(Language(concat(words, words)))
         assert found.first() == leftmost.Places(read, folded=True).first
     return found
 
