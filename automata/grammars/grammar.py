@@ -65,6 +65,7 @@ class Grammar(Operators):
     """
 
     __slots__ = ("_marked", "_text", "_unread", "_usable")
+    _kind = "Grammar"
     _made_again = (*Operators._made_again, "_usable")  # noqa: SLF001  # its own base class
 
     @checked
@@ -200,7 +201,7 @@ class Grammar(Operators):
         )
 
     def __repr__(self) -> str:
-        return f"<Grammar {self._source}: {counted(len(self._rules), 'rule')}>"
+        return f"<{self._kind} {self._source}: {counted(len(self._rules), 'rule')}>"
 
     def _facts(self) -> list[tuple[str, object]]:
         return [("source", self._source), ("rules", len(self._rules)), ("begins with", self._start)]

@@ -58,6 +58,8 @@ class Constraint(Streamed):
     never_a_list: ClassVar[bool] = True
     """A call that takes one or many values treats a constraint as one value, although it is iterable."""
 
+    _kind: ClassVar[str]
+    """What ``repr`` and notebooks call it. Classes that users need not know have the name of their base class."""
     _made_again: ClassVar[tuple[str, ...]] = ("_automaton", "_capture_reader", "_walked_over")
     """Attributes that are caches and are not pickled."""
 
@@ -122,7 +124,7 @@ class Constraint(Streamed):
 
     def _repr_html_(self) -> str:
         """The display in notebooks, which must not need much work."""
-        return notebook.card(type(self).__name__, self._facts(), self._sketch())
+        return notebook.card(self._kind, self._facts(), self._sketch())
 
     def _facts(self) -> list[tuple[str, object]]:
         """Names and values for notebooks."""

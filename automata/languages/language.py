@@ -74,6 +74,7 @@ class Language(Constraint):
     """
 
     __slots__ = ("_dfa", "_expr", "_pattern")
+    _kind = "Language"
     _made_again = (*Constraint._made_again, "_dfa")  # noqa: SLF001  # its own base class
 
     @checked
@@ -215,7 +216,7 @@ class Language(Constraint):
         return Size(dfa.num_states - 1, int(((dfa.table != 0) @ sizes).sum()), dfa.table.shape[1])
 
     def __repr__(self) -> str:
-        return f"<Language {self._source or 'of an expression'}>"
+        return f"<{self._kind} {self._source or 'of an expression'}>"
 
     def _glance(self) -> Language | None:
         """This language with all states made, if they are few; None if they are not, or take work to find."""

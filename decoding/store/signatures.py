@@ -18,26 +18,21 @@ Signature = tuple[str, str]
 
 class Signatures:
     """The signing key of a store (``sign_with``: a private key), and the keys that it trusts (``trusted``: public keys;
-    None: no signature is required).
+    None: no signature is required). ``public``: the public key of the signing key; empty without one.
 
     Raises ``ValueError`` for an invalid key.
     """
 
     def __init__(self, sign_with: str | bytes | None, trusted: Iterable[str | bytes] | None) -> None:
         self._private: Any = None
-        self._public = ""
+        self.public = ""
         self._trusted: dict[str, Any] | None = None
         if sign_with is None and trusted is None:
             return
-        try:
-            from cryptography.hazmat.primitives.asymmetric import ed25519
-        except ImportError as error:
-            raise MissingDependencyError(
-                "signatures need the package cryptography: pip install tokenfst[store]"
-            ) from error
+        ed25519 = _ed25519()
         if sign_with is not None:
             self._private = ed25519.Ed25519PrivateKey.from_private_bytes(_key("sign_with", sign_with))
-            self._public = self._private.public_key().public_bytes_raw().hex()
+            self.public = self._private.public_key().public_bytes_raw().hex()
         if trusted is not None:
             raw = [_key("trusted_keys", key) for key in trusted]
             self._trusted = {key.hex(): ed25519.Ed25519PublicKey.from_public_bytes(key) for key in raw}
@@ -54,7 +49,7 @@ class Signatures:
 
     def sign(self, data: bytes) -> Signature:
         """The signature of ``data``."""
-        return self._public, self._private.sign(data).hex()
+        return self.public, self._private.sign(data).hex()
 
     def check(self, where: object, data: bytes, signature: Signature | None) -> None:
         """Raise ``SignatureError`` if signatures are required and this one is not valid or not by a trusted key."""
@@ -75,6 +70,27 @@ class Signatures:
             key.verify(bytes.fromhex(signature[1]), data)
         except (InvalidSignature, ValueError):
             raise SignatureError(f"{where} has a signature that does not match: it was altered") from None
+
+
+def new_private_key() -> str:
+    """A fresh private key for ``sign_with``: 64 hexadecimal digits."""
+    made: str = _ed25519().Ed25519PrivateKey.generate().private_bytes_raw().hex()
+    return made
+
+
+def public_key(private: str | bytes) -> str:
+    """The public key for ``trusted_keys`` that belongs to a private key. Raises ``ValueError`` for an invalid key."""
+    return Signatures(private, None).public
+
+
+def _ed25519() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise MissingDependencyError(
+            "signatures need the package cryptography: pip install tokenfst[store]"
+        ) from error
+    return ed25519
 
 
 def _key(name: str, given: str | bytes) -> bytes:

@@ -53,7 +53,21 @@ def test_grammars() -> None:
         or len(tokenfst.bundled_grammar("json").rules) <= SMALL
     )
     assert "Grammar" in shown(lark_grammar('start: start start | "<"'))
-    assert "Schema" in shown(json_schema({"type": "integer"}))
+
+
+def test_the_card_has_the_name_of_repr() -> None:
+    tree = {"type": "object", "properties": {"child": {"$ref": "#"}}}
+    call = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    for value in (
+        regex("a"),
+        gbnf('root ::= "x"'),
+        json_schema({"type": "integer"}),
+        json_schema(tree),
+        tokenfst.tools([call], format="hermes"),
+        tokenfst.template("{a}", a="b+"),
+    ):
+        name = repr(value)[1:].split()[0]
+        assert name in ("Language", "Grammar") and f"<strong>{name}</strong>" in shown(value)
 
 
 @drawn

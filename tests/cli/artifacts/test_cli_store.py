@@ -106,6 +106,8 @@ def test_prune_by_age_and_by_size(toy: str, tmp_path: Path) -> None:
     size = old.json["kept_bytes"] - 1
     assert "removed  1 entry" in tokenfst("store", "prune", folder, "--max-bytes", str(size)).out
     assert [each.key for each in Store(folder).list()] == keys[:1]
+    assert tokenfst("store", "prune", folder, "--max-bytes", "0", "--json").json["removed"] == 1
+    assert not list(Store(folder).list())
 
 
 @pytest.mark.parametrize(
@@ -120,6 +122,12 @@ def test_prune_by_age_and_by_size(toy: str, tmp_path: Path) -> None:
         (("put", ".", "a"), "store put needs --vocabulary SPEC"),
         (("put", ".", "a(", "-v", "symbols:a,b"), "error: "),
         (("prune", "."), "say what to remove: --max-bytes SIZE, --unused-days DAYS, or both"),
+        (("prune", ".", "--max-bytes", "9" * 400), "--max-bytes takes a size such as 500M or 2G"),
+        (("prune", ".", "--max-bytes", "-1"), "--max-bytes takes a size such as 500M or 2G"),
+        (("put", ".", "a", "-v", "symbols:a,b", "--sign-with", "missing.key"), "missing.key"),
+        (("put", ".", "a", "-v", "symbols:a,b", "--sign-with", "file.txt"), "file.txt is not a private key"),
+        (("new-key", "file.txt"), "file.txt exists, and a key in it would be lost"),
+        (("new-key", "no/folder.key"), "no/folder.key"),
         (("prune", ".", "--max-bytes", "1x"), "--max-bytes takes a size such as 500M or 2G"),
         (("verify", ".", "--trusted-key", "zz"), "64 hexadecimal digits"),
         (("list", "file.txt"), "it is not a folder"),
@@ -131,7 +139,7 @@ def test_wrong_input_ends_with_the_remedy(
 ) -> None:
     if "nothing://x" in words:
         pytest.importorskip("fsspec")
-    if "--trusted-key" in words:
+    if {"--trusted-key", "--sign-with", "new-key"} & set(words):
         pytest.importorskip("cryptography")
     (tmp_path / "file.txt").touch()
     monkeypatch.chdir(tmp_path)
@@ -163,11 +171,49 @@ def test_only_signed_entries_are_taken_where_a_key_is_trusted(toy: str, tmp_path
     assert tokenfst("store", "verify", tmp_path / "s", "--trusted-key", trusted).code == 1
 
 
+def test_put_and_batches_sign_what_get_and_verify_then_accept(toy: str, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    folder, file = tmp_path / "s", tmp_path / "own.key"
+    made = tokenfst("store", "new-key", file, "--json").json
+    assert file.stat().st_mode & 0o077 == 0 and made["public_key"] not in file.read_text()
+    trusted = ("--trusted-key", made["public_key"])
+    unsigned = put(folder, toy)
+    assert tokenfst("store", "verify", folder, *trusted).code == 1
+    again = tokenfst("store", "put", folder, "ab+", "-v", toy, "--sign-with", file, "--json")
+    assert again.json["key"] == unsigned and again.json["put"] and "is not signed" in again.err
+    assert not tokenfst("store", "put", folder, "ab+", "-v", toy, "--sign-with", file, "--json").json["put"]
+    batch = tmp_path / "batch.jsonl"
+    batch.write_text('{"id": "one", "regex": "b+"}\n')
+    signed = ("--store", folder, "--sign-with", file)
+    done = tokenfst("compile", "--batch", batch, "-v", toy, *signed, "--json")
+    assert done.code == 0 and done.json["put"] == 1, done.err
+    assert tokenfst("store", "verify", folder, *trusted, "--json").json == {
+        "command": "store verify",
+        "store": str(folder),
+        "entries": 2,
+        "removed": False,
+        "damaged": [],
+    }
+    got = tokenfst("store", "get", folder, unsigned, "-o", tmp_path / "x.safetensors", *trusted)
+    assert got.code == 0, got.err
+    assert "needs --batch" in tokenfst("compile", "a", "-v", toy, "--sign-with", file).err
+
+
+def test_put_replaces_an_entry_that_is_damaged(toy: str, tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    key = put(folder, toy)
+    file = folder / "artifacts" / key[:2] / key
+    file.write_bytes(file.read_bytes()[:-3])
+    done = tokenfst("store", "put", folder, "ab+", "-v", toy, "--json")
+    assert done.code == 0 and done.json["put"] and "compiled again" in done.err
+    assert tokenfst("store", "verify", folder).code == 0
+
+
 def test_help_of_the_command_and_of_each_of_its_commands() -> None:
     page = tokenfst("store", "--help").out
     bare = tokenfst("store")
     assert bare.code == 2 and "error" not in bare.err and "Commands" in bare.out
-    for name in ("list", "contains", "get", "put", "verify", "prune", "remove"):
+    for name in ("list", "contains", "get", "put", "verify", "prune", "remove", "new-key"):
         assert name in page
         own = tokenfst("store", name, "--help")
         assert own.code == 0 and f"store {name}" in own.out and "--json" in own.out
@@ -178,7 +224,9 @@ def test_shells_complete_its_commands() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tokenfst"], env=os.environ | asked, capture_output=True, text=True, check=True
     )
-    assert {"list", "contains", "get", "put", "verify", "prune", "remove"} <= set(done.stdout.split())
+    assert {"list", "contains", "get", "put", "verify", "prune", "remove", "new-key"} <= set(
+        done.stdout.split()
+    )
 
 
 def test_times_are_of_the_storage_in_utc() -> None:

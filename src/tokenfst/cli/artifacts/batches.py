@@ -23,6 +23,7 @@ from rich.progress import (
 )
 
 from tokenfst.budget import Budget
+from tokenfst.cli.input import signing
 from tokenfst.cli.input.tokens import Tokenization, VocabularyOptions
 from tokenfst.cli.output.terminal import (
     Exit,
@@ -102,6 +103,10 @@ class BatchOptions:
             rich_help_panel=_PANEL,
         ),
     ] = None
+    sign_with: Annotated[
+        Path | None,
+        typer.Option("--sign-with", metavar="FILE", help=signing.HELP, rich_help_panel=_PANEL),
+    ] = None
 
     def are_given(self, *others: object) -> bool:
         """Whether a batch is given. Raises UsageError for options of a batch without one, and, with a batch, for
@@ -116,6 +121,7 @@ class BatchOptions:
         given = {
             "--store": self.store,
             "--keys": self.keys,
+            "--sign-with": self.sign_with,
             "--expand": self.expand,
             "--jobs": self.jobs != 1,
             "--engine": self.engine is not Engine.PROCESSES,
@@ -127,8 +133,6 @@ class BatchOptions:
 
     def run(self, tokenizing: VocabularyOptions, budget: Budget, as_json: bool) -> int:
         """Compile the batch; Exit.NO if a line failed."""
-        from tokenfst.decoding.store.store import Store
-
         if self.store is None:
             raise UsageError(
                 "--batch needs --store URL, such as --store artifacts or --store s3://bucket/folder"
@@ -139,7 +143,7 @@ class BatchOptions:
         if self.keys is not None and self.keys.exists() and source.exists() and self.keys.samefile(source):
             raise UsageError("--keys is the file of the batch itself: its lines would be lost. Name another")
         vocabulary = tokenizing.need("a batch")
-        store = Store(self.store)
+        store = signing.signing_store(self.store, self.sign_with)
         began = time.perf_counter()
         tally = _Tally()
         with ExitStack() as stack:

@@ -14,6 +14,7 @@ from tokenfst.cli.constraints import options
 from tokenfst.cli.constraints.constraints import SUFFIX
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions, read_size
+from tokenfst.cli.input.signing import SignWith, signing_store, write_key
 from tokenfst.cli.input.tokens import VocabularyOptions
 from tokenfst.cli.output.terminal import (
     Exit,
@@ -28,9 +29,10 @@ from tokenfst.cli.output.terminal import (
     writing,
 )
 from tokenfst.decoding.artifacts import artifact
-from tokenfst.errors import StoreError
+from tokenfst.errors import ArtifactError, NotInStoreError, StoreError
 
 if TYPE_CHECKING:
+    from tokenfst.decoding.store.keys import Key
     from tokenfst.decoding.store.store import Store
 
 _Url = Annotated[
@@ -59,6 +61,7 @@ def register(app: typer.Typer) -> None:
         "verify": verify_command,
         "prune": prune_command,
         "remove": remove_command,
+        "new-key": new_key_command,
     }
     for name, command in commands.items():
         groups.register(app, name, command, within="store")
@@ -139,20 +142,21 @@ def put_command(
             help="Compute all states and masks ahead of time where this is possible; otherwise store the program.",
         ),
     ] = False,
+    sign_with: SignWith = None,
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Compile a constraint into a store, unless it has it already, and print its key.
 
-    The options of the constraint are those of compile. For many constraints: tokenfst compile --batch FILE --store URL.
+    An entry that is damaged, or not signed by the key that is given, is replaced. The options of the constraint are
+    those of compile. For many constraints: tokenfst compile --batch FILE --store URL.
     """
     from tokenfst.decoding.store import entries
-    from tokenfst.decoding.store.store import Store
 
     budget = budgeting.read()
     constraint = constraining.one(budget)
     tokens = constraint.tokens(tokenizing, "store put")
-    store = Store(url)
+    store = signing_store(url, sign_with)
     key = store.key(
         constraint.automaton or constraint.value,
         tokens,
@@ -160,8 +164,8 @@ def put_command(
         tokenization=tokenizing.tokenization.value,
         token_classes=tokenizing.classes() or None,
     )
-    made = False
-    if key not in store:
+    made = not _has_good(store, key)
+    if made:
         automaton, messages = constraint.compiled(tokens, budget, tokenizing)
         for message in messages:
             warn(message)
@@ -206,7 +210,7 @@ def prune_command(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Remove the least recently used entries until the rest has SIZE, such as 10G.",
+            help="Remove the least recently used entries until the rest has SIZE, such as 10G; 0: all.",
         ),
     ] = None,
     unused_days: Annotated[
@@ -218,7 +222,7 @@ def prune_command(
     """Remove entries by size or age: --max-bytes, --unused-days, or both."""
     if max_bytes is None and unused_days is None:
         raise UsageError("say what to remove: --max-bytes SIZE, --unused-days DAYS, or both")
-    most = None if max_bytes is None else read_size("--max-bytes", max_bytes)
+    most = None if max_bytes is None else read_size("--max-bytes", max_bytes, least=0)
     store = _open(url)
     done = store.prune(max_bytes=most, unused_days=unused_days)
     if json:
@@ -239,6 +243,37 @@ def prune_command(
             ]
         )
     return Exit.YES
+
+
+def new_key_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.", show_default=False)],
+    json: options.Json = False,
+) -> int:
+    """Make a private key (Ed25519) that signs entries, in a new file, and print its public key.
+
+    The file is for --sign-with of store put and compile --batch; the public key for --trusted-key, and for
+    Store(trusted_keys=...) of those who read.
+    """
+    with writing:
+        public = write_key(file)
+    if json:
+        say_json({"command": "store new-key", "file": str(file), "public_key": public})
+    else:
+        say_pairs([("public key", public), ("private key in", str(file))])
+    return Exit.YES
+
+
+def _has_good(store: Store, key: Key) -> bool:
+    """Whether a store has an entry that it accepts; one that it does not accept is removed, with a warning."""
+    try:
+        store.artifact(key)
+    except NotInStoreError:
+        return False
+    except ArtifactError as error:
+        warn(f"{error}. It is compiled again, and replaced")
+        store.remove(key)
+        return False
+    return True
 
 
 def remove_command(url: _Url, key: _OneKey, json: options.Json = False) -> int:

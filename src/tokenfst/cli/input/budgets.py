@@ -57,9 +57,10 @@ class BudgetOptions:
         )
 
 
-def read_size(option: str, text: str) -> int:
-    """A number of bytes from the text of an option. Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", text)
-    if match is None or float(match[1]) == 0:
-        raise UsageError(f"{option} takes a size such as 500M or 2G, not {text!r}")
-    return max(1, int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")))
+def read_size(option: str, text: str, least: int = 1) -> int:
+    """A number of bytes, at least ``least``, from the text of an option. Raises UsageError."""
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([kKMGT]?)i?B?", text)
+    size = None if match is None else int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    if size is None or size < least:
+        raise UsageError(f"{option} takes a size such as 500M or 2G, not {text!r:.80}")
+    return size
