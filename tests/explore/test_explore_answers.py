@@ -253,8 +253,9 @@ def test_states_stand_apart_and_arrows_end_at_them() -> None:
         (7, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (4, 5), (5, 1), (0, 6), (6, 5)]),
     ]
     for count, arrows in graphs:
-        placed = place(count, arrows)
-        assert placed == place(count, arrows)
+        labelled = [(source, target, source + target) for source, target in arrows]
+        placed = place(range(count), labelled)
+        assert placed == place(range(count), labelled)
         assert len(set(placed.at)) == count and len(placed.ways) == len(arrows)
         for (source, target), way in zip(arrows, placed.ways, strict=True):
             assert way[0] == placed.at[source] and way[-1] == placed.at[target]
@@ -266,9 +267,50 @@ def test_columns_of_a_picture() -> None:
     """An arrow leads to the right unless it leads back, and no state is far from the first where that costs many long
     arrows.
     """
-    apart = place(4, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 1)])
-    assert [x for x, _ in apart.at] == [0, 150, 300, 450]
+
+    def columns(count: int, arrows: list[tuple[int, int]]) -> list[int]:
+        placed = place([30] * count, [(source, target, 1) for source, target in arrows])
+        return [int(x // 150) for x, _ in placed.at]
+
+    assert columns(4, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 1)]) == [0, 1, 2, 3]
     chain = [(state, state + 1) for state in range(9)]
     ends = [(state, 9) for state in range(8)]
-    assert place(10, [*chain, *ends]).at[9][0] == 150  # 36 virtual positions beside 10 states otherwise
-    assert place(10, [*chain, (0, 9)]).at[9][0] == 9 * 150
+    assert columns(10, [*chain, *ends])[9] == 1  # 36 virtual positions beside 10 states otherwise
+    assert columns(10, [*chain, (0, 9)])[9] == 9
+
+
+def test_columns_are_as_far_apart_as_their_texts_need() -> None:
+    def widths(words: list[int], arrows: list[tuple[int, int, int]]) -> list[float]:
+        at = [x for x, _ in place(words, arrows).at]
+        return [right - left for left, right in itertools.pairwise(at)]
+
+    assert widths([1, 1, 1], [(0, 1, 1), (1, 2, 1)]) == [80, 80]
+    assert widths([1, 1, 1], [(0, 1, 12), (1, 2, 1)]) == [pytest.approx(12 * 6.7 + 54), 80]
+    assert widths([15, 9, 1], [(0, 1, 1), (1, 2, 1)]) == [pytest.approx(12 * 6.7 + 20), 80]
+    assert widths([99, 99], [(0, 1, 99)]) == [150]
+    assert widths([1, 1, 1], [(0, 1, 1), (1, 2, 1), (0, 2, 19)])[0] > 80  # above the second column
+    assert widths([1, 1], [(0, 0, 19), (0, 1, 1)])[0] > 80  # a loop's label
+    placed = place([1, 1, 1], [(0, 1, 1), (0, 2, 1), (1, 0, 99)])
+    assert placed.at[1][0] == 80  # the label of an arrow that leads back stands below
+
+
+@pytest.mark.parametrize(
+    ("pattern", "states", "exact"),
+    [
+        ("(yes|no), [0-9]{1,3} (apples|pears)", 40, True),
+        ("a(b|cdé*)*f?", 40, True),
+        ("x{50}y|é{9}z", 12, False),
+    ],
+)
+def test_states_say_how_many_bytes_are_missing(pattern: str, states: int, exact: bool) -> None:
+    """By the shortest completion of a text that leads to each state."""
+    picture = ask("picture", pattern, tokens=[], around=False, states=states)
+    language = regex(pattern)
+    assert (picture["left_out"] == "") == exact
+    assert any(state["least"] > 0 for state in picture["states"])
+    for state in picture["states"]:
+        text = b"" if state["after"] == "the start" else json.loads(state["after"]).encode()
+        ending = b"" if language.accepts(text) else language.explain(text).ending
+        assert ending is not None
+        assert state["least"] <= len(ending) and (state["least"] == len(ending) or not exact)
+        assert (state["least"] == 0) == state["accepting"]

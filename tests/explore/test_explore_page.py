@@ -197,6 +197,18 @@ def test_6_the_picture_is_zoomed_and_moved(opened: Any) -> None:
     assert view() == whole
 
 
+def test_the_first_example_is_seen_whole(opened: Any) -> None:
+    """Each state and label lies inside of the panel, in letters that can be read."""
+    box = opened.locator("#picture").bounding_box()
+    parts = opened.locator("#picture svg > g").all()
+    assert len(parts) > 20
+    for part in parts:
+        found = part.bounding_box()
+        assert found["x"] >= box["x"] and found["x"] + found["width"] <= box["x"] + box["width"]
+        assert found["y"] >= box["y"] and found["y"] + found["height"] <= box["y"] + box["height"]
+    assert opened.locator("#picture svg .number").first.bounding_box()["height"] > 7
+
+
 def test_7_a_large_automaton_says_what_is_left_out(opened: Any) -> None:
     write(opened, "regex", "[ab]{60}c")
     assert "40 states nearest to the start" in opened.locator("#left-out").text_content()

@@ -5,7 +5,8 @@ lead to it, except where an arrow leads back, or by distance from the first stat
 goes on, and draws long arrows beside many states where an automaton has short ways and long ones to one state; then the
 second is taken. An arrow over several columns is divided by virtual positions, so that it goes around states; an arrow
 that leads back is drawn as a bow. Each column is then ordered by the mean position of its members' neighbours, forwards
-and backwards a few times. Deterministic; linear in the positions for each sweep.
+and backwards a few times. Two columns are as far apart as the words between them need. Deterministic; linear in the
+positions for each sweep.
 
 Rejected: Graphviz, which draws better, but is a program that many computers do not have.
 """
@@ -16,8 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-COLUMN, ROW = 150.0, 76.0
-"""The distances between the centres of two columns, and of two rows."""
+NARROW, COLUMN, ROW = 80.0, 150.0, 76.0
+"""The least and the greatest distance between the centres of two columns, and the distance of two rows."""
+_CHARACTER = 6.7
+"""The greatest width of a character, of a state's words or of an arrow's label, on average."""
+_STATE, _SPACE = 34.0, 20.0
+"""The width of a state, and of the space between two texts or beside the label of an arrow."""
 _SWEEPS = 8
 
 
@@ -29,8 +34,11 @@ class Placed:
     ways: list[list[tuple[float, float]]]
 
 
-def place(count: int, arrows: Sequence[tuple[int, int]]) -> Placed:
-    """Place the states 0 to ``count`` - 1. State 0 is the first and reaches all others."""
+def place(words: Sequence[int], labelled: Sequence[tuple[int, int, int]]) -> Placed:
+    """Place states, by the number of characters of the words below each, and arrows: source, target, and the number of
+    characters of the label. State 0 is the first and reaches all others.
+    """
+    count, arrows = len(words), [arrow[:2] for arrow in labelled]
     onward: list[list[int]] = [[] for _ in range(count)]
     for source, target in arrows:
         onward[source].append(target)
@@ -57,14 +65,38 @@ def place(count: int, arrows: Sequence[tuple[int, int]]) -> Placed:
             beside[other].append(one)
         chains.append(chain)
     row = _ordered(members, beside)
+    at = _columns(column, len(members), words, labelled)
     points = {
-        state: (number * COLUMN, row[state] * ROW)
-        for number, states in enumerate(members)
-        for state in states
+        state: (at[number], row[state] * ROW) for number, states in enumerate(members) for state in states
     }
     return Placed(
         [points[state] for state in range(count)], [[points[each] for each in chain] for chain in chains]
     )
+
+
+def _columns(
+    column: Sequence[int], count: int, words: Sequence[int], labelled: Sequence[tuple[int, int, int]]
+) -> list[float]:
+    """The centre of each column. No text reaches into that of the next column, and no label into a state; but columns
+    are at most ``COLUMN`` apart, and longer texts are shortened.
+    """
+    half, gap = [0.0] * count, [NARROW] * count
+    for state, length in enumerate(words):
+        half[column[state]] = max(half[column[state]], length * _CHARACTER / 2)
+    for source, target, length in labelled:
+        first, last = column[source], column[target]
+        if last == first + 1:
+            gap[first] = max(gap[first], length * _CHARACTER + _STATE + _SPACE)
+        elif last > first or source == target:  # the label stands in the middle, above a column
+            middle = (first + last + 1) // 2
+            half[middle] = max(half[middle], length * _CHARACTER / 2)
+        elif last == first:  # beside the states
+            gap[first] = COLUMN
+    at = [0.0] * count
+    for number in range(1, count):
+        texts = half[number - 1] + half[number] + _SPACE
+        at[number] = at[number - 1] + min(COLUMN, max(gap[number - 1], texts))
+    return at
 
 
 def _nearest(onward: Sequence[Sequence[int]]) -> list[int]:

@@ -7,6 +7,7 @@ chain of states with one byte each is one arrow with the whole word.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,12 @@ class _Step:
         alone = len(found) == 1 and found[0][0] == found[0][1]
         return chr(found[0][0]).encode() if alone else None
 
+    def bytes(self) -> int:
+        """The length of the shortest word that it reads."""
+        if self.chain or self.raw:
+            return len(self.chain) or 1
+        return min(len(chr(low).encode()) for low, _ in self.characters)
+
     def __str__(self) -> str:
         if (word := self.word()) is not None:
             return quoted(word, _SHOWN)
@@ -77,24 +84,31 @@ def picture(constraint: Constraint, before: bytes, *, around: bool, states: int)
     part = _near(walk, first, states)
     shown = _joined(part, walk, keep={first, here})
     number = {each: index for index, each in enumerate(shown)}
+    start = "here" if around else "the start"
     arrows = [
         (number[a], number[b], str(step))
         for (a, b), step in sorted(part.arrows.items(), key=lambda each: each[0])
     ]
-    placed = place(len(shown), [arrow[:2] for arrow in arrows])
     prefix = before if around else b""
+    after = [quoted(part.word[each], _SHOWN) if each != first else start for each in shown]
+    rules = [_rules(constraint, prefix + part.word[each]) for each in shown]
+    words = [
+        len(text) + (len(named[-1]) + 2 if named else 0) for text, named in zip(after, rules, strict=True)
+    ]
+    placed = place(words, [(source, target, len(label)) for source, target, label in arrows])
+    least = _least(part, walk)
     told = [
         {
             "x": x,
             "y": y,
-            "after": quoted(part.word[each], _SHOWN) if each != first else "here" if around else "the start",
+            "after": text,
             "accepting": walk.accepting(each),
             "here": each == here,
             "open": each in part.open,
-            "least": walk.least(each),
-            "rules": _rules(constraint, prefix + part.word[each]),
+            "least": least[each],
+            "rules": named,
         }
-        for each, (x, y) in zip(shown, placed.at, strict=True)
+        for each, text, named, (x, y) in zip(shown, after, rules, placed.at, strict=True)
     ]
     lines = [
         {"source": source, "target": target, "label": label, "way": way}
@@ -197,6 +211,26 @@ def _joined(part: _Part, walk: Walk, keep: set[int | None]) -> list[int]:
         into[target] = [source if each == state else each for each in into[target]]
         out[source] = [target if each == state else each for each in out[source]]
     return stay
+
+
+def _least(part: _Part, walk: Walk) -> dict[int, int]:
+    """A number of bytes that each state is away from the end at least: exact where the part has all that it leads to.
+    The search goes backwards from accepting states, and from those with arrows that leave the part.
+    """
+    into: dict[int, list[tuple[int, int]]] = {}
+    for (source, target), step in part.arrows.items():
+        into.setdefault(target, []).append((source, step.bytes()))
+    pending = [(0, state) for state in part.order if walk.accepting(state)]
+    pending += [(max(1, walk.least(state)), state) for state in part.open]
+    heapq.heapify(pending)
+    found: dict[int, int] = {}
+    while pending:
+        bytes_left, state = heapq.heappop(pending)
+        if state not in found:
+            found[state] = bytes_left
+            for source, length in into.get(state, ()):
+                heapq.heappush(pending, (bytes_left + length, source))
+    return {state: max(found.get(state, 0), walk.least(state)) for state in part.order}
 
 
 def _rules(constraint: Constraint, before: bytes) -> list[str]:

@@ -30,7 +30,7 @@ function told(state) {
   const after = state.after.startsWith('"') ? `after ${state.after}` : state.after;
   const parts = [after];
   if (state.rules.length) parts.push(`in ${state.rules.join(" > ")}`);
-  parts.push(state.accepting ? "the text may end here" : `at least ${number(state.least)} bytes to the end`);
+  parts.push(state.accepting ? "the text may end here" : `at least ${number(state.least)} byte${state.least === 1 ? "" : "s"} to the end`);
   if (state.open) parts.push("leads to states that are not drawn");
   if (state.here) parts.push("the text so far leads here");
   return parts.join("; ");
