@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from tokenfst.decoding.matchers.prefixes import Ids, PrefixStates, RowStates
-from tokenfst.errors import MissingDependencyError
+from tokenfst.common.plurals import counted
+from tokenfst.errors import ArgumentValueError, MissingDependencyError
 
 try:
     from transformers import GenerationMixin
@@ -55,11 +56,21 @@ class _Call:
         """Whether the rows begin with the prompts."""
         return np.array_equal(ids[:, : self.prompts.shape[1]], self.prompts)
 
+    def check_length(self, most: int | None) -> None:
+        """Raise ArgumentValueError if it stops before a text of ``most`` tokens is complete."""
+        steps = int(self.config.max_length) - self.prompts.shape[1]
+        if most is not None and steps < most:
+            raise ArgumentValueError(
+                f"generate() stops after {counted(steps, 'token')}, and ConstraintLogitsProcessor has "
+                f"max_new_tokens={most}: the text might be cut off. Give both the same max_new_tokens"
+            )
 
-def states_of_call(states: PrefixStates, ids: Ids) -> RowStates | None:
+
+def states_of_call(states: PrefixStates, ids: Ids, most: int | None = None) -> RowStates | None:
     """The states of the calling ``generate``, advanced to the rows ``ids``; None if there is no such call.
 
-    Raises the errors of ``RowStates.follow``.
+    Raises ArgumentValueError if the call stops before a text of ``most`` tokens is complete, and the errors of
+    ``RowStates.follow``.
     """
     frame = _outward(sys._getframe(1), _GENERATE)  # noqa: SLF001  # the documented way to a frame
     if frame is None:
@@ -69,15 +80,17 @@ def states_of_call(states: PrefixStates, ids: Ids) -> RowStates | None:
         inner = _call(frame)
         if inner is None:
             return None
-        found = _assisted(states, frame, inner, ids)
+        found = _assisted(states, frame, ids, most)
         if found is None:
+            if _outward(frame.f_back, _ASSISTED) is None:  # a draft is short
+                inner.check_length(most)
             found = states.new(inner.prompts.shape[1] if inner.begins(ids) else ids.shape[1], inner.beams)
         states.add_call(id(frame), inner.config, found)
     found.follow(ids)
     return found
 
 
-def _assisted(states: PrefixStates, frame: FrameType, inner: _Call, ids: Ids) -> RowStates | None:
+def _assisted(states: PrefixStates, frame: FrameType, ids: Ids, most: int | None) -> RowStates | None:
     """The states of the call for which a draft is written, if ``frame`` writes one."""
     found = None
     at = _outward(_outward(frame.f_back, _ASSISTED), _GENERATE)
@@ -86,6 +99,7 @@ def _assisted(states: PrefixStates, frame: FrameType, inner: _Call, ids: Ids) ->
         if outer is not None and outer.begins(ids):
             found = states.of_call(id(at))
             if found is None:
+                outer.check_length(most)
                 found = states.new(outer.prompts.shape[1], outer.beams)
                 states.add_call(id(at), outer.config, found)
         at = _outward(_outward(at.f_back, _ASSISTED), _GENERATE)

@@ -58,14 +58,15 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     ``automata``: one for all rows, or one for each prompt of the batch, in order; ``"free"`` for a prompt without a
     constraint. All must be over the model's vocabulary. ``max_new_tokens``: the text is complete after at most this
-    many tokens; pass the same number to ``generate``. Raises ``TokenLimitError`` at once if the constraint's shortest
-    text is longer. ``check_nan``: raise ``LogitsError`` if the logit of an allowed token is NaN. ``threads``: number of
+    many tokens; pass the same number to ``generate``, which raises ``ArgumentValueError`` if it would stop earlier.
+    Raises ``TokenLimitError`` at once if the constraint's shortest text is longer. ``check_nan``: raise ``LogitsError`` if the logit of an allowed token is NaN. ``threads``: number of
     threads that fill the masks of a batch; see ``fill_bitmasks``.
 
     Text ends with an end token of the vocabulary: ``generate`` must have it as ``eos_token_id``.
     """
 
     supports_continuous_batching = False
+    _most: int | None = None
 
     @checked
     def __init__(
@@ -85,7 +86,10 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         shared: list[_Constraint] = [None if isinstance(each, str) else each for each in listed]
         given = [automaton for automaton in shared if automaton is not None]
         if not given:
-            raise ArgumentValueError("automata is empty: give one constraint for all rows, or one per prompt")
+            what = 'has nothing but "free"' if shared else "is empty"
+            raise ArgumentValueError(
+                f"automata {what}: give one constraint for all rows, or one per prompt, or leave the processor out"
+            )
         vocabulary = given[0].vocabulary
         for automaton in given:
             if automaton.vocabulary.fingerprint != vocabulary.fingerprint:
@@ -98,6 +102,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         )
         self._check_nan = check_nan
         self._threads = threads
+        self._most = max_new_tokens
         self._follow(
             vocabulary, [None if each is None else start_matcher(each, max_new_tokens) for each in shared]
         )
@@ -137,7 +142,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
                 f"{counted(len(input_ids), 'row')} of input_ids do not go with {counted(rows, 'row')} of scores"
             )
         ids = input_ids.detach().cpu().numpy()
-        states = states_of_call(self._states, ids) or self._states.update(ids)
+        states = states_of_call(self._states, ids, self._most) or self._states.update(ids)
         bitmask, chosen = self._fill(states), states.constrained
         masked: Any = scores.clone(memory_format=torch.contiguous_format)
         empty = apply_and_find_empty(

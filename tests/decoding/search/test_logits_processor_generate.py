@@ -244,6 +244,24 @@ def test_max_new_tokens_too_small(automata):
         logits_processor.ConstraintLogitsProcessor(automata[0], max_new_tokens=2)
 
 
+def test_generate_that_stops_before_the_text_is_complete_is_refused(model, automata):
+    """The text would be cut off; a longer or missing limit of ``generate``'s own is fine where it is long enough."""
+    ids = torch.tensor([[1, 2, 3]])
+    for how in ({"max_new_tokens": 15}, {"max_length": 18}):
+        for more in ({}, {"prompt_lookup_num_tokens": 4}, {"num_beams": 2}):
+            processor = logits_processor.ConstraintLogitsProcessor(automata[0], max_new_tokens=16)
+            with pytest.raises(
+                ValueError, match=r"stops after 15 tokens, .* max_new_tokens=16: the text might"
+            ):
+                model.generate(ids, logits_processor=[processor], **how, **more)
+    for how in ({"max_new_tokens": 16}, {"max_length": 19}, {"max_new_tokens": 40}):
+        processor = logits_processor.ConstraintLogitsProcessor(automata[0], max_new_tokens=16)
+        out = model.generate(ids, logits_processor=[processor], **how)
+        assert re.fullmatch(PATTERNS[0], texts(out, 3)[0])
+    free = logits_processor.ConstraintLogitsProcessor(automata[0])
+    assert model.generate(ids, logits_processor=[free], max_new_tokens=2).shape[1] <= 5
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_score_types_and_finished_rows(automata, dtype):
     processor = Watched(automata[5], max_new_tokens=4)

@@ -187,8 +187,10 @@ def test_rows_without_a_constraint(model, vocabulary, mode):
     free, held = new(["free", first])(torch.tensor([[1], [1]]), scores)
     assert torch.equal(free, scores[0])
     assert held.isfinite().nonzero().flatten().tolist() == [0, 3]
-    with pytest.raises(ValueError, match="automata is empty"):
+    with pytest.raises(ValueError, match='automata has nothing but "free"'):
         new(["free", "free"])
+    with pytest.raises(ValueError, match="automata is empty"):
+        new([])
     with pytest.raises(TypeError, match=r"automata\[1\] must be"):
         new([first, None])
     with pytest.raises(TypeError, match=r"automata\[1\] must be"):
