@@ -280,6 +280,8 @@ class Source:
             except json.JSONDecodeError as error:
                 what = "a JSON Schema" if match["json"] == "%json" else "a JSON object"
                 self.fail(f"{match['json']} must be followed by {what}: {error.msg}", error.pos)
+            except ValueError as error:  # a number of thousands of digits, which Python does not read
+                self.fail(f"{error}", begin)
             except RecursionError:
                 self.fail("this JSON Schema is nested too deeply", begin)
             file.schemas[match.start()] = value

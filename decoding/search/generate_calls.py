@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenfst.decoding.matchers.prefixes import Ids, PrefixStates, RowStates
 from tokenfst.common.plurals import counted
+from tokenfst.decoding.matchers.prefixes import Ids, PrefixStates, RowStates
 from tokenfst.errors import ArgumentValueError, MissingDependencyError
 
 try:

@@ -59,8 +59,9 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     ``automata``: one for all rows, or one for each prompt of the batch, in order; ``"free"`` for a prompt without a
     constraint. All must be over the model's vocabulary. ``max_new_tokens``: the text is complete after at most this
     many tokens; pass the same number to ``generate``, which raises ``ArgumentValueError`` if it would stop earlier.
-    Raises ``TokenLimitError`` at once if the constraint's shortest text is longer. ``check_nan``: raise ``LogitsError`` if the logit of an allowed token is NaN. ``threads``: number of
-    threads that fill the masks of a batch; see ``fill_bitmasks``.
+    Raises ``TokenLimitError`` at once if the constraint's shortest text is longer. ``check_nan``: raise ``LogitsError``
+    if the logit of an allowed token is NaN. ``threads``: number of threads that fill the masks of a batch; see
+    ``fill_bitmasks``.
 
     Text ends with an end token of the vocabulary: ``generate`` must have it as ``eos_token_id``.
     """

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +14,13 @@ from support.programs.command_line import tokenfst
 from tokenfst.cli.output.exits import UsageError
 from tokenfst.cli.services.serving import LimitOptions
 from tokenfst.server.front.answers import SizedCache, digest
+from tokenfst.server.front.application import Server
 from tokenfst.server.front.ranges import asked_range
 from tokenfst.server.front.tenants import ALONE, KeysError, Tenants, digest_of, new_key, store_url
 from tokenfst.server.limits import Limits
+from tokenfst.server.running import Listening
+from tokenfst.server.workers import process
+from tokenfst.server.workers.process import Work
 
 
 def slow_range(header: str, size: int) -> tuple[int, int] | None:
@@ -121,3 +128,22 @@ def test_the_old_name_of_an_option_gives_the_same_limits(capsys: pytest.CaptureF
     assert "--kept is called --memory-cache now" in capsys.readouterr().err
     with pytest.raises(UsageError, match="old name of --memory-cache"):
         LimitOptions(kept="1M", memory_cache="2M").read()
+
+
+def test_headers_are_bounded_whatever_is_installed() -> None:
+    """uvicorn takes httptools where it is installed, which has no bound on headers."""
+    server = Server(Work((), Limits(workers=1), {}), "unused", None)
+    config = Listening(server, Limits(workers=1), "127.0.0.1", 0).config
+    assert (config.http, config.ws) == ("h11", "none")
+    assert 0 < (config.h11_max_incomplete_event_size or 0) <= 1 << 20
+
+
+def test_new_workers_need_not_load_the_front_ends() -> None:
+    pytest.importorskip("lark")
+    code = f"import sys, {process.__name__}; print('lark' in sys.modules)"
+    for vocabularies, says in (("[]", "True"), ("", "False")):
+        environment = os.environ | {process.PRELOAD: vocabularies}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == says

@@ -96,7 +96,7 @@ def _parsed(text: str) -> Any:
         return json.loads(text, object_pairs_hook=unique_names)
     except RepeatedNameError as error:
         raise StructuralTagError("#", f"the name {error.name!r} occurs twice in one object") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # also a number of thousands of digits, which Python does not read
         raise StructuralTagError("#", f"is not valid JSON: {error}") from None
     except RecursionError:
         pass

@@ -61,6 +61,8 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
             server.application(),
             host=host,
             port=port,
+            http="h11",  # the other one has no bound on headers
+            ws="none",
             log_config=None,
             access_log=False,
             server_header=False,

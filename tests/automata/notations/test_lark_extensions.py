@@ -63,6 +63,7 @@ def test_named_groups_in_terminals() -> None:
         ('start: %json {"a": ', PatternSyntaxError, (1, 20), "%json must be followed by a JSON Schema"),
         ("start: %json", PatternSyntaxError, (1, 13), "%json must be followed by"),
         ("start: %json " + "[" * 100_000, PatternSyntaxError, (1, 14), "nested too deeply"),
+        ('start: %json {"const": ' + "1" * 5_000 + "}", PatternSyntaxError, (1, 14), "4300 digits"),
         ('start: A\nA: <x> "b"', PatternSyntaxError, (2, 4), "is allowed in rules only"),
         ("start: A\nA: %json {}", PatternSyntaxError, (2, 4), "is allowed in rules only"),
         ('start: A\nA: %special "x"', PatternSyntaxError, (2, 13), "is allowed in rules only"),

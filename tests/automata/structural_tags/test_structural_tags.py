@@ -402,6 +402,8 @@ def test_depth_has_a_bound() -> None:
         format = {"type": "optional", "content": format}
     with pytest.raises(StructuralTagError, match="more than 100 levels deep"):
         structural_tag(format)
+    with pytest.raises(StructuralTagError, match=r"is not valid JSON: .*4300 digits"):
+        structural_tag("1" * 5_000)
     with pytest.raises(StructuralTagError, match="nested too deeply"):
         structural_tag('{"type": "sequence", "elements": ' + "[" * 100_000)
 

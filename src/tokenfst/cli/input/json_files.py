@@ -19,7 +19,7 @@ def read_json(path: Path, what: str) -> Any:
         return json.loads(read_text(path, what), object_pairs_hook=unique_names)
     except RepeatedNameError as error:
         raise UsageError(f"{path}: {error.name!r} occurs twice in one object") from error
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # also a number of thousands of digits, which Python does not read
         raise UsageError(f"{path}: {what} are not JSON: {error}") from error
     except RecursionError:
         raise UsageError(f"{path}: {what} are nested too deeply") from None

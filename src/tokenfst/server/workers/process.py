@@ -23,11 +23,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.common.clock_cache import Recent
 from tokenfst.common.plurals import counted
 from tokenfst.decoding.store.batch import members_of
 from tokenfst.decoding.store.store import Store
-from tokenfst.errors import ConstraintError
+from tokenfst.errors import ConstraintError, TokenfstError
 from tokenfst.server.limits import Limits
 from tokenfst.server.refusals import Refused, late, refused
 from tokenfst.server.workers.questions import WorkerState, answer
@@ -95,8 +98,13 @@ def loaded(spec: str) -> Vocabulary:
 
 def preload() -> None:
     """What the fork server does when it imports this module. Where a vocabulary cannot be had, each process finds that
-    out, and tells it.
+    out, and tells it. The first constraint of each notation loads what its front end needs (of Lark's the package lark,
+    most of a second), which a new process then need not do.
     """
+    with suppress(TokenfstError):
+        gbnf('root ::= "a"')
+        ebnf('root ::= "a"')
+        lark_grammar('start: "a"')
     for spec in json.loads(os.environ.get(PRELOAD, "[]")):
         with suppress(Exception):
             loaded(spec)
