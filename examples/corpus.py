@@ -122,7 +122,7 @@ FUNCTION_WORDS = frozenset(
 NOUNS_FOLLOW = frozenset(
     "a an the of in on at from by with into over his her its their my your our".split()  # noqa: SIM905
 )
-"""Words behind which what may be a noun or a verb is a noun."""
+"""Words after which what may be a noun or a verb is a noun."""
 
 
 @cache
@@ -173,7 +173,7 @@ class Lexicon:
         return cls(words)
 
     def reworded(self, sentence: str, draw: random.Random) -> str:
-        """A sentence in which half of the nouns and verbs became others, behind articles that fit."""
+        """A sentence in which half of the nouns and verbs became others, after articles that fit."""
         parts, before = [], ""
         for part in re.split(rf"({WORD.pattern})", sentence):
             tag = inflection(part, before) if WORD.fullmatch(part) else None

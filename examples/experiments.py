@@ -76,7 +76,7 @@ class Experiment:
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown, numbers on the right; those with a fraction get three digits, or one behind the point."""
+    """A table in Markdown, numbers on the right; those with a fraction get three digits, or one after the point."""
     aligned = ["---:" if isinstance(item, int | float) else "---" for item in rows[0]]
     lines = [heading, aligned, *([cell(item) for item in row] for row in rows)]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)

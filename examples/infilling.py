@@ -69,7 +69,7 @@ def fits(sentence: str) -> bool:
 
 
 def filled(gapped: str) -> Language | Grammar:
-    """All sentences with something in each gap, behind the space that follows the prompt."""
+    """All sentences with something in each gap, after the space that follows the prompt."""
     parts = [part.replace("{", "{{").replace("}", "}}") for part in gapped.split("_")]
     text = parts[0] + "".join(f"{{gap{index}}}{part}" for index, part in enumerate(parts[1:]))
     return template(" " + text, **{f"gap{index}": GAP for index in range(len(parts) - 1)})

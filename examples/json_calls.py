@@ -117,7 +117,7 @@ def asked(loaded: SmallModel, count: int, seed: int, fitting: bool = True) -> li
 
 
 def constraint() -> Language:
-    """All calls of all tools, behind the space that follows the prompt."""
+    """All calls of all tools, after the space that follows the prompt."""
     options = [
         {
             "type": "object",

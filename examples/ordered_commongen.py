@@ -28,7 +28,7 @@ BEAMS = 16
 SWEEP = (4, 8, 16, 32, 64, 128)
 TIMED = ("no mask", "reachability", "ABS")
 SENTENCE = regex(r" [A-Z][^\n._]*\.")
-"""What every sentence must be: a line behind the space that follows the prompt, with one dot, at its end."""
+"""What every sentence must be: a line after the space that follows the prompt, with one dot, at its end."""
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Time for a token: what a constraint costs as the text grows.
 
-The index of Willard and Louf ("Efficient guided generation for large language models", the paper behind Outlines) makes
+The index of Willard and Louf ("Efficient guided generation for large language models", the paper of Outlines) makes
 the cost of a step independent of the number of tokens that were generated; reading the text again at each step, as a
 matcher without a state must, does not. Measured over a text of many tokens: an advance and a mask of a regular
 expression, of a JSON grammar with its stack, and of the same regular expression read from the start at each step; and,
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def tokenized(loaded: SmallModel, length: int, opening: str) -> list[int]:
-    """So many tokens of JSON values, with ``, `` between them, behind ``opening``."""
+    """So many tokens of JSON values, with ``, `` between them, after ``opening``."""
     draw, ids = random.Random(5), []
     while len(ids) < length:
         made = json_document(draw, ["A man.", "A dog.", "A ball."]).rsplit("\n", 1)[1].split(": ", 1)[1]

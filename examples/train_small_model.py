@@ -190,7 +190,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def stream(tokenizer: Tokenizer, end: int, documents: list[str]) -> list[int]:
-    """An end token before each document, and one behind the last."""
+    """An end token before each document, and one after the last."""
     encoded = tokenizer.encode_batch_fast(documents, add_special_tokens=False)
     return [token for item in encoded for token in (end, *item.ids)] + [end]
 

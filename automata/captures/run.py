@@ -175,12 +175,12 @@ class Run:
         if not len(walk):
             return []
         ends, goes_on = walk.accepting(0), bool(walk.arcs(0))
-        behind = [(read.then, stack, bits, marks)] if ends else []
+        after = [(read.then, stack, bits, marks)] if ends else []
         if goes_on and ends and not read.longest:
-            return [(-at, stack, bits, marks), *behind]
+            return [(-at, stack, bits, marks), *after]
         if goes_on:
             self._wait(at, 0, stack, marks)
-        return behind
+        return after
 
     def _next(self, instruction: Instruction, stack: int, bits: _Bits, marks: Marks) -> list[_Step]:
         """The continuations of an instruction that reads nothing, last one first."""

@@ -143,7 +143,7 @@ class JsonEvents:
             self._state = _nothing
             return
         self._path = self._path[:-1]
-        self._state = _behind
+        self._state = _after_document
 
     def item(self) -> None:
         """An item of an array comes next."""
@@ -252,7 +252,7 @@ def _colon(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     at = _skip(text, at)
     if at < len(text):
         if text[at] != ":":
-            self.fail(f"behind a key stands a colon, not {text[at]!r}", at)
+            self.fail(f"after a key must come a colon, not {text[at]!r}", at)
         if text.startswith(' "', at + 1):
             self.begin("string", found)
             self._state = _string
@@ -262,7 +262,7 @@ def _colon(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     return at
 
 
-def _behind(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
+def _after_document(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     """After a value, in an object or array."""
     at = _skip(text, at)
     if at == len(text):
@@ -279,14 +279,14 @@ def _behind(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     elif text[at] == ("]" if in_array else "}"):
         self.shut(found)
     else:
-        self.fail(f"behind a value stands ',' or {']' if in_array else '}'!r}, not {text[at]!r}", at)
+        self.fail(f"after a value must come ',' or {']' if in_array else '}'!r}, not {text[at]!r}", at)
     return at + 1
 
 
 def _nothing(self: JsonEvents, text: str, at: int, found: list[Event]) -> int:
     at = _skip(text, at)
     if at < len(text):
-        self.fail(f"{text[at]!r} stands behind the document", at)
+        self.fail(f"{text[at]!r} comes after the document", at)
     return at
 
 

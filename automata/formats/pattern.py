@@ -6,7 +6,7 @@ ranges and counted repetitions ascend. So this is an approximation from below: e
 
 - groups and look-around nested more than three deep;
 - more than one named group, and a named group inside of another one;
-- references, other than ``\k<x>`` behind a group of that one-letter name, with nothing nested in a nested part
+- references, other than ``\k<x>`` after a group of that one-letter name, with nothing nested in a nested part
   from there on;
 - ranges that end in escapes (but ``\uXXXX-\uYYYY`` with different first digits), and those beyond ASCII whose ends
   begin with the same byte of UTF-8;

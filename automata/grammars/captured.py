@@ -124,7 +124,7 @@ def _refuse_empty(rewritten: Rewritten, marked: NamedParts) -> None:
 
 def _lost(what: str) -> str:
     return (
-        f"{what} cannot be told: it may be empty, and a rule that begins with itself calls itself behind it. Let it "
+        f"{what} cannot be told: it may be empty, and a rule that begins with itself calls itself after it. Let it "
         "have no empty text, or write the rule around it as a repetition"
     )
 

@@ -228,8 +228,8 @@ class _Search:
         """
         machine, root = self._machine, self._begin(self._machine.start, 0, (0.0, 0))
         while self._heap:
-            _, _, behind, frame, state = heapq.heappop(self._heap)
-            item = (frame, state, -behind)
+            _, _, after, frame, state = heapq.heappop(self._heap)
+            item = (frame, state, -after)
             if item in self._done:
                 continue
             self._done.add(item)

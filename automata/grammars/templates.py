@@ -252,6 +252,6 @@ def _ends(
     last = begin + piece.constraint.viable_prefix(data[begin:])
     for end in range(begin, last + 1) if following else (len(data),):
         deadline.tick()
-        behind = following[0].text if following else b""
-        if data.startswith(behind, end):
+        after = following[0].text if following else b""
+        if data.startswith(after, end):
             yield end

@@ -140,8 +140,8 @@ class _Search:
         done: set[_Node] = set()
         heap = [(0.0, 0, 0, start[1])]
         while heap:
-            cost, changed, behind, state = heapq.heappop(heap)
-            node = (-behind, state)
+            cost, changed, after, state = heapq.heappop(heap)
+            node = (-after, state)
             if node in done:
                 continue
             done.add(node)

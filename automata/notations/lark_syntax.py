@@ -466,7 +466,7 @@ class _Builder(TerminalBodies):
         definition = self.source.look_up(token, file)
         if definition.parameterized != (parameter is not None):
             wanted = (
-                "takes a parameter: write it behind ::" if definition.parameterized else "takes no parameter"
+                "takes a parameter: write it after ::" if definition.parameterized else "takes no parameter"
             )
             self.source.fail(f"{str(token)!r} {wanted}", file.position(token))
         if len(definition.params) != len(arguments):

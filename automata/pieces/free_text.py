@@ -46,11 +46,11 @@ def text_without(
     ended = concat(Language.any_text().expr, literal(end))
     held = [concat(UNIVERSE, literal(each)) for each in other_ends]
     if marks:
-        behind = concat(ANY_BYTE, UNIVERSE) if is_mark else UNIVERSE
-        held.append(concat(UNIVERSE, union(*map(literal, marks)), behind))
+        after = concat(ANY_BYTE, UNIVERSE) if is_mark else UNIVERSE
+        held.append(concat(UNIVERSE, union(*map(literal, marks)), after))
     if excludes:
-        behind = UNIVERSE if across else concat(UNIVERSE, literal(end))
-        held.append(concat(UNIVERSE, union(*map(literal, excludes)), behind))
+        after = UNIVERSE if across else concat(UNIVERSE, literal(end))
+        held.append(concat(UNIVERSE, union(*map(literal, excludes)), after))
     if not held:
         return ended
     return _machine(intersect(ended, complement(union(*held))), budget)

@@ -349,15 +349,15 @@ def _split(
         words.has_empty(body)
         order = outer_nodes(body)
         empty, inside = _facts(order, group, words, vanishing)
-    behind: defaultdict[int, list[tuple[Expr, bool]]] = defaultdict(list, {id(body): [(EPSILON, False)]})
+    after: defaultdict[int, list[tuple[Expr, bool]]] = defaultdict(list, {id(body): [(EPSILON, False)]})
     exits: list[Expr] = []
     steps: list[_Step] = []
     for node in reversed(order):  # users before operands
-        if id(node) not in behind:
+        if id(node) not in after:
             continue
-        rest = union(*(each for each, _ in behind[id(node)]))
-        again = any(flag for _, flag in behind[id(node)])
-        words.meter.charge(len(behind[id(node)]), name)
+        rest = union(*(each for each, _ in after[id(node)]))
+        again = any(flag for _, flag in after[id(node)])
+        words.meter.charge(len(after[id(node)]), name)
         keeps = words.keeps_empty and not apart and not again
         if id(node) not in inside:
             exits.append(concat(node if keeps else words.nonempty(node, name), rest))
@@ -368,19 +368,19 @@ def _split(
             exits.append(concat(others if keeps else words.nonempty(others, name), rest))
             for arg in node.args:
                 if id(arg) in inside:
-                    behind[id(arg)].append((rest, again))
+                    after[id(arg)].append((rest, again))
         elif node.op is Op.REPEAT:
             low, high = bounds_of(node)
             repeated = body_of(node)
             more = repeat(repeated, max(low - 1, 0), None if high is None else high - 1, node.source)
-            behind[id(repeated)].append((concat(more, rest), again or more is not EPSILON))
+            after[id(repeated)].append((concat(more, rest), again or more is not EPSILON))
         else:
             flags = _touching(node.args, inside, words.empty, again)[1:]
             ends = (number for number, arg in enumerate(node.args, 1) if id(arg) not in empty)
             rests = _rests(node.args, next(ends, len(node.args)), rest)
             words.meter.charge(len(rests), name)
             for arg, following, flag in zip(node.args, rests, flags, strict=False):
-                behind[id(arg)].append((following, flag))
+                after[id(arg)].append((following, flag))
     return _Split(union(*reversed(exits)), steps[::-1], id(body) in empty)
 
 
@@ -407,11 +407,11 @@ def _facts(
     return empty, inside
 
 
-def _touching(parts: tuple[Expr, ...], inside: set[int], empty: set[int], behind: bool) -> list[bool]:
-    """For each suffix of the parts, whether its left edge is ``inside``. ``behind`` is the answer for what follows
+def _touching(parts: tuple[Expr, ...], inside: set[int], empty: set[int], after: bool) -> list[bool]:
+    """For each suffix of the parts, whether its left edge is ``inside``. ``after`` is the answer for what follows
     the last part.
     """
-    flags = [behind]
+    flags = [after]
     for part in reversed(parts):
         flags.append(id(part) in inside or (id(part) in empty and flags[-1]))
     return flags[::-1]

@@ -77,8 +77,8 @@ def _unordered(value: Unordered, separator: bytes | None, parts: list[bytes | No
         return b""
     if low > 1 and separator is None:
         return None
-    behind = separator or b""
-    words = [None if part is None else part + behind for part in parts]
+    after = separator or b""
+    words = [None if part is None else part + after for part in parts]
     chosen = [word for word in words[:required] if word is not None]
     if len(chosen) < required:
         return None
@@ -95,7 +95,7 @@ def _unordered(value: Unordered, separator: bytes | None, parts: list[bytes | No
         chosen += [again] * (low - len(chosen))
     chosen.sort(key=cmp_to_key(_order))
     whole = b"".join(chosen)
-    return whole[: len(whole) - len(behind)]
+    return whole[: len(whole) - len(after)]
 
 
 def _order(x: bytes, y: bytes) -> int:

@@ -105,7 +105,7 @@ def _weighted(weight_type: str) -> Number:
 
 
 class _Form:
-    """How weights are written: the parts of fixed size, behind a string of labels if there is one."""
+    """How weights are written: the parts of fixed size, after a string of labels if there is one."""
 
     def __init__(self, semiring: Semiring) -> None:
         self.semiring = semiring

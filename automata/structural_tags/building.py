@@ -210,11 +210,11 @@ class Builder:
         return _looped(format, at_once, later, _closed(text, closing))
 
     def _pieces(
-        self, format: Triggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
+        self, format: Triggered, closing: Closing, after: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr, FreeText]:
         """Triggers with their continuations, at the beginning and after free text, and the free text itself.
 
-        ``behind``: what follows a rule's beginning, if that is not the rule's own content.
+        ``after``: what follows a rule's beginning, if that is not the rule's own content.
         """
         variants: list[list[Spelled]] = []
         spellings: list[bytes] = []
@@ -227,8 +227,8 @@ class Builder:
         text = self._free_text(marks, format, closing, spellings=spellings)
         for trigger, place, ways in zip(format.triggers, format.places, variants, strict=True):
             self._check_reached(text, trigger, place, ways)
-        behind = behind or (lambda rule: self._rule(format, rule, closing))
-        following = [self._behind(format, number, behind) for number in range(len(format.triggers))]
+        after = after or (lambda rule: self._rule(format, rule, closing))
+        following = [self._after(format, number, after) for number in range(len(format.triggers))]
         pairs = list(zip(variants, following, strict=True))
         later = union(*(concat(union(*map(text.until, ways)), rest) for ways, rest in pairs))
         at_once = union(*(concat(union(*map(spelled_expr, ways)), rest) for ways, rest in pairs))
@@ -244,7 +244,7 @@ class Builder:
                 "from it, is a part of it. Remove one of the two",
             )
 
-    def _behind(self, format: Triggered, number: int, behind: Callable[[Rule], Expr]) -> Expr:
+    def _after(self, format: Triggered, number: int, after: Callable[[Rule], Expr]) -> Expr:
         """What may follow a trigger."""
         trigger = format.triggers[number]
         found = []
@@ -260,7 +260,7 @@ class Builder:
                     f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's full "
                     'name, or choose special_tokens="text"',
                 )
-            found.append(concat(self.marks.expr(rule.begin, pointer), behind(rule)))
+            found.append(concat(self.marks.expr(rule.begin, pointer), after(rule)))
         return union(*found)
 
     def _rule(self, format: Triggered | TokenTriggered, rule: Rule, closing: Closing) -> Expr:
@@ -275,7 +275,7 @@ class Builder:
         return _looped(format, at_once, later, concat(text, closing.expr))
 
     def _token_pieces(
-        self, format: TokenTriggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
+        self, format: TokenTriggered, closing: Closing, after: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr, Expr]:
         """As ``_pieces``, over tokens."""
         triggers = [self.marks.token(each) for each in format.triggers]
@@ -288,8 +288,8 @@ class Builder:
                     f"the token {reference.token!r} can never fire: it is {why}. Remove one of the two",
                 )
         text = self.token_text.between({*triggers, *excluded, *closing.tokens})
-        behind = behind or (lambda rule: self._rule(format, rule, closing))
-        at_once = union(*(concat(token_expr(triggers[rule.trigger]), behind(rule)) for rule in format.rules))
+        after = after or (lambda rule: self._rule(format, rule, closing))
+        at_once = union(*(concat(token_expr(triggers[rule.trigger]), after(rule)) for rule in format.rules))
         return at_once, concat(text, at_once), text
 
     def separated(self, format: Separated) -> tuple[Expr, Expr]:
@@ -309,27 +309,27 @@ class Builder:
     def stopped_behind_triggers(self, format: Triggered | TokenTriggered) -> Expr:
         """Tags in free text, the last of which ends with an end token; EMPTY if that is not allowed."""
 
-        def behind(rule: Rule) -> Expr:
+        def after(rule: Rule) -> Expr:
             if rule.ends is None:
                 return stopping(self, rule.content)
             return self._stopped(rule.content, rule.ends)
 
-        if all(behind(rule) is EMPTY for rule in format.rules):
+        if all(after(rule) is EMPTY for rule in format.rules):
             return EMPTY
         at_once, later = self._tags(format)
-        last_at_once, last_later = self._tags(format, behind)
+        last_at_once, last_later = self._tags(format, after)
         if format.at_least_one:
             more = EMPTY if format.stop_after_first else concat(at_once, repeat(later), last_later)
             return union(last_at_once, more)
         return last_later if format.stop_after_first else concat(repeat(later), last_later)
 
     def _tags(
-        self, format: Triggered | TokenTriggered, behind: Callable[[Rule], Expr] | None = None
+        self, format: Triggered | TokenTriggered, after: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr]:
         """Triggers with what follows them, at the beginning and after free text."""
         if isinstance(format, Triggered):
-            return self._pieces(format, OPEN, behind)[:2]
-        return self._token_pieces(format, OPEN, behind)[:2]
+            return self._pieces(format, OPEN, after)[:2]
+        return self._token_pieces(format, OPEN, after)[:2]
 
     def _stopped(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
         closing = read_closing(ends, self.marks, f"{content.pointer.removesuffix('/content')}/end")

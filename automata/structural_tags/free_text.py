@@ -65,9 +65,7 @@ class FreeText:
             return EMPTY
         lead, rest = _divided(mark)
         others = [_divided(other) for other in self.marks if other != mark]
-        earlier = tuple(
-            sorted(own for own, behind in others if _is_begun(behind, rest) and own.endswith(lead))
-        )
+        earlier = tuple(sorted(own for own, after in others if _is_begun(after, rest) and own.endswith(lead)))
         before = text_without(
             lead, self._plain, self.excludes, self._budget, earlier, is_mark=not rest, across=not closes
         )

@@ -173,13 +173,13 @@ class Elements(OwnMembers):
             ways.setdefault(after, []).append((self._typed(kind, part, close, formula, end), end))
         found = []
         for after, values in ways.items():
-            behind = self._with_gaps([literal(each.encode()) for each in after])
+            spaced = self._with_gaps([literal(each.encode()) for each in after])
             begun = EPSILON
             if self.sentinels is not None:
                 begun = self.sentinels.begins(
                     "item" if name is None else name, after, [end for _, end in values]
                 )
-            found.append(concat(*behind, begun, union(*(value for value, _ in values))))
+            found.append(concat(*spaced, begun, union(*(value for value, _ in values))))
         return concat(lead, union(*found))
 
     def _with_gaps(self, parts: list[Expr]) -> list[Expr]:

@@ -148,17 +148,17 @@ class _Drawing:
     def _numbered(self, number: int) -> Json:
         """What follows a call's number."""
         assert self.row.number is not None
-        behind = self.row.number[1].replace("{name}", self.plan.tools[number].name)
+        after = self.row.number[1].replace("{name}", self.plan.tools[number].name)
         content, form = self._arguments(number)
-        return self.sketch.tag(behind, content, self.row.end, "arguments", number, form)
+        return self.sketch.tag(after, content, self.row.end, "arguments", number, form)
 
     def _calls(self) -> list[Json]:
         """A tag for each tool; one tag for all if all calls begin with the same text."""
         numbers = self.plan.chosen.tools
         if self.row.number and "{name}" not in self.row.begin:
-            behind = either(*map(self._numbered, numbers))
+            after = either(*map(self._numbered, numbers))
             return [
-                self.sketch.tag(self.row.begin, sequence(_pattern(self.row.number[0]), behind), "", "call")
+                self.sketch.tag(self.row.begin, sequence(_pattern(self.row.number[0]), after), "", "call")
             ]
         return [self._call(number) for number in numbers]
 
@@ -305,8 +305,8 @@ class _Drawing:
         # The end may be excluded from the text before it. Nothing here begins with the empty text: then the position
         # of a sentinel would be ambiguous.
         made = self.sketch.tag(begin, any_text(*excludes), thinking.end, "reasoning")
-        if thinking.behind:
-            made = sequence(made, self.sketch.frame(thinking.behind))
+        if thinking.after:
+            made = sequence(made, self.sketch.frame(thinking.after))
         if must:
             return [made]
         if thinking.bare_end:

@@ -58,9 +58,9 @@ def cdrewrite(
         raise FstOpError("cdrewrite: sigma_star has the labels of [BOS] or [EOS], which only contexts have")
     alphabet = sorted(labels | ({BOS, EOS} if bounds else set()))
     if direction == "rtl":
-        mirrored, before, behind = (_turned(each, budget) for each in (tau, right, left))
+        mirrored, before, after = (_turned(each, budget) for each in (tau, right, left))
         rule = _turned(
-            _Rule(mirrored, before, behind, alphabet, False, mode == "opt", budget).machine(), budget
+            _Rule(mirrored, before, after, alphabet, False, mode == "opt", budget).machine(), budget
         )
     else:
         rule = _Rule(tau, left, right, alphabet, direction == "sim", mode == "opt", budget).machine()
@@ -88,7 +88,7 @@ class _Rule:
 
     def machine(self) -> VectorFst:
         """The cascade."""
-        by_mirror = self._mark_behind(_turned(self._right, self._budget), self._alphabet, [self._close])
+        by_mirror = self._mark_after(_turned(self._right, self._budget), self._alphabet, [self._close])
         parts = [_turned(by_mirror, self._budget)]
         marks_of_left: dict[int, int] = {self._open: self._open if self._at_once else 0}
         if self._optional and not self._at_once:
@@ -134,8 +134,8 @@ class _Rule:
             for label, _, _, target in pattern.core.arcs(state):
                 for source in (plain, marked):
                     self._arc(found, source, label, label, 1 + 2 * target)
-        marked_behind = self._mark_behind(found, [*self._alphabet, self._close], [self._open, self._not])
-        return _turned(marked_behind, self._budget)
+        marked_after = self._mark_after(found, [*self._alphabet, self._close], [self._open, self._not])
+        return _turned(marked_after, self._budget)
 
     def _replace(self, entry: dict[int, int]) -> VectorFst:
         """Outside it writes what it reads; from ``<1`` to ``>`` the rule. ``entry``: how ``<1`` is read and written."""
@@ -166,8 +166,8 @@ class _Rule:
                 made.core.add_arc(1 + state, self._close, 0, final, 0)
         return made
 
-    def _check(self, marks: dict[int, int], others: list[int], behind: bool) -> VectorFst:
-        """Allow ``marks`` only after the left context (``behind``), or only elsewhere, and write them as given.
+    def _check(self, marks: dict[int, int], others: list[int], after: bool) -> VectorFst:
+        """Allow ``marks`` only after the left context (``after``), or only elsewhere, and write them as given.
         ``others`` are copied.
         """
         made = self._ends(self._left, self._alphabet)
@@ -176,12 +176,12 @@ class _Rule:
             made.set_final(state)
             for mark in others:
                 self._arc(made, state, mark, mark, state)
-            if matched == behind:
+            if matched == after:
                 for mark, written in marks.items():
                     self._arc(made, state, mark, written, state)
         return made
 
-    def _mark_behind(self, pattern: VectorFst, alphabet: list[int], marks: list[int]) -> VectorFst:
+    def _mark_after(self, pattern: VectorFst, alphabet: list[int], marks: list[int]) -> VectorFst:
         """Insert one of ``marks`` at each place at which a word of ``pattern`` ends."""
         ends = self._ends(pattern, alphabet)
         made = VectorFst(self._kind)

@@ -118,7 +118,7 @@ class FarReader:
 
     def _entry(self) -> tuple[str, bytes]:
         if self.done():
-            raise FstOpError("the archive stands behind its last entry: reset() goes back to the first")
+            raise FstOpError("the archive is after its last entry: reset() goes back to the first")
         return self._entries[self._at]
 
 
@@ -252,7 +252,7 @@ def _entries_of(data: bytes, source: str) -> tuple[str, list[tuple[str, bytes]]]
         key = cursor.text()
         if far_type == "stlist" and not key:
             if cursor.at != end:
-                raise FstIOError("there are bytes behind the archive's last entry: it is damaged")
+                raise FstIOError("there are bytes after the archive's last entry: it is damaged")
             return far_type, entries
         begin = cursor.at
         _skip_machine(cursor)

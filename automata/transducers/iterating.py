@@ -28,7 +28,7 @@ class ArcIterator(Iterator[Arc]):
         return self._arc(self._at - 1)
 
     def done(self) -> bool:
-        """Whether it is behind the last arc."""
+        """Whether it is after the last arc."""
         return self._at >= len(self._rows)
 
     def next(self) -> None:
@@ -50,10 +50,10 @@ class ArcIterator(Iterator[Arc]):
         self._at = a
 
     def value(self) -> Arc:
-        """The current arc. Raises ``FstIndexError`` behind the last one."""
+        """The current arc. Raises ``FstIndexError`` after the last one."""
         if self.done():
             raise FstIndexError(
-                f"the iterator is behind the last of {len(self._rows)} arcs: reset() goes back"
+                f"the iterator is after the last of {len(self._rows)} arcs: reset() goes back"
             )
         return self._arc(self._at)
 
@@ -80,7 +80,7 @@ class MutableArcIterator(ArcIterator):
     def set_value(self, arc: Arc) -> None:
         """Replace the current arc. Linear in the arcs of the state.
 
-        Raises ``FstIndexError`` behind the last arc, and the errors of ``VectorFst.add_arc``, which change nothing.
+        Raises ``FstIndexError`` after the last arc, and the errors of ``VectorFst.add_arc``, which change nothing.
         """
         self.value()
         self._fst.add_arc(self._state, arc)  # checks it

@@ -46,9 +46,9 @@ def check_one_way(nets: Sequence[Net], empty: Floats, deadline: Deadline) -> Non
         for number, places in enumerate(rules):
             for ways, _ in places:
                 for calls, called, target in ways:
-                    behind = follow[called] | _may_come(first[number], follow[number], target) if calls else 0
-                    if calls and behind != follow[called]:
-                        follow[called], changed = behind, True
+                    after = follow[called] | _may_come(first[number], follow[number], target) if calls else 0
+                    if calls and after != follow[called]:
+                        follow[called], changed = after, True
             deadline.tick(len(places))
     for number, places in enumerate(rules):
         for ways, ends in places:

@@ -129,10 +129,10 @@ def _solve(nets: Sequence[Net], part: list[int], logs: Floats, deadline: Deadlin
         for at, number in enumerate(part):
             net, ahead = nets[number], _onward(nets[number], logs, deadline)
             source, rule, weight, target = net.calls
-            behind = _sums(net, logs, deadline, inward=True)
+            after = _sums(net, logs, deadline, inward=True)
             with np.errstate(over="ignore"):
                 values[at] = np.exp(ahead[net.start])
-                each = np.exp(behind[source] + weight + ahead[target])
+                each = np.exp(after[source] + weight + ahead[target])
             for called, slope in zip(rule.tolist(), each.tolist(), strict=True):
                 if called in place:
                     slopes[at, place[called]] += slope

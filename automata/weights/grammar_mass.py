@@ -113,7 +113,7 @@ class _OneWay:
         self._rules = rules
         self._empty: set[str] = set()
         self._first: dict[str, int] = dict.fromkeys(rules, 0)
-        self._behind: dict[str, int] = dict.fromkeys(rules, 0)
+        self._follow: dict[str, int] = dict.fromkeys(rules, 0)
         self._next: dict[tuple[str, int], tuple[int, bool]] = {}
         changed = True
         while changed:
@@ -127,12 +127,12 @@ class _OneWay:
             changed = before != (len(self._empty), self._first)
         changed = True
         while changed:
-            old = dict(self._behind)
+            old = dict(self._follow)
             for name, rule in rules.items():
                 for arc, called in zip(rule.network.arcs, rule.calls, strict=True):
                     if called:
-                        self._behind[called] |= self._after(name, arc.target)
-            changed = old != self._behind
+                        self._follow[called] |= self._after(name, arc.target)
+            changed = old != self._follow
 
     def check(self) -> None:
         """Raise ``ConstraintError`` at the first place at which the next byte does not decide."""
@@ -144,7 +144,7 @@ class _OneWay:
                     if arc.source == state
                 ]
                 # The end of the text is a separate byte.
-                ways += [self._behind[name] | 1 << 256] if state in rule.network.accepting else []
+                ways += [self._follow[name] | 1 << 256] if state in rule.network.accepting else []
                 seen = 0
                 for way in ways:
                     if seen & way:
@@ -153,10 +153,10 @@ class _OneWay:
             for arc, part in zip(rule.network.arcs, rule.parts, strict=True):
                 if part is None:
                     continue
-                behind = self._after(name, arc.target)
+                after = self._after(name, arc.target)
                 for inner in np.flatnonzero(part.accepting).tolist():
-                    if _bytes_from(part, inner) & behind:
-                        self._refuse(name, _bytes_from(part, inner) & behind)
+                    if _bytes_from(part, inner) & after:
+                        self._refuse(name, _bytes_from(part, inner) & after)
 
     def _refuse(self, name: str, both: int) -> None:
         byte = (both & -both).bit_length() - 1
@@ -177,7 +177,7 @@ class _OneWay:
 
     def _after(self, name: str, state: int) -> int:
         first, empty = self._at(name, state)
-        return first | (self._behind[name] if empty else 0)
+        return first | (self._follow[name] if empty else 0)
 
     def _at(self, name: str, state: int) -> tuple[int, bool]:
         """The bytes that may come next at a state of a network, and whether the rule may end without any."""
@@ -274,16 +274,16 @@ class _Sums:
         ends = np.zeros((states * n, n))
         for state in rule.network.accepting:
             ends[_block(state, n)] += np.eye(n)
-        behind = paths @ ends
+        inward = paths @ ends
         slopes: list[tuple[str, Floats]] = [
             (
                 called,
-                np.kron(paths[:n, _block(arc.source, n)], behind[_block(arc.target, n)].T).astype(np.float64),
+                np.kron(paths[:n, _block(arc.source, n)], inward[_block(arc.target, n)].T).astype(np.float64),
             )
             for arc, called in zip(rule.network.arcs, rule.calls, strict=True)
             if called in place
         ]
-        return behind[:n], slopes
+        return inward[:n], slopes
 
     def _part(self, dfa: Dfa, name: str) -> Floats:
         """The weights of the words of a part without calls, between states of the machine."""

@@ -350,10 +350,10 @@ class WeightedLanguage:
 
     def _marginals(self, deadline: Deadline) -> tuple[Floats, Floats]:
         machine = self._some()
-        ahead, behind = sums.onward_sums(machine, deadline), sums.inward_sums(machine, deadline)
+        ahead, after = sums.onward_sums(machine, deadline), sums.inward_sums(machine, deadline)
         total = machine.initial + ahead[machine.start]
-        arcs = behind[machine.sources()] + machine.weights + ahead[machine.targets.astype(np.int64)] - total
-        return np.exp(arcs), np.exp(behind + machine.finals - total)
+        arcs = after[machine.sources()] + machine.weights + ahead[machine.targets.astype(np.int64)] - total
+        return np.exp(arcs), np.exp(after + machine.finals - total)
 
     @checked
     def sample(

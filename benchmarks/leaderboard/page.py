@@ -368,9 +368,7 @@ def _masks(found: dict[str, Any]) -> list[str]:
 def _told(key: str, case: Case) -> str:
     """A case in one line of a list."""
     does = "denies" if case["kind"] == "narrow" else "makes"
-    where = (
-        f"behind {_code(case['before'])} by {_code(case['token'])}" if case["before"] else "from the start"
-    )
+    where = f"after {_code(case['before'])} by {_code(case['token'])}" if case["before"] else "from the start"
     return f"- {key.rpartition(' ')[0]}, {does} {_code(case['text'])}: {where} ({case['case']})"
 
 

@@ -1,4 +1,4 @@
-"""The libraries that are compared, behind one small interface, over one vocabulary.
+"""The libraries that are compared, through one small interface, over one vocabulary.
 
 Each is called the fastest way that it offers from Python: masks are written into a bitmask that stays allocated.
 Compiled grammars are never taken from a cache; the leaderboard alone lets xgrammar keep parts (``cache_bytes``).

@@ -30,7 +30,7 @@ Judge = Callable[[str], bool | None]
 TRIED = 4
 """Tokens that are tried of those in which two masks differ."""
 TEXTS = 6
-"""Texts that are made behind one token."""
+"""Texts that are made after one token."""
 LENGTH = 60
 """Tokens of such a text."""
 LONGEST = 400
@@ -66,7 +66,7 @@ def _digest(row: Any) -> bytes:
 
 
 def mask(walk: Walk, tokens: Sequence[int], words: int) -> bytes:
-    """The mask behind some tokens, all of which are allowed."""
+    """The mask after some tokens, all of which are allowed."""
     walk.restart()
     for token in tokens:
         walk.fill()
@@ -78,7 +78,7 @@ def mask(walk: Walk, tokens: Sequence[int], words: int) -> bytes:
 def complete(
     walk: Walk, tokens: Sequence[int], words: int, end: int, closing: Sequence[int], seed: int
 ) -> list[int] | None:
-    """Tokens behind ``tokens`` up to where the text may end, at random, those of ``closing`` more often; None: no end
+    """Tokens after ``tokens`` up to where the text may end, at random, those of ``closing`` more often; None: no end
     was found.
     """
     generator = random.Random(seed)
@@ -179,7 +179,7 @@ def compared(
 
 
 def decided(runners: Sequence[Any], before: list[int], world: World, judge: Judge) -> Case:
-    """Who is wrong behind ``before``, where the libraries' masks differ."""
+    """Who is wrong after ``before``, where the libraries' masks differ."""
     bits = {}
     for each in runners:
         if (found := each.ask("mask", before, world.words)) is not None:
@@ -206,7 +206,7 @@ def decided(runners: Sequence[Any], before: list[int], world: World, judge: Judg
 
 
 def _texts(runners: Sequence[Any], allow: Sequence[str], tokens: list[int], world: World) -> Any:
-    """Texts that those who allow a token make behind it."""
+    """Texts that those who allow a token make after it."""
     for each in runners:
         if each.who not in allow:
             continue

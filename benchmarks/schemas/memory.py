@@ -5,7 +5,7 @@
 
 Another process reads the schemas and makes the tokens of the documents, and sends them one schema at a time. The
 library compiles each, walks all of its documents, and lets go of it. Printed are the resident sizes before the first
-schema (the vocabulary, and one schema to begin with) and behind the last, before and after freed pages have gone back
+schema (the vocabulary, and one schema to begin with) and after the last, before and after freed pages have gone back
 to the system. Both libraries' processes have our vocabulary in Python, from which llguidance's tokenizer is made.
 """
 
@@ -93,7 +93,7 @@ def walk_all(name: str, order: Any) -> None:
     ctypes.CDLL(None).malloc_trim(0)
     print(
         f"{name}: {schemas:,} schemas, {refused:,} refused, {process_time():.0f} s of CPU; "
-        f"{start} MB before, {end} MB behind, {resident()} MB given back"
+        f"{start} MB before, {end} MB after, {resident()} MB given back"
     )
 
 

@@ -6,7 +6,7 @@ along each document of the schema, token by token; what it answers is a ``Record
 
 Memory is the highest resident size while a schema was compiled and walked, less what was resident before it (Linux
 only). Before each schema garbage is collected and freed pages go back to the system, so that one schema does not hide
-behind what an earlier one left.
+after what an earlier one left.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ def accepted_order(walk: Walk, values: list[Any], encode: Encode, end: int) -> s
     """The document with the members of its objects in an order that is accepted, if one is found.
 
     The orders in which it is given come first, as a whole: a long document has more members than the search may try.
-    Then a search with backtracking from the first of them: members are tried one after the other behind what was
+    Then a search with backtracking from the first of them: members are tried one after the other after what was
     accepted so far. It gives up after ``ORDER_PROBES`` attempts or ``ORDER_SECONDS``.
     """
     left, until = ORDER_PROBES, monotonic() + ORDER_SECONDS

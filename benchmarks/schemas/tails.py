@@ -4,7 +4,7 @@
     python -m benchmarks.schemas.tails --schemas 400 --masks masks.jsonl
 
 A step is a mask and the advance by the document's next token, timed as `maskbench` does. Its cause is where the
-token begins in the document (in a string, behind a name's quotation mark, ...), and what the step made: nothing (the
+token begins in the document (in a string, after a name's quotation mark, ...), and what the step made: nothing (the
 mask was known), a mask, fragments, states. Causes are ranked by the time that their steps take beyond p99, and beyond
 p99.9. `--masks` writes a digest of every schema's masks instead: two builds are equal where the files are.
 """
@@ -133,7 +133,7 @@ def places_of(text: bytes) -> Iterator[str]:
                 escaped = not escaped
             elif char == '"':
                 inside = False
-                before = "behind name" if name else "behind string"
+                before = "after name" if name else "after string"
                 continue
             before = "in name" if name else "in string"
         elif char == '"':
@@ -142,15 +142,15 @@ def places_of(text: bytes) -> Iterator[str]:
         elif char in "{[":
             names.append(char == "{")
             name = names[-1]
-            before = f"behind {char}"
+            before = f"after {char}"
         elif char in "}]":
             names.pop()
-            before = f"behind {char}"
+            before = f"after {char}"
         elif char == ",":
             name = bool(names and names[-1])
-            before = "behind , of object" if name else "behind , of array"
+            before = "after , of object" if name else "after , of array"
         elif char == ":":
-            name, before = False, "behind :"
+            name, before = False, "after :"
         elif char in "0123456789.-+eE" and before != "in literal":
             before = "in number"
         elif char != " ":

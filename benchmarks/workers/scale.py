@@ -86,7 +86,7 @@ def measure(number: int) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Milliseconds of wall clock, the least of many: the machine has other work too."""
+    """Milliseconds of wall clock, the least of many: the computer has other work too."""
     taken = []
     for _ in range(50):
         began = time.perf_counter()
@@ -167,13 +167,13 @@ class Assumed:
     """What is not measured here: the fleet, how popular constraints are, and a storage that is far away."""
 
     workers: int = 400
-    workers_of_a_machine: int = 8
+    workers_of_a_computer: int = 8
     constraints: int = 1_000_000
     requests_per_second_of_a_worker: float = 2.0
     hours: float = 1.0
     popularity: float = 1.0  # Zipf's exponent
     kept_by_a_worker: int = 1_000  # automata
-    cache_of_a_machine: int = 1 << 30  # bytes
+    cache_of_a_computer: int = 1 << 30  # bytes
     round_trip_ms: float = 20.0
     reads_per_second: float = 5_500.0  # of one prefix, as S3's documentation promises
     writes_per_second: float = 3_500.0
@@ -216,7 +216,7 @@ class Run:
 
 def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> Run:
     """One way: ``alone``, each worker compiles what it does not hold; ``store``, what one has compiled the others read;
-    ``store and cache``, machines keep what they have read; ``filled``, the same, and all is compiled beforehand;
+    ``store and cache``, computers keep what they have read; ``filled``, the same, and all is compiled beforehand;
     ``filled, by keys``, and workers get keys in place of documents; ``by keys, no notes``, and they do not note what
     they use (``Store(note_use=False)``).
     """
@@ -234,7 +234,7 @@ def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> 
     cpu, reads, writes, moved = (np.zeros(minutes) for _ in range(4))
     waits = np.zeros(total)
     own = [Lru(given.kept_by_a_worker) for _ in range(given.workers)]
-    machines = [Lru(given.cache_of_a_machine) for _ in range(given.workers // given.workers_of_a_machine)]
+    computers = [Lru(given.cache_of_a_computer) for _ in range(given.workers // given.workers_of_a_computer)]
     there = np.full(given.constraints, way.startswith(("filled", "by keys")))
     told: set[tuple[int, int]] = set()
     made, document, entry = (
@@ -246,19 +246,19 @@ def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> 
         if own[who].use(constraint, 1):
             continue
         kind, asked = which[constraint], np.zeros(2)
-        machine = machines[who // given.workers_of_a_machine]
+        computer = computers[who // given.workers_of_a_computer]
         if way == "alone":
             cost = compile_ms[kind]
         elif not there[constraint]:
             there[constraint] = True
-            machine.use(constraint, size[kind])
+            computer.use(constraint, size[kind])
             cost, asked = compile_ms[kind], np.array(made)
             moved[when] += size[kind]
         else:
             cost = read_ms[kind]
             if "keys" not in way:  # which key the document leads to
                 asked += np.array(document) - np.array(entry)
-            if way == "store" or not machine.use(constraint, size[kind]):
+            if way == "store" or not computer.use(constraint, size[kind]):
                 asked += np.array(entry)
                 moved[when] += size[kind]
             if "no notes" in way or (who, constraint) in told:  # that it was used today is written once
@@ -293,7 +293,7 @@ WAYS = ("alone", "store", "store and cache", "filled", "filled, by keys", "by ke
 NAMES = {
     "alone": "alone: each worker compiles",
     "store": "a store",
-    "store and cache": "a store, and a cache on each machine",
+    "store and cache": "a store, and a cache on each computer",
     "filled": "the same, filled beforehand",
     "filled, by keys": "filled, and workers get keys",
     "by keys, no notes": "the same, and they note no use (`Store(note_use=False)`)",

@@ -3,9 +3,9 @@
 ``python -m benchmarks.workers.threads [--runs N] [--save]``. Each line is one piece of work, done by one thread and
 shared by two. What is cold is measured over an automaton that is made anew for each run. A line has the least seconds
 of one thread and of two, their ratio, the CPU time of two threads divided by that of one, how often a thread waited for
-a lock of the core, how long in all, and how long at most. Seconds depend on what else the machine does. CPU time hardly
+a lock of the core, how long in all, and how long at most. Seconds depend on what else is running. CPU time hardly
 does, and waits depend on whether both threads run at once. The first line is of work that shares nothing: no other can
-be better than that on this machine.
+be better than that on this computer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def walk(automaton: Any, texts: Texts) -> None:
 
 
 def branches(encode: Callable[[str], list[int]]) -> tuple[dict[str, Any], Texts]:
-    """A schema whose branches have no state in common behind their first member, and a text for each."""
+    """A schema whose branches have no state in common after their first member, and a text for each."""
     options, texts = [], []
     for k in range(BRANCHES):
         members: dict[str, Any] = {
@@ -132,7 +132,7 @@ def nested(encode: Callable[[str], list[int]]) -> tuple[Any, Texts]:
 
 
 def machine(threads: int) -> list[Job]:
-    """Work that shares nothing, and gives up Python's lock: what two threads can be on this machine, now."""
+    """Work that shares nothing, and gives up Python's lock: what two threads can be on this computer, now."""
     data = bytes(1 << 20)
 
     def digest() -> None:
@@ -232,7 +232,7 @@ def main() -> None:
     schema, texts = branches(lambda text: vocabulary.encode_greedy(text.encode()))
     grammar, lists = nested(lambda text: vocabulary.encode_greedy(text.encode()))
     works: dict[str, Callable[[int], list[Job]]] = {
-        "the machine: SHA-256": machine,
+        "the computer: SHA-256": machine,
         "warm masks, batches of 128": partial(warm_masks, vocabulary, schema, texts),
         "a warm batch of 1,024, its own threads": partial(warm_batch, vocabulary, schema, texts),
         "known states": partial(known_states, vocabulary, schema, texts),

@@ -165,7 +165,7 @@ def _cut(path: object, name: str, ends: _Numbers, whole: Any) -> Iterator[Any]:
     begin = 0
     for end in ends.tolist():
         if not begin <= end <= len(data):
-            raise corrupt(path, f"{name!r} does not ascend, or ends behind what it cuts")
+            raise corrupt(path, f"{name!r} does not ascend, or ends after what it cuts")
         yield data[begin:end]
         begin = end
     if begin != len(data):

@@ -98,7 +98,7 @@ MARKS = Tensor(
     "marks",
     "U32",
     ("marked", 4),
-    "a marked state; its kinds; the state it stands for; the same where a string is known, or 0",
+    "a marked state; its signs; the state it stands for; the same where a string is known, or 0",
     (
         "marks have four numbers",
         "marks are of states, ascend, and lead to states",
@@ -241,7 +241,7 @@ LEARNED_TENSORS = (
         "look-ups: inner node; digest of the answer; value",
         (
             "learned answers ascend",
-            "learned answers lead to masks, or to inner nodes behind their own",
+            "learned answers lead to masks, or to inner nodes after their own",
             "what was learned are trees",
         ),
     ),

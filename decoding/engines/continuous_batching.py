@@ -133,7 +133,7 @@ class ConstrainedBatches:
         if missing:
             raise ArgumentValueError(
                 f"add_request: eos_token_id must hold the vocabulary's end tokens, and {sorted(missing)} are missing: "
-                "the text would go on behind its end"
+                "the text would go on after its end"
             )
         request = _Request(automaton, most)
         request.matcher()

@@ -90,7 +90,7 @@ class LlamaSampler:
         try:
             if not self._matcher.accept_token(token):
                 self._error = LogitsError(
-                    f"token {token} was chosen, which the constraint does not allow: look for a sampler behind this "
+                    f"token {token} was chosen, which the constraint does not allow: look for a sampler after this "
                     "one that revives tokens"
                 )
             elif (
@@ -99,7 +99,7 @@ class LlamaSampler:
                 and not self._scorer.accept_token(token)
             ):
                 self._error = LogitsError(
-                    f"token {token} was chosen, which has no score: look for a sampler behind this one"
+                    f"token {token} was chosen, which has no score: look for a sampler after this one"
                 )
         except Exception as error:  # ctypes would print it, and the loop would go on without a constraint
             self._error = error

@@ -133,7 +133,7 @@ def _validate(self: Any, model_config: Any, config: Any, tokenizer: Any) -> None
     requests = _front_ends[id(tokenizer)][1]
     if self.ignore_eos:
         raise VLLMValidationError(
-            "structured_outputs: ignore_eos asks for tokens behind the end of the text, which no constraint allows; "
+            "structured_outputs: ignore_eos asks for tokens after the end of the text, which no constraint allows; "
             "leave it out"
         )
     try:

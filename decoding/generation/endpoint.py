@@ -39,7 +39,7 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Endpoint:
-    """A server behind a client of the package ``openai``: ``Generator(Endpoint(client, "name", server="sglang"))``.
+    """A server of OpenAI's interface, by its client: ``Generator(Endpoint(client, "name", server="sglang"))``.
 
     ``model``: the name under which the model is served; by default the only one that the server lists. ``at_once``: the
     number of concurrent requests of a batch.

@@ -26,7 +26,7 @@ from tokenfst.decoding.models.language_model import (
     Session,
     as_language_model,
     prompt_rows,
-    start_behind,
+    start_after,
 )
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource, add_row
 from tokenfst.errors import (
@@ -81,12 +81,12 @@ class FusedModel:
     def start(self, prompts: Prompts) -> FusedSession:
         """A session with a row for each prompt."""
         rows = prompt_rows(prompts)
-        return self.start_behind(rows, [[] for _ in rows])
+        return self.start_after(rows, [[] for _ in rows])
 
     @checked
-    def start_behind(self, prompts: list[list[int]], written: list[list[int]]) -> FusedSession:
+    def start_after(self, prompts: list[list[int]], written: list[list[int]]) -> FusedSession:
         """A session with a row for each prompt and the text generated after it, which is scored."""
-        session = start_behind(self.model, prompts, written)
+        session = start_after(self.model, prompts, written)
         rows = [_Row(self.scores.matcher()) for _ in prompts]
         for row, tokens in zip(rows, written, strict=True):
             for token in tokens:
@@ -97,32 +97,32 @@ class FusedModel:
 class _Row:
     """A row's matcher, and how many tokens came after one that it refused or that ended the text."""
 
-    __slots__ = ("behind", "matcher")
+    __slots__ = ("matcher", "past_end")
 
-    def __init__(self, matcher: ScoreMatcher[Any], behind: int = 0) -> None:
-        self.matcher, self.behind = matcher, behind
+    def __init__(self, matcher: ScoreMatcher[Any], past_end: int = 0) -> None:
+        self.matcher, self.past_end = matcher, past_end
 
     def fork(self) -> _Row:
-        return _Row(self.matcher.fork(), self.behind)
+        return _Row(self.matcher.fork(), self.past_end)
 
     def take(self, token: int) -> None:
         size = len(self.matcher.automaton.vocabulary)
         if token < 0:
             raise TokenIdError(f"token id {token} lies outside the vocabulary of {counted(size, 'token')}")
-        over = self.behind or self.matcher.is_terminated() or token >= size
+        over = self.past_end or self.matcher.is_terminated() or token >= size
         if over or not self.matcher.accept_token(token):
-            self.behind += 1
+            self.past_end += 1
 
     def rewind(self, count: int) -> None:
-        own = max(count - self.behind, 0)
-        self.behind -= count - own
+        own = max(count - self.past_end, 0)
+        self.past_end -= count - own
         self.matcher.rollback(own)
 
     def weigh(self, logits: torch.Tensor, weight: float) -> None:
         """Add the scores of the possible next tokens, in place."""
         if self.matcher.is_terminated():
             return
-        if self.behind:
+        if self.past_end:
             logits.fill_(-torch.inf)
         else:
             add_row(self.matcher.row(), logits, weight, None)

@@ -20,6 +20,7 @@ call; the padding stays in the cache, masked out.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -364,12 +365,14 @@ def as_language_model(model: Any, width: int | None = None) -> LanguageModel:
     )
 
 
-def start_behind(model: LanguageModel, prompts: list[list[int]], written: list[list[int]]) -> Session:
+def start_after(model: LanguageModel, prompts: list[list[int]], written: list[list[int]]) -> Session:
     """A session with a row for each prompt, followed by the text already written.
 
-    A model that distinguishes prompt and text has a method ``start_behind`` (``fused``).
+    A model that distinguishes prompt and text has a method ``start_after`` (``fused``).
     """
-    own = getattr(model, "start_behind", None)
+    own = getattr(model, "start_after", None)
+    if own is None and (own := getattr(model, "start_behind", None)) is not None:
+        warnings.warn("start_behind() of a model is called start_after()", DeprecationWarning, stacklevel=2)
     if own is not None:
         found: Session = own(prompts, written)
         return found

@@ -14,7 +14,7 @@ from tokenfst.decoding.models.language_model import (
     Session,
     TransformersSession,
     TreeSession,
-    start_behind,
+    start_after,
 )
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.errors import MissingDependencyError, ModelError
@@ -40,13 +40,13 @@ def tree_sessions(
     """One session for all prompts if the model supports trees, else one for each; rows include the text already
     ``written``.
     """
-    behind = [[] for _ in prompts] if written is None else written
-    session = start_behind(model, prompts, behind)
+    after = [[] for _ in prompts] if written is None else written
+    session = start_after(model, prompts, after)
     if len(prompts) == 1 or (isinstance(session, TreeSession) and getattr(session, "sees_trees", True)):
         return [tree_session(session)]
     return [
-        tree_session(start_behind(model, [prompt], [tokens]))
-        for prompt, tokens in zip(prompts, behind, strict=True)
+        tree_session(start_after(model, [prompt], [tokens]))
+        for prompt, tokens in zip(prompts, after, strict=True)
     ]
 
 
@@ -56,7 +56,7 @@ class Branches:
     def __init__(self, session: Session) -> None:
         if len(session.logits) != 1:
             raise ModelError(
-                f"trees behind {len(session.logits)} rows need a model that sees trees (attention with masks of any "
+                f"trees after {len(session.logits)} rows need a model that sees trees (attention with masks of any "
                 "shape, no sliding window): decode the prompts one by one"
             )
         if isinstance(session, TransformersSession):

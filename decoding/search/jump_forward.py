@@ -40,7 +40,7 @@ from tokenfst.decoding.models.language_model import (
     Session,
     as_language_model,
     prompt_rows,
-    start_behind,
+    start_after,
 )
 from tokenfst.decoding.models.sampling import Sampling
 from tokenfst.decoding.rows.generations import Generation, Generations
@@ -128,7 +128,7 @@ def generate(
     same_rows = torch.arange(len(live), device=language_model.device)
     calls = chosen = 0
     if live:
-        session = start_behind(language_model, [begun[row] for row in live], [fresh[row] for row in live])
+        session = start_after(language_model, [begun[row] for row in live], [fresh[row] for row in live])
         calls = 1
         rows.select(live)
     while session is not None and live:

@@ -171,7 +171,7 @@ def temperature(matcher: Any) -> float | None:
     return (
         None
         if native.temperatures is None or matcher.is_terminated()
-        else native.temperatures.behind(matcher.tokens)
+        else native.temperatures.after(matcher.tokens)
     )
 
 

@@ -83,7 +83,7 @@ class TokenTemperatures:
         self._special = special_tokens(native)
         self._runs: dict[tuple[int, ...], tuple[Run, bytes]] = {}
 
-    def behind(self, tokens: Sequence[int]) -> float | None:
+    def after(self, tokens: Sequence[int]) -> float | None:
         """The temperature of the token after these tokens, which must be allowed."""
         key = tuple(tokens)
         for length in range(len(key), max(len(key) - _MOST_AHEAD, 0), -1):

@@ -176,7 +176,7 @@ void check_learned(const LearnedView& view, const Vocabulary& vocabulary) {
     const uint32_t* row = view.answers.data() + k;
     require(k == 0 || ascends(row, Learned::kAnswerRow, 5), "learned answers ascend");
     require(row[0] < nodes && row[5] != 0 && leads_on(row[5], uint64_t{row[0]} + 1),
-            "learned answers lead to masks, or to inner nodes behind their own");
+            "learned answers lead to masks, or to inner nodes after their own");
     require(is_first(row[5]), "what was learned are trees");
   }
 }

@@ -171,7 +171,7 @@ State ByteAutomaton::make_entry(State state, uint32_t column) {
 State ByteAutomaton::fill_entry(State state, State* row, uint32_t column) {
   const NodeId node = states_[state].node;
   if (column == boundary()) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
-  if (const State* known = entry_behind(node, column)) return store_entry(row, column, *known);
+  if (const State* known = entry_after(node, column)) return store_entry(row, column, *known);
   const NodeId top = top_of(state);
   const auto [left, same] = byte_derivatives_.after(top, columns_.letter(column));
   return store_entries(row, same, live_state(top == node ? left : arena_.concat(left, arena_.hole(0))));
@@ -199,14 +199,14 @@ NodeId ByteAutomaton::top_of(State state) const {
   return one ? members[0].top : states_[state].node;
 }
 
-const State* ByteAutomaton::entry_behind(NodeId node, uint32_t column) {
+const State* ByteAutomaton::entry_after(NodeId node, uint32_t column) {
   const Node top = arena_[node];
-  if (!may_lie_behind(arena_, top, column)) return nullptr;
+  if (!may_lie_after(arena_, top, column)) return nullptr;
   const State* const known = entry_of_rest(top, column);
   return known && !columns_.letter(column).in(byte_derivatives_.readable(top.a)) ? known : nullptr;
 }
 
-bool ByteAutomaton::may_lie_behind(const Arena& arena, const Node& top, uint32_t column) const {
+bool ByteAutomaton::may_lie_after(const Arena& arena, const Node& top, uint32_t column) const {
   constexpr uint16_t kInContext = kHasBehind | kHasVar;
   return top.kind == Kind::Concat && arena[top.a].nullable && !top.has(kInContext) && columns_.is_byte(column);
 }

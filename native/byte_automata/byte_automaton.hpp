@@ -168,12 +168,12 @@ class ByteAutomaton {
   // Stores in a row what columns lead to, which are not known yet.
   State store_entries(State* row, const ByteSet& columns, State made);
   // What is read in a state where nothing but one stack lies below: of its expression all but the stack. What is left of that
-  // has the stack behind it as a whole, so it settles at a look.
+  // has the stack after it as a whole, so it settles at a look.
   NodeId top_of(State state) const;
   // For an expression whose first part may be left out and does not read the byte (white space before a value, for
   // example): the entry of the rest for that byte, if it has been created.
-  const State* entry_behind(NodeId node, uint32_t column);
-  bool may_lie_behind(const Arena& arena, const Node& top, uint32_t column) const;
+  const State* entry_after(NodeId node, uint32_t column);
+  bool may_lie_after(const Arena& arena, const Node& top, uint32_t column) const;
   const State* entry_of_rest(const Node& top, uint32_t column) const;
   [[gnu::noinline]] const State* make_whole(State state);
 

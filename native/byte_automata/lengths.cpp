@@ -128,16 +128,16 @@ uint32_t Lengths::unordered(const Unordered::Demand& demand) {
     return sum;
   };
     // What follows each member that may be the one that is being read.
-  std::vector<uint32_t> behind(demand.bodies.size(), kUnreachable);
+  std::vector<uint32_t> after(demand.bodies.size(), kUnreachable);
   const uint32_t more = demand.low > count ? demand.low - count : 0;
-  for (size_t tag = 0; tag < behind.size(); ++tag) {
+  for (size_t tag = 0; tag < after.size(); ++tag) {
     if (!demand.possible[tag]) continue;
     const bool required = tag < demand.required, lost = required && sizes[tag] == kUnreachable;
     if (missing > lost) continue;
     const uint32_t others = needed - (required && !lost ? sizes[tag] : 0);
     const bool counts = !required && (tag < options || demand.counts);
     const uint32_t extra = counts && more > 0 ? more - 1 : more;
-    behind[tag] = plus(others, shortest(extra, tag >= demand.required && tag < options ? sizes[tag] : kUnreachable));
+    after[tag] = plus(others, shortest(extra, tag >= demand.required && tag < options ? sizes[tag] : kUnreachable));
   }
   uint32_t least = kUnreachable;
   std::vector<std::pair<NodeId, uint32_t>> stack{{demand.rest, 0}};
@@ -147,7 +147,7 @@ uint32_t Lengths::unordered(const Unordered::Demand& demand) {
     Node at = node(id);
     for (; at.kind == Kind::Concat; id = at.b, at = node(id)) before = plus(before, length(at.a));
     if (at.kind == Kind::Tag) {
-      least = std::min(least, plus(before, behind[at.a]));
+      least = std::min(least, plus(before, after[at.a]));
     } else {
       for (NodeId branch : bytes_.expressions().with_arena(
                [&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {

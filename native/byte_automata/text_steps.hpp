@@ -36,9 +36,9 @@ class TextSteps {
   template <class Live>
   const TextStep* make(State from, NodeId node, uint32_t number, std::string_view text, Live&& live) {
     if (const TextStep* known = find(from, number)) return known;
-    NodeId left = text.size() < kShortest ? kNone : behind(node, text);
+    NodeId left = text.size() < kShortest ? kNone : after_text(node, text);
     if (const size_t before = text.find('"'); left == kNone && before != text.npos && before >= kShortest) {
-      left = behind(node, text = text.substr(0, before));
+      left = after_text(node, text = text.substr(0, before));
     }
     if (left == kNone) return nullptr;
     const size_t index = known_.grow();
@@ -53,7 +53,7 @@ class TextSteps {
   static constexpr uint16_t kContextual = kHasCall | kHasMark | kHasBehind | kHasVar | kHasToken | kHasFresh;
 
   // The derivative of an expression by a text; kNone: use single steps.
-  NodeId behind(NodeId id, std::string_view text) {
+  NodeId after_text(NodeId id, std::string_view text) {
     for (;;) {
       if (text.empty() || id == kEmpty) return id;
       const bool more = arena_[id].kind == Kind::Concat;
@@ -97,12 +97,12 @@ class TextSteps {
     for (; !text.empty() && arena_[left].kind == Kind::Or && !arena_[left].nullable && !arena_[left].has(kContextual & ~kHasCall);
          text.remove_prefix(1))
       left = derivatives_.after(left, ByteDerivatives::Letter::byte(static_cast<uint8_t>(text[0]))).node;
-    if (!text.empty()) left = behind(left, text);
+    if (!text.empty()) left = after_text(left, text);
     if (left == kNone || left == kEmpty) return left;
     if (arena_[left].has(kHasMark)) return kNone;
     return arena_.concat(derivatives_.unordered().resolved(left, members.b, members.low, members.high), rest);
   }
-  // The expression after the choice is kept behind it as a whole, as with single steps, unless a member ends within the
+  // The expression after the choice is kept after it as a whole, as with single steps, unless a member ends within the
   // text.
   NodeId behind_choice(NodeId choice, NodeId rest, std::string_view text) {
     check_stack();
@@ -113,7 +113,7 @@ class TextSteps {
   }
   NodeId behind_each(std::vector<NodeId> left, NodeId rest, std::string_view text) {
     for (NodeId& member : left) {
-      member = behind(arena_.concat(member, rest), text);
+      member = after_text(arena_.concat(member, rest), text);
       if (member == kNone) return kNone;
     }
     return arena_.any_of(left);

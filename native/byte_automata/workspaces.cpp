@@ -53,7 +53,7 @@ State ByteAutomaton::make_entry_in(Workspace& space, State state, uint32_t colum
     left = space.derivatives.at_boundary(node);
   } else {
     const Node top = space.arena[node];
-    if (may_lie_behind(space.arena, top, column) && !columns_.letter(column).in(space.byte_derivatives.readable(top.a))) {
+    if (may_lie_after(space.arena, top, column) && !columns_.letter(column).in(space.byte_derivatives.readable(top.a))) {
       const auto lock = enter();
       if (const State* known = entry_of_rest(top, column)) return store_entry(row, column, *known);
     }

@@ -87,7 +87,7 @@ class Unordered {
     arena_.tick();
     std::vector<NodeId> heads;
     for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) heads.push_back(arena_[rest].a);
-    NodeId made = arena_[rest].kind == Kind::Tag ? behind(arena_[rest].a, left, low, high) : branches(rest, left, low, high);
+    NodeId made = arena_[rest].kind == Kind::Tag ? after_member(arena_[rest].a, left, low, high) : branches(rest, left, low, high);
     while (!heads.empty()) {
       made = arena_.concat(heads.back(), made);
       heads.pop_back();
@@ -148,7 +148,7 @@ class Unordered {
   }
 
   // What follows the member `tag`.
-  NodeId behind(uint32_t tag, uint32_t before, uint32_t low, uint32_t high) {
+  NodeId after_member(uint32_t tag, uint32_t before, uint32_t low, uint32_t high) {
     const Left old = sets_->left(before);
     const Members& members = sets_->members(old.members);
     if (!possible(members, old, tag, low, high)) return kEmpty;

@@ -285,7 +285,7 @@ struct Avx2 {
   }
 };
 
-// Masks one block, which may begin at any column, using a copy of its mask bits with slack behind them.
+// Masks one block, which may begin at any column, using a copy of its mask bits with slack after them.
 template <class Simd, class F, bool kCheck>
 bool mask_one_block(std::byte* row, const std::byte* mask, size_t mask_bytes, size_t column) {
   std::byte bits[Simd::kColumns / 8 + 1 + kSlack] = {};

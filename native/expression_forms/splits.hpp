@@ -45,7 +45,7 @@ struct Split {
   NodeId bounded = kEmpty;  // widened: the loop with the least bound, after removing it
   bool counted = false;
   bool open = false;  // no single byte ends it: split_before_byte() may find a better split
-  bool no_word_behind = false;  // no word's byte comes behind the fragment: no token leaves it before one
+  bool no_word_after = false;  // no word's byte comes after the fragment: no token leaves it before one
   explicit operator bool() const { return fragment != kEmpty; }
 };
 
@@ -86,7 +86,7 @@ inline NodeId take_set(const Arena& arena, NodeId& rest) {
 }
 
 // Whether an expression ends with a loop of any length and one byte after it.
-inline bool ends_behind_loop(const Arena& arena, NodeId id) {
+inline bool ends_after_loop(const Arena& arena, NodeId id) {
   NodeId before = kEmpty;
   for (; arena[id].kind == Kind::Concat; id = arena[id].b) before = arena[id].a;
   return arena[id].kind == Kind::Set && arena[before].kind == Kind::Repeat && arena[before].has(kEndless);
@@ -357,7 +357,7 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
     found.part = part;
     found.whole = whole;
     // After each prefix of a word, an unbounded loop with its terminator has more words than are excluded.
-    if (members.size() == 1 && !found.counted && ends_behind_loop(arena, found.fragment))
+    if (members.size() == 1 && !found.counted && ends_after_loop(arena, found.fragment))
       found.excluded = arena.concat(arena.any_of(words), terminator);
   }
   return found;

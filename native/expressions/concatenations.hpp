@@ -1,7 +1,7 @@
 // Concatenations and repetitions of expressions in normal form, and the sets of bytes that they are made of.
 //
 // Concatenations nest to the right, and counters over one body are joined (Owens, Reppy, Turon, "Regular-expression
-// derivatives re-examined", JFP 2009). Cost: `concat` walks the first list once, and remembers what was put behind it.
+// derivatives re-examined", JFP 2009). Cost: `concat` walks the first list once, and remembers what was put after it.
 #pragma once
 
 #include <algorithm>
@@ -114,7 +114,7 @@ class Concatenations : public NodeTable {
     return intern({Kind::Concat, x.nullable && y.nullable, certain, traits, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
-  PairCache nested_;  // lists and what was put behind them: the concatenations
+  PairCache nested_;  // lists and what was put after them: the concatenations
   std::unique_ptr<std::array<NodeId, 256>> letters_;  // kEmpty: not asked for yet
 };
 

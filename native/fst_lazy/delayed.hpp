@@ -57,7 +57,7 @@ class Lazy {
   explicit Lazy(std::shared_ptr<const Machine<S>> machine) : machine_(std::move(machine)) {}
   Lazy(std::unique_ptr<Delayed<S>> maker, uint64_t cache) : maker_(std::move(maker)), room_(cache) {}
 
-  // The finished machine, if there is one behind this.
+  // The finished machine that answers for this one; null if there is none.
   const Machine<S>* machine() const { return machine_.get(); }
 
   Id start(Meter& meter) {

@@ -236,7 +236,7 @@ Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequent
     }
     return out;
   }
-  // The states of the result are the subsets, and behind them those between the labels of final outputs.
+  // The states of the result are the subsets, and after them those between the labels of final outputs.
   std::vector<std::tuple<Id, Id, W>> ends;
   out.set_start(out.add_state());
   for (Id t = 0; static_cast<size_t>(t) < subsets.size(); ++t) {

@@ -199,13 +199,13 @@ Machine<S> prune(const Machine<S>& machine, typename S::Weight threshold, Meter&
   using Wide = typename S::Wide;
   require_path<S>("prune");
   if (machine.start() == kNone) return machine;
-  const auto before = shortest_distance(machine, false, 1e-9, meter), behind = shortest_distance(machine, true, 1e-9, meter);
-  const Limit<S> limit(behind[machine.start()], threshold);
+  const auto before = shortest_distance(machine, false, 1e-9, meter), after = shortest_distance(machine, true, 1e-9, meter);
+  const Limit<S> limit(after[machine.start()], threshold);
   Machine<S> out;
   for (Id s = 0; s < machine.num_states(); ++s) {
     out.add_state(limit.stays(Wide::times(before[s], machine.final(s))) ? machine.final(s) : S::zero());
     for (const auto& arc : machine.arcs(s)) {
-      if (limit.stays(Wide::times(Wide::times(before[s], arc.weight), behind[arc.nextstate]))) out.add_arc(s, arc);
+      if (limit.stays(Wide::times(Wide::times(before[s], arc.weight), after[arc.nextstate]))) out.add_arc(s, arc);
     }
     meter.step(1 + machine.arcs(s).size());
   }

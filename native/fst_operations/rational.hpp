@@ -85,7 +85,7 @@ Machine<S> closure(const Machine<S>& machine, bool plus, Meter& meter) {
   return out;
 }
 
-// Reverses a machine. State s becomes s + 1, behind a new start. It stays s if exactly one state is final, its weight
+// Reverses a machine. State s becomes s + 1, after a new start. It stays s if exactly one state is final, its weight
 // is One, and `superinitial` is false.
 template <class S>
 Machine<S> reverse(const Machine<S>& machine, bool superinitial, Meter& meter) {

@@ -47,7 +47,7 @@ class Chains {
             Take&& take) {
     places_.clear();
     members_.clear();
-    behind_.clear();
+    after_.clear();
     parts_.clear();
     others_.clear();
     unordered_ = &unordered;
@@ -58,7 +58,7 @@ class Chains {
     while (!places_.empty()) {
       Place at = places_.back();
       places_.pop_back();
-      // Where a byte leads that tokens go on behind; null elsewhere.
+      // Where a byte leads if tokens go on there; null elsewhere.
       auto step = [&](uint32_t node, uint8_t byte) -> const TrieChild* {
         const TrieChild* const child = child_of(node, byte);
         if (!child) return nullptr;
@@ -80,7 +80,7 @@ class Chains {
         const TrieChild* const child = step(at.node, arc.byte);
         if (!child) continue;
         if (arc.ends) go_on(arena, child->node, at, exits);
-        else places_.push_back({child->node, at.machine, arc.target, at.rest, at.behind, at.within});
+        else places_.push_back({child->node, at.machine, arc.target, at.rest, at.after, at.within});
       }
     }
     return true;
@@ -94,11 +94,11 @@ class Chains {
     uint32_t machine;  // kNone: the letter is a byte
     uint32_t state;    // a state of the machine, or the byte
     NodeId rest;
-    uint32_t behind = kNone;  // of `behind_`: what follows the rest
+    uint32_t after = kNone;  // of `after_`: what follows the rest
     uint32_t within = kNone;  // of `members_`, where it is one of their options; such a place surely leads on
   };
   // What follows a choice: an expression, and what follows that. They are put together only where a chain ends.
-  struct Behind {
+  struct Following {
     NodeId rest;
     uint32_t more;
     bool certain;  // all of it
@@ -107,7 +107,7 @@ class Chains {
   // A part of a choice, and what follows it.
   struct Part {
     NodeId id;
-    uint32_t behind;
+    uint32_t after;
   };
   // A node of members in any order, and the expression that follows it.
   struct Members {
@@ -126,28 +126,28 @@ class Chains {
     const auto found = std::lower_bound(bytes.begin(), bytes.end(), byte);
     return found == bytes.end() || *found != byte ? nullptr : &children[found - bytes.begin()];
   }
-  bool is_certain(uint32_t behind) const { return behind == kNone || behind_[behind].certain; }
-  uint32_t put_behind(const Arena& arena, NodeId rest, uint32_t behind) {
-    if (rest == kEpsilon) return behind;
-    behind_.push_back({rest, behind, arena[rest].certain && is_certain(behind)});
-    return static_cast<uint32_t>(behind_.size() - 1);
+  bool is_certain(uint32_t after) const { return after == kNone || after_[after].certain; }
+  uint32_t put_after(const Arena& arena, NodeId rest, uint32_t after) {
+    if (rest == kEpsilon) return after;
+    after_.push_back({rest, after, arena[rest].certain && is_certain(after)});
+    return static_cast<uint32_t>(after_.size() - 1);
   }
   // An expression with what follows it.
-  NodeId whole(Arena& arena, NodeId id, uint32_t behind) {
-    if (behind == kNone) return id;
+  NodeId whole(Arena& arena, NodeId id, uint32_t after) {
+    if (after == kNone) return id;
     check_stack();
-    if (behind_[behind].whole == kNone) {
-      const NodeId made = whole(arena, behind_[behind].rest, behind_[behind].more);
-      behind_[behind].whole = made;
+    if (after_[after].whole == kNone) {
+      const NodeId made = whole(arena, after_[after].rest, after_[after].more);
+      after_[after].whole = made;
     }
-    return arena.concat(id, behind_[behind].whole);
+    return arena.concat(id, after_[after].whole);
   }
 
   // Where a letter follows at once, the place at it: nothing else is to be asked.
   bool follow(const Arena& arena, uint32_t node, Place& at) const {
-    for (; at.rest == kEpsilon && at.within == kNone && at.behind != kNone; at.behind = behind_[at.behind].more)
-      at.rest = behind_[at.behind].rest;
-    if (at.within == kNone && !(arena[at.rest].certain && is_certain(at.behind))) return false;
+    for (; at.rest == kEpsilon && at.within == kNone && at.after != kNone; at.after = after_[at.after].more)
+      at.rest = after_[at.after].rest;
+    if (at.within == kNone && !(arena[at.rest].certain && is_certain(at.after))) return false;
     return letter_of(arena, at.rest, at.machine, at.state, at.rest) && (at.node = node, true);
   }
   // The letter that an expression begins with, and what follows it.
@@ -163,37 +163,37 @@ class Chains {
     return true;
   }
   void go_on(Arena& arena, uint32_t node, const Place& from, std::vector<Exit>& exits) {
-    if (from.within == kNone) enter(arena, node, from.rest, from.behind, exits);
+    if (from.within == kNone) enter(arena, node, from.rest, from.after, exits);
     else enter_option(arena, node, from.rest, from.within, exits);
   }
-  // What stands behind a node: letters, members, or the end of a chain.
-  void enter(Arena& arena, uint32_t node, NodeId id, uint32_t behind, std::vector<Exit>& exits) {
-    for (; id == kEpsilon && behind != kNone; behind = behind_[behind].more) id = behind_[behind].rest;
-    if (!is_certain(behind) || !begins(arena, id)) {
-      exits.push_back({node, whole(arena, id, behind)});
+  // What stands after a node: letters, members, or the end of a chain.
+  void enter(Arena& arena, uint32_t node, NodeId id, uint32_t after, std::vector<Exit>& exits) {
+    for (; id == kEpsilon && after != kNone; after = after_[after].more) id = after_[after].rest;
+    if (!is_certain(after) || !begins(arena, id)) {
+      exits.push_back({node, whole(arena, id, after)});
       return;
     }
-    if (enter_letter(arena, node, id, behind, kNone)) return;
+    if (enter_letter(arena, node, id, after, kNone)) return;
     const size_t places = places_.size(), before = exits.size();
     const size_t first_part = parts_.size(), first_other = others_.size();
-    parts_.push_back({id, behind});
+    parts_.push_back({id, after});
     while (parts_.size() > first_part) {
       Part part = parts_.back();
       parts_.pop_back();
-      for (; part.id == kEpsilon && part.behind != kNone; part.behind = behind_[part.behind].more) part.id = behind_[part.behind].rest;
-      const bool certain = arena[part.id].certain && is_certain(part.behind);
-      if (certain && enter_letter(arena, node, part.id, part.behind, kNone)) continue;
+      for (; part.id == kEpsilon && part.after != kNone; part.after = after_[part.after].more) part.id = after_[part.after].rest;
+      const bool certain = arena[part.id].certain && is_certain(part.after);
+      if (certain && enter_letter(arena, node, part.id, part.after, kNone)) continue;
       const bool more = arena[part.id].kind == Kind::Concat;
       const NodeId head = more ? arena[part.id].a : part.id, rest = more ? arena[part.id].b : kEpsilon;
       if (certain && arena[head].kind == Kind::Unordered) {
         const Node members = arena[head];
-        members_.push_back({members, whole(arena, rest, part.behind)});
+        members_.push_back({members, whole(arena, rest, part.after)});
         enter_option(arena, node, members.a, static_cast<uint32_t>(members_.size() - 1), exits);
       } else if (arena[head].kind == Kind::Or) {
-        const uint32_t following = put_behind(arena, rest, part.behind);
+        const uint32_t following = put_after(arena, rest, part.after);
         for (NodeId choice : arena.list(head)) parts_.push_back({choice, following});
       } else {
-        const NodeId other = whole(arena, part.id, part.behind);
+        const NodeId other = whole(arena, part.id, part.after);
         others_.push_back(other);
       }
     }
@@ -202,7 +202,7 @@ class Chains {
     if (!has_word(arena, left) && places_.size() - places <= kFew) {
       places_.resize(places);
       exits.resize(before);
-      exits.push_back({node, whole(arena, id, behind)});
+      exits.push_back({node, whole(arena, id, after)});
     } else {
       exits.push_back({node, left});
     }
@@ -236,15 +236,15 @@ class Chains {
     others_.resize(first);
     return all;
   }
-  // Whether an expression begins with a byte that no token goes on with behind a node.
+  // Whether an expression begins with a byte that no token goes on with after a node.
   bool is_missed(const Arena& arena, uint32_t node, NodeId id) {
     const NodeId letter = arena[id].kind == Kind::Concat ? arena[id].a : id;
     if (arena[letter].kind != Kind::Set || !is_letter(arena, letter) || child_of(node, arena.set(letter).first())) return false;
     return missed_ = true;
   }
   // A place at the letter that an expression begins with, if it does.
-  bool enter_letter(const Arena& arena, uint32_t node, NodeId id, uint32_t behind, uint32_t within) {
-    Place at{node, kNone, 0, kEpsilon, behind, within};
+  bool enter_letter(const Arena& arena, uint32_t node, NodeId id, uint32_t after, uint32_t within) {
+    Place at{node, kNone, 0, kEpsilon, after, within};
     if (!letter_of(arena, id, at.machine, at.state, at.rest)) return false;
     places_.push_back(at);
     return true;
@@ -252,7 +252,7 @@ class Chains {
 
   std::vector<Place> places_;
   std::vector<Members> members_;
-  std::vector<Behind> behind_;
+  std::vector<Following> after_;
   std::vector<Part> parts_;     // of the choices that are being entered
   std::vector<NodeId> others_;  // what is not entered there; of choices, and choices in them
   Unordered* unordered_ = nullptr;  // of the arena that is read

@@ -16,21 +16,23 @@
 #pragma once
 
 #include "masks/chains.hpp"
+#include "masks/fragment_tokens.hpp"
 #include "masks/known_fragments.hpp"
 #include "masks/known_splits.hpp"
 #include "masks/mask_parts.hpp"
 #include "masks/token_targets.hpp"
-#include "masks/words_left_out.hpp"
 
 namespace tokenfst {
 
 class Composition {
  public:
+  using Place = FragmentTokens::Place;
+
   Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow)
       : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow),
         unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))),
         chained_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kChained} * narrow))), fragments_(bytes, vocabulary),
-        splits_(bytes, vocabulary), words_left_out_(bytes, vocabulary) {}
+        splits_(bytes, vocabulary), fragment_tokens_(bytes, vocabulary, splits_) {}
 
   // Whether tokens lead on wherever bytes do: every byte that is read is a token, and every class of tokens that an
   // expression requires has a token. Then shortcuts by expression apply. With a stack, whoever creates the automaton
@@ -131,7 +133,7 @@ class Composition {
           }
         }
       }
-      if (fragment && fragment->usable && splits_.fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
+      if (fragment && fragment->usable && splits_.fits(at, *fragment, top) && fragment_tokens_.gather(walk, place, at, *fragment, out)) {
         if (splits_.exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(at.rest)), top);
       } else if (const std::vector<NodeId> members = splits_.around_loop(node); !members.empty()) {
         for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(member)), top);
@@ -178,21 +180,17 @@ class Composition {
   }
 
  private:
-  // A configuration, and the node of the vocabulary's trie at which it is reached: 0, or a node with many tokens below it.
-  using Place = std::pair<Config, uint32_t>;
-
   static constexpr uint32_t kUnsplit = 3;  // how many times longer a walk may be if there is no fragment
   static constexpr uint32_t kChained = 24;  // how many times longer chains may be, since they create no state for a letter
   static constexpr uint32_t kSome = 3;  // the part of a narrow walk from which on a fragment may begin at the end of a chain
   static constexpr uint32_t kMany = 8'192;  // nodes below a node, from which on a fragment may begin there
-  static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary at which a part of a fragment may differ from the whole
 
   // The buffers of a thread while it computes a mask, for one automaton at a time.
   struct Scratch {
     Chains chains;
     std::vector<Chains::Exit> exits;
     std::vector<Place> pending, seen;  // places that are left, and those that were taken, in ascending order
-    std::vector<Config> path, residual_path;
+    std::vector<Config> path;
   };
   static Scratch& scratch() {
     static thread_local Scratch made;
@@ -250,7 +248,7 @@ class Composition {
         const Config end = exits_at_once ? walk.arrive(config, splits_.inside(at, token)) : walk.run(config, token);
         out.next.push_back(walk.boundary(end));
       }
-      for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
+      fragment_tokens_.for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
       if (exits_at_once) out.same.push_back(walk.arrive(config, bytes_.expressions().intern(at.rest)));
       out.sort();
       return;
@@ -288,10 +286,10 @@ class Composition {
       return false;
     }
     for (const auto& [index, rest] : exits) {
-      const Config behind = walk.arrive(config, bytes_.expressions().intern(rest));
-      if (is_dead(behind)) continue;
-      if (index == top || trie.below(index) >= kMany || begins_fragment(behind, index)) pending.emplace_back(behind, index);
-      else if (!gather_walk(walk, {behind, index}, unsplit_, out)) gather_walk(walk, {behind, index}, UINT32_MAX, out);
+      const Config after = walk.arrive(config, bytes_.expressions().intern(rest));
+      if (is_dead(after)) continue;
+      if (index == top || trie.below(index) >= kMany || begins_fragment(after, index)) pending.emplace_back(after, index);
+      else if (!gather_walk(walk, {after, index}, unsplit_, out)) gather_walk(walk, {after, index}, UINT32_MAX, out);
     }
     return true;
   }
@@ -332,98 +330,15 @@ class Composition {
       else gather_walk(walk, {next, child}, UINT32_MAX, out);
     }
   }
-  // Collects the tokens of a fragment and of the expression after it, except those of an exit before the first byte.
-  // Returns false, having collected nothing, if its part differs from the whole for too many tokens.
-  template <class Walk>
-  bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, MaskParts& out) {
-    MaskParts::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
-    std::span<const uint32_t> not_left;  // numbers of entries
-    if (at.excluded != kEmpty) {
-      const WordsLeftOut::Lost& lost = words_left_out_.of(at, fragment, place.second);
-      row.removed = lost.closing, not_left = lost.entries;
-      // A token that is such a word may also have left the fragment before its end: it is tried.
-      for (size_t i = 0; fragment.ambiguous && i < row.removed.size(); ++i) {
-        const auto text = std::string_view(vocabulary_.tokens()[row.removed[i]]).substr(vocabulary_.trie().node(place.second).depth);
-        if (!is_dead(walk.boundary(walk.run(place.first, text)))) out.tokens.push_back(row.removed[i]);
-      }
-    } else if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
-    if (at.widened != kUnbounded) {
-      // Tokens that come near the removed bounds are tried one by one.
-      for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
-        row.removed.push_back(token);
-        if (!splits_.exceeds(at, token) && !is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token]))))
-          out.tokens.push_back(token);
-      }
-      std::ranges::sort(row.removed);
-    }
-    const std::vector<uint32_t> apart = row.removed;
-    for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i)
-      row.removed.push_back(fragment.longest[i]);
-    // Texts begin after a quotation mark, and names after a comma or white space, too: as so few tokens, they are listed and not
-    // combined with another row.
-    if (row.tokens == &fragment.row && !fragment.few.empty() && (place.second != 0 || at.excluded != kEmpty)) {
-      for (uint32_t token : fragment.few) {
-        if (!std::ranges::binary_search(row.removed, token)) out.tokens.push_back(token);
-      }
-    } else {
-      out.rows.push_back(std::move(row));
-    }
-    Leading<Walk> leading(walk, bytes_);
-    for_residuals(leading, place.first, at, fragment, [&](uint32_t entry, Config) {
-      const uint32_t token = fragment.tokens[entry];
-      if (!std::ranges::binary_search(apart, token) && !std::ranges::binary_search(not_left, entry)) out.tokens.push_back(token);
-    });
-    return true;
-  }
-
-  // Collects the allowed tokens for which a part of a fragment differs from the whole, and lists all such tokens in
-  // `apart`; returns false, having collected nothing, if they are many.
-  template <class Walk>
-  bool gather_difference(Walk& walk, const Place& place, const Split& at, std::vector<uint32_t>& apart, MaskParts& out) {
-    using Pair = Difference<Walk>;
-    const size_t before = out.tokens.size();
-    Pair pair{walk, bytes_};
-    std::vector<typename Pair::Position> path;
-    const Trie& trie = vocabulary_.trie();
-    auto take = [&](const TrieChild& child, const typename Pair::Position& position) {
-      trie.each_string(child, [&](uint32_t token) {
-        apart.push_back(token);
-        if (!is_dead(position.config)) out.tokens.push_back(token);
-      });
-    };
-    const typename Pair::Position start{place.first, bytes_.expressions().intern(at.part), bytes_.expressions().intern(at.whole), false};
-    if (!trie.walk_few(pair, start, path, take, kMostApart, place.second)) {
-      out.tokens.resize(before);
-      return false;
-    }
-    std::ranges::sort(apart);
-    return true;
-  }
-
-  // Calls f(entry, configuration) for each token that leaves the fragment and that the following expression reads.
-  template <class Walk, class F>
-  void for_residuals(Walk& walk, Config config, const Split& split, const Fragment& fragment, F&& f) {
-    Config rest = walk.arrive(config, bytes_.expressions().intern(split.rest));
-    const Trie& trie = *fragment.residuals;
-    auto entries = [&](const auto& at, Config end) {
-      trie.each_string(at, [&](uint32_t entry) {
-        if (split.counted && (fragment.completed[entry] < split.low || fragment.completed[entry] > split.high)) return;
-        f(entry, end);
-      });
-    };
-    entries(0u, rest);
-    trie.walk_few(walk, rest, scratch().residual_path, entries);
-  }
-
   // Whether so many tokens leave a fragment that a longer one is better.
   static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) {
     return at.open && fragment && fragment->crowded;
   }
-  // Whether the tokens that go on behind a node of the vocabulary, at the end of a chain, are those of a fragment that begins there. It
-  // is built if the same fragment is known at the beginning of tokens: the inside of a string behind its quotation mark is met again.
-  bool begins_fragment(Config behind, uint32_t index) {
-    if (vocabulary_.trie().below(index) < narrow_ / kSome || !structural(behind)) return false;
-    const Split at = splits_.of(bytes_.expressions().node(behind.state));
+  // Whether the tokens that go on after a node of the vocabulary, at the end of a chain, are those of a fragment that begins there. It
+  // is built if the same fragment is known at the beginning of tokens: the inside of a string after its quotation mark is met again.
+  bool begins_fragment(Config after, uint32_t index) {
+    if (vocabulary_.trie().below(index) < narrow_ / kSome || !structural(after)) return false;
+    const Split at = splits_.of(bytes_.expressions().node(after.state));
     if (!at || at.open || at.counted || at.widened != kUnbounded || at.least != kEmpty) return false;
     std::shared_ptr<const Fragment> fragment = fragments_.find(at, index);
     if (!fragment && fragments_.is_shared(at)) fragment = fragments_.make(at, index);
@@ -432,14 +347,14 @@ class Composition {
   // Whether no token leaves a fragment within a word, since what follows it there begins with no word's byte; then the split says so.
   template <class Walk>
   bool leaves_no_word(Walk& walk, Config config, Split& at) {
-    if (at.no_word_behind || at.counted || at.part != kEmpty || at.least != kEmpty || at.widened != kUnbounded) return false;
-    const Config behind = walk.arrive(config, bytes_.expressions().intern(at.rest));
-    if (is_dead(behind)) return false;
-    const State* row = bytes_.entries(behind.state);
-    at.no_word_behind = true;
-    for (uint32_t byte = 0; byte <= 0xff && at.no_word_behind; ++byte)
-      at.no_word_behind = !is_word_byte(static_cast<uint8_t>(byte)) || load_entry(row, bytes_.classes()[byte]) == kDead;
-    return at.no_word_behind;
+    if (at.no_word_after || at.counted || at.part != kEmpty || at.least != kEmpty || at.widened != kUnbounded) return false;
+    const Config after = walk.arrive(config, bytes_.expressions().intern(at.rest));
+    if (is_dead(after)) return false;
+    const State* row = bytes_.entries(after.state);
+    at.no_word_after = true;
+    for (uint32_t byte = 0; byte <= 0xff && at.no_word_after; ++byte)
+      at.no_word_after = !is_word_byte(static_cast<uint8_t>(byte)) || load_entry(row, bytes_.classes()[byte]) == kDead;
+    return at.no_word_after;
   }
   // Whether a configuration begins with a fragment that is usable and serves all automata, if it begins with one.
   template <class Walk>
@@ -450,7 +365,7 @@ class Composition {
     return std::exchange(at.open, false) && fragments_.serves_all(at, top);
   }
   // Where rules are called first: the configurations of what they stand for, if all that begins wide there splits at fragments that
-  // serve all automata, or lies behind a loop that may be left out; else none.
+  // serve all automata, or lies after a loop that may be left out; else none.
   template <class Walk>
   std::vector<Config> unfold(Walk& walk, const Place& place, NodeId node) {
     std::vector<Config> found;
@@ -493,7 +408,7 @@ class Composition {
   bool complete_ = false;
   KnownFragments fragments_;
   KnownSplits splits_;
-  WordsLeftOut words_left_out_;
+  FragmentTokens fragment_tokens_;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
 };
 

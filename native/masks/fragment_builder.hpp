@@ -174,7 +174,7 @@ class FragmentBuilder {
     if (exits_[node.depth - 1] == 0 || overflow_) return;
     bytes_[node.depth] = node.byte;
     for (uint32_t depth = tries_[kFinest]->node(top_).depth + 1; depth < node.depth; ++depth) {
-      const bool may_leave = !split_.no_word_behind || !is_word_byte(bytes_[depth + 1]);  // groups of bytes are alike in this
+      const bool may_leave = !split_.no_word_after || !is_word_byte(bytes_[depth + 1]);  // groups of bytes are alike in this
       if (may_leave && automaton_.accepting(path_[depth])) add_entries(strings, depth);
     }
   }
@@ -239,7 +239,7 @@ class FragmentBuilder {
     fragment.tokens = std::move(entry_tokens_);
     fragment.completed = std::move(completed_);
     if (!split_.counted &&
-        automaton_.expressions().with_arena([&](const Arena& arena) { return ends_behind_loop(arena, split_.fragment); })) {
+        automaton_.expressions().with_arena([&](const Arena& arena) { return ends_after_loop(arena, split_.fragment); })) {
       for (const Inside& inside : inside_) {
         if (inside.state == end_) each_token(inside.strings, [&](uint32_t token) { fragment.closing.push_back(token); });
       }

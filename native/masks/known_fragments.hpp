@@ -115,7 +115,7 @@ class KnownFragments {
     return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
   }
   static Slot slot_of(const Split& at, uint32_t top) {
-    return {uint64_t{at.fragment} << 3 | at.no_word_behind << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
+    return {uint64_t{at.fragment} << 3 | at.no_word_after << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
   }
   static std::string key_of(const Arena& arena, NodeId node) {
     static thread_local CanonicalKeys keys;  // a key does not depend on other keys or on the arena
@@ -130,7 +130,7 @@ class KnownFragments {
       key.append(reinterpret_cast<const char*>(&length), sizeof length);
       return key.append(1, at.counted                 ? 'c'
                            : at.widened != kUnbounded ? 'w'
-                           : at.no_word_behind        ? 'a'
+                           : at.no_word_after         ? 'a'
                                                       : 'u')
           .append(reinterpret_cast<const char*>(&top), sizeof top);
     });

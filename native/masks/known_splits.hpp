@@ -109,7 +109,7 @@ class KnownSplits {
       return members;
     });
   }
-  // For an expression that calls rules behind a loop that may be left out: the expression behind the loop, and the one that begins with
+  // For an expression that calls rules after a loop that may be left out: the expression after the loop, and the one that begins with
   // an iteration; else empty. The rules may split where the whole does not.
   std::vector<NodeId> around_loop(NodeId node) {
     return bytes_.expressions().with_arena([&](Arena& arena) -> std::vector<NodeId> {
@@ -141,7 +141,7 @@ class KnownSplits {
     return found.emplace(node, is_intersection ? of_intersection(arena, head, more ? top.b : kEpsilon) : split(arena, node)).first->second;
   }
 
-  // How an intersection and the byte set behind it split, whatever follows those.
+  // How an intersection and the byte set after it split, whatever follows those.
   struct Intersection {
     uint64_t owner = 0;  // 0: nothing is kept here
     NodeId element = kEmpty, terminator = kEmpty;
@@ -152,13 +152,13 @@ class KnownSplits {
     return kept[hash % kept.size()];
   }
   Split of_intersection(Arena& arena, NodeId element, NodeId rest) {
-    NodeId behind = rest;
-    const NodeId terminator = take_set(arena, behind);
+    NodeId after = rest;
+    const NodeId terminator = take_set(arena, after);
     Intersection& kept = intersection_at(mix(mix(owner_.value(), element), terminator));
     if (kept.owner != owner_.value() || kept.element != element || kept.terminator != terminator)
       kept = {owner_.value(), element, terminator, split_intersection(arena, element, terminator)};
     Split found = kept.split;
-    if (found) found.rest = found.rest == terminator ? rest : behind;
+    if (found) found.rest = found.rest == terminator ? rest : after;
     return found;
   }
 

@@ -7,7 +7,7 @@ bool Completion::plenty(Config config, const Reading& at, uint32_t left) {
   const DistinctFacts& facts = bytes_.marks().facts;
   if (facts.values ? exclusion_.restricts() : facts.few_endings && Exclusion::matches(at)) return false;
   if (automaton_.is_first(config)) return left > 0 && all_fit(config, at, left - 1) && automaton_.spellable(config, stacks_);
-  return enough(automaton_.most_bytes_behind(config, stacks_), at.finished, left) ||  // also from the current position itself
+  return enough(automaton_.most_bytes_after(config, stacks_), at.finished, left) ||  // also from the current position itself
          enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
 }
 
@@ -15,7 +15,7 @@ bool Completion::all_fit(Config from, const Reading& at, uint32_t left) {
   const Vocabulary& vocabulary = automaton_.vocabulary();
   if (automaton_.is_first(from) && vocabulary.start_absorbs()) return false;  // tokens may lead back to the start
   const uint32_t finished = at.finished + static_cast<uint32_t>(vocabulary.most_quotes() / 2 + 1);
-  return enough(automaton_.most_bytes_behind(from, stacks_), finished, left) ||
+  return enough(automaton_.most_bytes_after(from, stacks_), finished, left) ||
          enough(automaton_.worst_bytes(from, stacks_), finished, left);
 }
 

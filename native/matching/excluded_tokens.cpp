@@ -67,9 +67,9 @@ bool ExcludedTokens::remove_endings(Config start, uint32_t* mask) {
       const State raw = bytes_.step(at.config.state, byte);
       if (ending == Ending::Known) {
         const bool over = raw == kDead || (bytes_.marks().is_marked(raw) && bytes_.marks().passed(raw, false) == kDead);
-        const uint32_t behind = trie.node(at.node).end;
-        if (over) each(at.node, behind, [](uint32_t) { return false; });
-        else if (bytes_.marks().is_marked(raw)) each(at.node, behind, [&](uint32_t token) { return may_take(start, token); });
+        const uint32_t after = trie.node(at.node).end;
+        if (over) each(at.node, after, [](uint32_t) { return false; });
+        else if (bytes_.marks().is_marked(raw)) each(at.node, after, [&](uint32_t token) { return may_take(start, token); });
         return;
       }
       at.config = raw == kDead ? Config{} : walker.arrive(at.config, raw);

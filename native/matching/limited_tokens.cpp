@@ -95,11 +95,11 @@ bool LimitedTokens::remove_each(const uint32_t* row, uint32_t* mask) {
     bool fitting = false;
     if (is_dead(end) || at.scope != 0) {
       time_limit_.step(256);
-      fitting = fits_behind(end);
+      fitting = fits_after(end);
     } else {
       at.begin = 0;
       const auto [known, is_new] = outside.try_emplace({end, at}, false);
-      if (is_new) known->second = fits_behind(end);
+      if (is_new) known->second = fits_after(end);
       fitting = known->second;
     }
     if (!fitting) some = true, mask[token >> 5] &= ~(1u << (token & 31));
@@ -136,8 +136,8 @@ void LimitedTokens::walk_string(uint32_t* rest) {
     const bool plain = at.reading.match == 0 && at.reading.letters.phase == Unescaper::kPlain && !at.reading.letters.high;
     const bool whole =
         plain && (automaton_.vocabulary().groups()[i] & kSpecialInStrings) == 0 && automaton_.stays_below(i, at.config.state);
-    const uint32_t behind = whole ? node.end : i + 1;
-    for (uint32_t k = node.first; k < trie.node(behind).first; ++k) {
+    const uint32_t after = whole ? node.end : i + 1;
+    for (uint32_t k = node.first; k < trie.node(after).first; ++k) {
       const uint32_t token = trie.string_at(k);
       uint32_t& word = rest[token >> 5];
       if (!(word >> (token & 31) & 1)) continue;
@@ -148,7 +148,7 @@ void LimitedTokens::walk_string(uint32_t* rest) {
       at.group->push_back(token);
     }
     if (!whole) path.push_back(at);
-    i = behind;
+    i = after;
   }
 }
 
@@ -186,7 +186,7 @@ std::set<std::string> LimitedTokens::endings_that_meet(const Key& key, std::stri
 
 bool LimitedTokens::fits(uint32_t token) {
   const ExclusionTrial reading(exclusion_);
-  return fits_behind(automaton_.advance(from_, token, stacks_, &exclusion_));
+  return fits_after(automaton_.advance(from_, token, stacks_, &exclusion_));
 }
 
 std::optional<std::string> LimitedTokens::look(Config end) {

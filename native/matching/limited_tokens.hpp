@@ -3,7 +3,7 @@
 //
 // Most masks need no check: if the longest of the least completions after any token leaves enough tokens to replace
 // every string in it by a different one (`Completion::enough`), all tokens fit. Nor do most others: if every token that
-// distances allow leads to a state whose safe text fits (safe_texts.hpp), only tokens behind which a known string may
+// distances allow leads to a state whose safe text fits (safe_texts.hpp), only tokens after which a known string may
 // restrict the text are checked, one by one. Otherwise tokens are grouped by their future: the configuration that they
 // lead to, what is being read there, and the text of the token up to its last quotation mark, which finishes strings.
 // Within a group, the prefix of the string that a token leaves open may differ. If no known string begins with that
@@ -32,7 +32,7 @@ class LimitedTokens {
 
   // Whether each token of the mask for `left` + 1 tokens is followed by a safe text that fits.
   bool safely_fit(Config from) { return automaton_.safely_fits(from, left_, stacks_); }
-  // Removes the tokens that do not fit from a mask, if all of them safely fit but those behind which a string that may
+  // Removes the tokens that do not fit from a mask, if all of them safely fit but those after which a string that may
   // become a known one is open, or that end a known string.
   bool remove_unsafe(Config from, uint32_t* mask);
   // Removes the tokens that do not fit from a mask; returns whether there were any.
@@ -123,7 +123,7 @@ class LimitedTokens {
   std::set<std::string> endings_that_meet(const Key& key, std::string_view completion) const;
   bool fits(uint32_t token);
   // Whether a completion fits at the exclusion's position.
-  bool fits_behind(Config end) { return !is_dead(end) && (surely(end) || look(end)); }
+  bool fits_after(Config end) { return !is_dead(end) && (surely(end) || look(end)); }
   bool surely(Config end) { return completion_.plenty(end, exclusion_.reading(), left_) || completion_.surely(end, left_); }
   // A completion that fits, from the exclusion's position; none if none is found.
   std::optional<std::string> look(Config end);

@@ -56,7 +56,7 @@ class Matcher {
 
   bool accept_token(int64_t token);
   bool accept_tokens(const std::vector<int64_t>& tokens);
-  // Advances up to the end of the text and ignores the tokens behind it. False where one is not allowed; those before it stay accepted.
+  // Advances up to the end of the text and ignores the tokens after it. False where one is not allowed; those before it stay accepted.
   bool accept_until_over(const std::vector<int64_t>& tokens);
   // Whether nothing follows: the end token was accepted, or the last token of the limit.
   bool is_over() const {

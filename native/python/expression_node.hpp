@@ -143,10 +143,10 @@ inline PyObject* first_of(PyObject* parts, PyObject* later, Py_ssize_t begin, Py
   if (!sides[0]) return nullptr;
   std::vector<PyObject*> joint{sides[0]};
   for (Py_ssize_t k = middle; k < end; ++k) joint.push_back(PyList_GetItem(later, k));
-  PyObject* const behind = concat(nullptr, joint.data(), static_cast<Py_ssize_t>(joint.size()));
+  PyObject* const after = concat(nullptr, joint.data(), static_cast<Py_ssize_t>(joint.size()));
   Py_DECREF(sides[0]);
-  sides[0] = behind;
-  sides[1] = behind ? first_of(parts, later, middle, end) : nullptr;
+  sides[0] = after;
+  sides[1] = after ? first_of(parts, later, middle, end) : nullptr;
   PyObject* const made = sides[1] ? union_of(nullptr, sides, 2) : nullptr;
   Py_XDECREF(sides[0]);
   Py_XDECREF(sides[1]);

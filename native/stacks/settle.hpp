@@ -1,8 +1,8 @@
 // Push-down automata over derivatives: how an expression with calls of rules splits into a state and its stacks.
 //
-// Derivatives unfold calls of rules, and leave a border (Return) behind the body of each rule. So the expression that
+// Derivatives unfold calls of rules, and leave a border (Return) after the body of each rule. So the expression that
 // is left of a text is a union of lists top Return frame Return frame ... Hole : what is being read, followed by what
-// waits. Settling cuts such lists behind their tops: the frames are pushed onto stacks, and in the expression a Hole
+// waits. Settling cuts such lists after their tops: the frames are pushed onto stacks, and in the expression a Hole
 // with the number of the stack replaces them. What is left is a *shape*: a union of members T·Hole or, with nothing
 // below, T. There are finitely many tops and frames, so there are finitely many shapes, however deep texts nest, and
 // the states of the byte automaton are shapes. What a step does to the stacks is a short program beside the state
@@ -137,8 +137,8 @@ class Settler {
  private:
   enum Form : int { kClosed, kHole, kOpen };
 
-  // The same for the most frequent forms: one list with nothing below it, or with its stack behind its top or behind
-  // frames that are pushed; or a union of lists with one stack behind their tops.
+  // The same for the most frequent forms: one list with nothing below it, or with its stack after its top or after
+  // frames that are pushed; or a union of lists with one stack after their tops.
   std::optional<Settled> settle_one(NodeId id) {
     if (id == kEmpty) return std::nullopt;
     if (!marked(id)) return Settled{id, {{id}}, {}, {}};
@@ -159,7 +159,7 @@ class Settler {
     }
     return Settled{arena_.concat(top, arena_.hole(0)), {{top, 0}}, {}, {arena_[border].a}};
   }
-  // A list top Return frame ... Return frame that has a stack behind it, or nothing, and whose top is not nullable.
+  // A list top Return frame ... Return frame that has a stack after it, or nothing, and whose top is not nullable.
   std::optional<Settled> settle_pushed(NodeId top, NodeId border) {
     if (arena_[top].nullable) return std::nullopt;
     for (tops_.clear(); border != kEpsilon && arena_[head_of(border).first].kind == Kind::Return;) {

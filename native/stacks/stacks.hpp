@@ -187,7 +187,7 @@ class Stacks {
     for (std::vector<uint32_t>& sums : least_) sums.clear();
   }
   // Removes the nodes created since there were `size` of them, the newest first, so that no older node was placed
-  // behind a removed one.
+  // after a removed one.
   void shrink(size_t size) {
     while (nodes_.size() > size) {
       StackId id = static_cast<StackId>(nodes_.size() - 1);

@@ -1,4 +1,4 @@
-// Whether a state can reach acceptance: the search behind dead-state removal, over bytes and over tokens.
+// Whether a state can reach acceptance: the search that removes dead states, over bytes and over tokens.
 #pragma once
 
 #include <cstdint>

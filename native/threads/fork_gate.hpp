@@ -122,7 +122,7 @@ class ForkGate {
   uint32_t last_number_ = 0;
 };
 
-// A mutex behind that gate. Most are held for less time than a thread needs to fall asleep and wake up, so a thread
+// A mutex with that gate. Most are held for less time than a thread needs to fall asleep and wake up, so a thread
 // that finds one held first tries again for a short while.
 class Mutex {
  public:

@@ -295,15 +295,15 @@ std::optional<Reserves::Part> Reserves::without_few(NodeId id) {
   }
   if (loop == kEmpty) return std::nullopt;
   uint32_t turn = 0;  // the length of the last loop's body, if at most one byte follows it
-  bool byte_behind = false;
+  bool byte_after = false;
   for (NodeId rest = loop; rest != kEpsilon;) {
     const Node at = node(rest);
     const NodeId head = at.kind == Kind::Concat ? at.a : rest;
     rest = at.kind == Kind::Concat ? at.b : kEpsilon;
     const Node first = node(head);
-    if (first.kind == Kind::Repeat && first.high == kUnbounded && !node(first.a).nullable) turn = part(first.a).least, byte_behind = false;
-    else if (first.kind == Kind::Set && !byte_behind) byte_behind = true;
-    else turn = 0, byte_behind = false;
+    if (first.kind == Kind::Repeat && first.high == kUnbounded && !node(first.a).nullable) turn = part(first.a).least, byte_after = false;
+    else if (first.kind == Kind::Set && !byte_after) byte_after = true;
+    else turn = 0, byte_after = false;
   }
   Part found = part(loop);
   if (turn == 0 || turn == kUnreachable || found.dead()) return std::nullopt;

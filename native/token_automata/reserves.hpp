@@ -131,7 +131,7 @@ class Reserves {
   const Vocabulary& vocabulary_;
   Lengths& lengths_;
   const RareBytes* rare_ = nullptr;
-  TimeLimit time_limit_{bytes_.budget().seconds, "what completes texts behind a token"};
+  TimeLimit time_limit_{bytes_.budget().seconds, "what completes texts after a token"};
   std::unordered_map<NodeId, Part> parts_;
   using Bounds = std::tuple<uint32_t, uint32_t, uint32_t>;  // the members left, and how many there may be
   std::map<Bounds, Options> options_;

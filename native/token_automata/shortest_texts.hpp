@@ -34,10 +34,10 @@ class ShortestTexts {
       const auto byte = std::ranges::find_if(bytes, [&](uint8_t each) {
         const Config to = walk.next(configs.back(), bytes_.classes()[each]);
         if (is_dead(to)) return false;
-        const uint32_t behind = lengths_.of(to, stacks);
-        if (behind >= left) return false;
+        const uint32_t after = lengths_.of(to, stacks);
+        if (after >= left) return false;
         configs.push_back(to);
-        left = behind;
+        left = after;
         return true;
       });
       if (byte == bytes.end()) return {};

@@ -71,9 +71,9 @@ uint32_t TokenAutomaton::worst_bytes(Config config, Stacks& stacks) {
   return known->second;
 }
 
-uint32_t TokenAutomaton::find_most_behind(Config config, Stacks& stacks) {
+uint32_t TokenAutomaton::find_most_after(Config config, Stacks& stacks) {
   const auto lock = locked(mutex_);
-  return most_behind(config, stacks);
+  return most_after(config, stacks);
 }
 
 uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
@@ -81,7 +81,7 @@ uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
   const bool alone = bytes_->stacks().count(config.state) == 0;
   if (alone && (info(config.state).worst != kUnreachable || !bytes_->is_lazy())) return info(config.state).worst;
   const auto lock = locked(mutex_);
-  return alone ? worst_behind(config, stacks) : worst_with_stacks(config, stacks);
+  return alone ? worst_after(config, stacks) : worst_with_stacks(config, stacks);
 }
 
 bool TokenAutomaton::make_mask_above(Config config, StackId opaque, Stacks& stacks) {

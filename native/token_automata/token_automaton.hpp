@@ -102,13 +102,13 @@ class TokenAutomaton : protected TokenDistances {
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
   // The most bytes that may be missing after any allowed token; kUnreachable if the form of the expression does not
   // give a bound. O(1) once known.
-  uint32_t most_bytes_behind(Config config, Stacks& stacks) {
-    const uint32_t known = known_most_behind(config, stacks);
-    return known == kUnknown ? find_most_behind(config, stacks) : known;
+  uint32_t most_bytes_after(Config config, Stacks& stacks) {
+    const uint32_t known = known_most_after(config, stacks);
+    return known == kUnknown ? find_most_after(config, stacks) : known;
   }
   // Whether `left` tokens are surely enough after any allowed token; and whether that is cached.
-  bool is_far(Config config, uint32_t left, Stacks& stacks) { return most_bytes_behind(config, stacks) <= left; }
-  bool is_known_far(Config config, uint32_t left, const Stacks& stacks) { return known_most_behind(config, stacks) <= left; }
+  bool is_far(Config config, uint32_t left, Stacks& stacks) { return most_bytes_after(config, stacks) <= left; }
+  bool is_known_far(Config config, uint32_t left, const Stacks& stacks) { return known_most_after(config, stacks) <= left; }
   // The safe text of a configuration (safe_texts.hpp) and the fewest tokens that spell it; kUnreachable: there is none.
   std::string safe_text(Config config);
   uint32_t safe_tokens(Config config);
@@ -189,7 +189,7 @@ class TokenAutomaton : protected TokenDistances {
 
  private:
   uint32_t find_distance(Config config, Stacks& stacks);
-  uint32_t find_most_behind(Config config, Stacks& stacks);
+  uint32_t find_most_after(Config config, Stacks& stacks);
 
   static constexpr uint32_t kAtAll = UINT32_MAX - 1;
   static constexpr uint64_t kFirstOfText = UINT64_MAX;  // not a Kind

@@ -6,7 +6,7 @@
 // of its members'. With stacks it is an upper bound: the sum of the distances of the top and of each frame below, each
 // by itself. The bound is sound, since a text may always be completed frame by frame with tokens that end where frames
 // end. Ambiguous grammars, large selections of words and high counts have very many states; a search for distances
-// visits some of them and the tokens of shortest texts (shortest_texts.hpp), and uses lengths in bytes for the states behind these.
+// visits some of them and the tokens of shortest texts (shortest_texts.hpp), and uses lengths in bytes for the states after these.
 // The results are still bounds, and a token still leads from each one to a smaller one.
 #pragma once
 
@@ -35,7 +35,7 @@ class TokenDistances {
   struct Info {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
-    std::atomic<uint32_t> reserve{kUnknown};  // for the state alone, see most_behind()
+    std::atomic<uint32_t> reserve{kUnknown};  // for the state alone, see most_after()
     uint32_t worst = 0;  // without stacks the bound; with stacks the root of a tree
     std::atomic<Life> life{Life::Unknown};
     InProgress making;  // the computation of its first mask
@@ -74,7 +74,7 @@ class TokenDistances {
     return complete_ && bytes_->is_lazy() && !(vocabulary_->start_absorbs() && state == bytes_->start());
   }
   // The cached bound of the distance after any one token: kUnknown if there is none. Takes no lock.
-  uint32_t known_most_behind(Config config, const Stacks& stacks) {
+  uint32_t known_most_after(Config config, const Stacks& stacks) {
     const uint32_t top = info(config.state).reserve.load(std::memory_order_acquire);
     if (top >= kUnknown) return top;
     uint32_t below = 0, beneath = 0;
@@ -89,8 +89,8 @@ class TokenDistances {
   }
   // The same, computed if it is not cached: the bound of the current part plus what lies below, or the bound of what
   // lies below.
-  uint32_t most_behind(Config config, Stacks& stacks) {
-    if (const uint32_t known = known_most_behind(config, stacks); known != kUnknown) return known;
+  uint32_t most_after(Config config, Stacks& stacks) {
+    if (const uint32_t known = known_most_after(config, stacks); known != kUnknown) return known;
     std::atomic<uint32_t>& kept = info(config.state).reserve;
     const uint32_t count = bytes_->stacks().count(config.state);
     if (kept.load() == kUnknown) {
@@ -107,7 +107,7 @@ class TokenDistances {
           stacks.member(config.stack, k), [&](uint32_t frame) { return reserves_.needed(bytes_->stacks().frame(frame).body); },
           [&](uint32_t frame) { return reserves_.of(bytes_->stacks().frame(frame).body); });
     }
-    return known_most_behind(config, stacks);
+    return known_most_after(config, stacks);
   }
 
   // The distance of a state without stacks; the distances of unknown states below it are computed with it.
@@ -363,7 +363,7 @@ class TokenDistances {
     return worsts_[leaf - 1];
   }
   // The bound after one token from a state without stacks. A walk of the vocabulary, once for each state.
-  uint32_t worst_behind(Config config, Stacks& stacks) {
+  uint32_t worst_after(Config config, Stacks& stacks) {
     const auto known = worst_tokens_.find(config.state);
     if (known != worst_tokens_.end()) return known->second;
     uint32_t worst = 0;

@@ -43,7 +43,7 @@ struct TrieChild {
 
 class Trie {
  public:
-  // The tables of a trie. The last node is a sentinel behind all others.
+  // The tables of a trie. The last node is a sentinel after all others.
   struct Tables {
     std::span<const TrieNode> nodes;
     std::span<const TrieChild> children;  // the children of each node, ascending by byte
@@ -141,10 +141,10 @@ class Trie {
             Whole&& whole) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
     stack[tables_.nodes[top].depth] = start;
-    const uint32_t behind = tables_.nodes[top].end;
+    const uint32_t after = tables_.nodes[top].end;
     const uint8_t* classes = automaton.classes();
     std::vector<Steps<Automaton, Position>> steps(max_depth_ + 1);
-    for (uint32_t i = top + 1; i < behind;) {
+    for (uint32_t i = top + 1; i < after;) {
       const TrieNode& node = tables_.nodes[i];
       const bool last = node.end == i + 1;
       Position state = steps[node.depth - 1].next(automaton, stack[node.depth - 1], classes[node.byte], last);
@@ -276,9 +276,9 @@ class Trie {
     if (nodes.size() < 2 || nodes.size() > UINT32_MAX || children.size() != nodes.size() - 2 || child_bytes.size() != children.size())
       return false;
     const uint32_t count = static_cast<uint32_t>(num_nodes());
-    const TrieNode &root = nodes[0], &behind = nodes[count];
-    if (root.end != count || root.depth != 0 || root.first != 0 || root.child != 0 || behind.end != count + 1 ||
-        behind.first != order.size() || behind.child != children.size() || behind.depth != 0 || behind.byte != 0 || root.byte != 0)
+    const TrieNode &root = nodes[0], &after = nodes[count];
+    if (root.end != count || root.depth != 0 || root.first != 0 || root.child != 0 || after.end != count + 1 ||
+        after.first != order.size() || after.child != children.size() || after.depth != 0 || after.byte != 0 || root.byte != 0)
       return false;
     for (uint32_t index = 0; index < count; ++index) {
       const TrieNode &node = nodes[index], &next = nodes[index + 1];

@@ -190,7 +190,7 @@ def test_tokenizers_of_other_libraries() -> None:
 
 
 def drafts(module: Any, tokenizer: Any, kind: str) -> list[Any]:
-    """Masks behind drafts, rows that are not written among them."""
+    """Masks after drafts, rows that are not written among them."""
     masks = import_module(f"{module.__name__}.{kind}")
     found: list[Any] = []
     cut, end = tokenizer.greedy_tokenize, tokenizer.eos_token

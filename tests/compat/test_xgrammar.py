@@ -71,7 +71,7 @@ def answers(module: Any) -> list[tuple[Any, ...]]:
                     break
             found.append((kind, text, "whole", matcher.is_completed(), matcher.is_terminated()))
             found.append((kind, text, "stop", matcher.accept_token(STOP), matcher.is_terminated()))
-            found.append((kind, text, "behind the end", matcher.accept_token(97)))
+            found.append((kind, text, "after the end", matcher.accept_token(97)))
             if matcher.is_terminated():
                 matcher.rollback(1)
                 found.append((kind, text, "rolled back", matcher.is_terminated(), matcher.is_completed()))

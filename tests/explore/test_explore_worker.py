@@ -1,6 +1,6 @@
 """The page without a server, in Chromium: what its worker answers is what the core answers here, and what it bears.
 
-``make test-explore``, behind ``make explorer-page``.
+``make test-explore``, after ``make explorer-page``.
 """
 
 from __future__ import annotations

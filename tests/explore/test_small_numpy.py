@@ -43,7 +43,7 @@ OF_ROWS = {
     "argsort": lambda np, a: np.argsort(a, kind="stable"),
     "reversed": lambda np, a: a[::-1],
     "slice": lambda np, a: a[1:3],
-    "behind": lambda np, a: a[-2:],
+    "after": lambda np, a: a[-2:],
     "mask": lambda np, a: a[a > 1],
     "places": lambda np, a: a[np.flatnonzero(a)],
     "sum": lambda np, a: np.sum(a),

@@ -86,7 +86,7 @@ def make_unwalked(name: str) -> TokenAutomaton:
 
 
 def walk(automaton: TokenAutomaton) -> list[tuple[list[int], int]]:
-    """The allowed tokens, and the distance, behind each path; found anew where they are not known."""
+    """The allowed tokens, and the distance, after each path; found anew where they are not known."""
     mask = np.zeros((1, (len(automaton.vocabulary) + 31) // 32), np.int32)
     found: list[tuple[list[int], int]] = []
 

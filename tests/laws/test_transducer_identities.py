@@ -236,7 +236,7 @@ def test_connecting_keeps_what_is_on_a_path(random: Random, states: int, sparse:
     moved = epsilon.rmepsilon()
     assert moved.verify() and same(moved, wanted)
     grown = moved.copy()
-    for state in grown.states():  # arcs can be added behind what was left out
+    for state in grown.states():  # arcs can be added after what was left out
         grown.add_arc(state, fst.Arc(1, 2, 0.5, state))
     assert grown.num_arcs() == moved.num_arcs() + moved.num_states() and grown.verify()
     for state in moved.states():

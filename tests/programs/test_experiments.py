@@ -100,7 +100,7 @@ EXPERIMENTS = {
     "infilling": ("infilling", 19),
     "ordered_commongen": ("ordered-commongen", 13),
 }
-"""Each with the name of its files, and how many rows its tables have behind the first heading."""
+"""Each with the name of its files, and how many rows its tables have after the first heading."""
 
 
 @pytest.mark.usefixtures("one_torch_thread")

@@ -246,7 +246,7 @@ def test_a_long_document_is_tried_whole_before_the_search(
 
 
 def test_a_name_that_only_another_branch_lists_comes_last(modules: Any) -> None:
-    """``m`` is no string, so the branch that lists it does not hold, and it comes behind ``o`` as an unlisted name."""
+    """``m`` is no string, so the branch that lists it does not hold, and it comes after ``o`` as an unlisted name."""
     runner = modules("schemas.runner")
     names = [f"n{k}" for k in range(9)]
     listed = {name: {"type": "integer"} for name in names}

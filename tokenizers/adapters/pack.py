@@ -207,8 +207,8 @@ def _tables(path: object, data: bytes, size: int, count: int, *, spare: int) -> 
             raise _damaged(path, f"{counted(size, 'token')} do not fit into it")
         sizes = np.frombuffer(data, "<u4", size, place)
         ends = np.cumsum(sizes, dtype=np.int64) + place + 4 * size
-        behind = len(data) - int(ends[-1])
-        if behind < 0 or (last == 0 and (behind >= spare or any(data[len(data) - behind :]))):
+        after = len(data) - int(ends[-1])
+        if after < 0 or (last == 0 and (after >= spare or any(data[len(data) - after :]))):
             raise _damaged(path, "the sizes of its tokens are not those of its bytes")
         begins = ends - sizes
         yield [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]

@@ -170,15 +170,15 @@ def _crossed(
 
     Both spines are descended; the later merge is undone first.
     """
-    before, behind = limit, limit - 1
+    before, after = limit, limit - 1
     while True:
         merge = merged.get((first, second))
-        if merge is not None and merge < before and merge <= behind:
+        if merge is not None and merge < before and merge <= after:
             return True
         down_left = right[first] >= 0 and (first > second or left[second] < 0)
         if down_left:
             before, first = first, right[first]
         elif left[second] >= 0:
-            behind, second = second, left[second]
+            after, second = second, left[second]
         else:
             return False

@@ -1,4 +1,4 @@
-"""What kinds of tokens a vocabulary holds: the figures behind ``tokenfst vocab``."""
+"""What kinds of tokens a vocabulary holds: the figures of ``tokenfst vocab``."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The idea: front ends intersect, unite and complement sets case by case in Python, and cases multiply. Each case is a
 *step* of about 10 µs, and counts as some of ``Budget.positions``; the clock is read at each step. So no result
-depends on the speed of the machine: reading ends early only because of a count, or with an error because the user's
+depends on the speed of the computer: reading ends early only because of a count, or with an error because the user's
 time is up. Both name the place.
 
 Whether a language of texts is empty is decided by a search in the native core. Its answer only makes results

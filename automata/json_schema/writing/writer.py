@@ -221,13 +221,13 @@ class Writer:
 
         ``distinct``: a part directly inside must differ from others. ``differs``: the value itself is such a part.
         """
-        before, behind = literal(left), literal(right)
+        before, after = literal(left), literal(right)
         if differs:
-            behind = fresh_value(behind, alone=differs == "alone")
+            after = fresh_value(after, alone=differs == "alone")
         if distinct:
             before = opened(before)
-        bare = concat(before, self.layout.empty, behind) if empty else EMPTY
-        return union(bare, concat(before, self.layout.opened, filled, self.layout.closing, behind))
+        bare = concat(before, self.layout.empty, after) if empty else EMPTY
+        return union(bare, concat(before, self.layout.opened, filled, self.layout.closing, after))
 
     def _value(self, formula: Formula, level: Level) -> Expr:
         plain = None if self._plain is None else self._plain.text(self, level, formula)

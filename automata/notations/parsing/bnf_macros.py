@@ -26,7 +26,7 @@ _SETTINGS = {
 }
 _OLD = {
     "stop_eos": "whether a text may end is said by what follows: leave it out",
-    "stop_str": "write what ends the text behind the TagDispatch, and exclude it: excludes=(...)",
+    "stop_str": "write what ends the text after the TagDispatch, and exclude it: excludes=(...)",
 }
 
 

@@ -3,5 +3,5 @@
 Every field is known and has its type, or an error names its position in the document. No expression is built here.
 
 Read in this order: ``formats`` (the values), ``xml_styles`` (the styles in which models write call parameters),
-``reading`` (from the document to formats).
+``fields`` (the fields of one object), ``reading`` (from the document to formats).
 """

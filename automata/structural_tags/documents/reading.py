@@ -1,21 +1,26 @@
 """From a document to formats: every field must be known and have the right type; otherwise the error has its JSON
 pointer.
 
-An ``_Object`` is a part of the document, whose fields are taken out one by one. A field that is left over is not a
-field of that format, and is refused. The legacy form is read as the ``triggered_tags`` that it means.
+The fields of each object are taken out one by one (``fields``). The legacy form is read as the ``triggered_tags`` that
+it means.
 
 Cost: linear in the document. ``_DEEPEST`` bounds its nesting.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
-from tokenfst.automata.json_schema.documents.source import escape
 from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.structural_tags.documents.fields import (
+    Fields,
+    filled,
+    parsed,
+    refuse_unknown,
+    text_of,
+    whole,
+)
 from tokenfst.automata.structural_tags.documents.formats import (
     AnyText,
     AnyTokens,
@@ -38,14 +43,10 @@ from tokenfst.automata.structural_tags.documents.formats import (
 )
 from tokenfst.automata.structural_tags.documents.xml_styles import STYLES
 from tokenfst.common.arguments import shown
-from tokenfst.common.json_objects import RepeatedNameError, unique_names
 from tokenfst.errors import StructuralTagError
 
-_T = TypeVar("_T")
 _DEEPEST = 100
 """Maximum nesting depth of formats."""
-_LARGEST = 2**31 - 1
-"""The largest bound, as in the format's own definition."""
 
 
 def read_document(spec: Any) -> Format:
@@ -55,18 +56,20 @@ def read_document(spec: Any) -> Format:
     if hasattr(spec, "model_dump"):
         spec = spec.model_dump(by_alias=True)
     if isinstance(spec, str):
-        spec = _parsed(spec)
+        spec = parsed(spec)
     if not isinstance(spec, Mapping):
         raise StructuralTagError("#", f"a structural tag must be an object, not {shown(spec)}")
     kind = spec.get("type")
     if isinstance(kind, str) and kind in _READERS:
         return read_format(spec, "#", 0)
-    document = _Object(spec, "#")
+    document = Fields(spec, "#")
     kind = document.text("type", "structural_tag" if "format" in spec or "structures" in spec else None)
     if kind != "structural_tag":
-        _unknown("#/type", kind, ("structural_tag", *_READERS), "a type of structural tag or of a format")
+        refuse_unknown(
+            "#/type", kind, ("structural_tag", *_READERS), "a type of structural tag or of a format"
+        )
     if "format" in spec:
-        found = document.format("format", 0)
+        found = read_format(document.take("format"), document.at("format"), 0)
     elif "structures" in spec:
         found = _legacy(document)
     else:
@@ -81,125 +84,14 @@ def read_format(value: Any, pointer: str, depth: int, only: str | None = None) -
     """
     if depth > _DEEPEST:
         raise StructuralTagError(pointer, f"formats are nested more than {_DEEPEST} levels deep")
-    fields = _Object(value, pointer)
+    fields = Fields(value, pointer)
     kind = fields.text("type", only)
     read = _READERS.get(kind)
     if read is None:
-        _unknown(f"{pointer}/type", kind, _READERS, "a format")
+        refuse_unknown(f"{pointer}/type", kind, _READERS, "a format")
     made = read(fields, depth + 1)
     fields.close(kind)
     return made
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=unique_names)
-    except RepeatedNameError as error:
-        raise StructuralTagError("#", f"the name {error.name!r} occurs twice in one object") from None
-    except ValueError as error:  # also a number of thousands of digits, which Python does not read
-        raise StructuralTagError("#", f"is not valid JSON: {error}") from None
-    except RecursionError:
-        pass
-    raise StructuralTagError("#", "the JSON text is nested too deeply")
-
-
-def _unknown(pointer: str, name: str, known: Any, what: str) -> NoReturn:
-    near = difflib.get_close_matches(name, list(known), 3)
-    hint = (
-        f"did you mean {' or '.join(map(repr, near))}?"
-        if near
-        else f"there are {', '.join(map(repr, known))}"
-    )
-    raise StructuralTagError(pointer, f"{name!r} is not {what}: {hint}")
-
-
-class _Object:
-    """An object of the document. Each method takes one field out, or returns the default of the format."""
-
-    def __init__(self, value: Any, pointer: str) -> None:
-        if hasattr(value, "model_dump"):
-            value = value.model_dump(by_alias=True)
-        if not isinstance(value, Mapping):
-            raise StructuralTagError(pointer, f"must be an object, not {shown(value)}")
-        for name in value:
-            if not isinstance(name, str):
-                raise StructuralTagError(pointer, f"the name of a field must be a string, not {shown(name)}")
-        self.left = dict(value)
-        self.taken: list[str] = []
-        self.pointer = pointer
-
-    def at(self, name: str, *rest: int) -> str:
-        """The pointer of a field, or of an item in it."""
-        return "/".join([self.pointer, escape(name), *map(str, rest)])
-
-    def take(self, name: str, default: Any = None, *, required: bool = True) -> Any:
-        """The value of a field."""
-        self.taken.append(name)
-        if name in self.left:
-            return self.left.pop(name)
-        if required:
-            raise StructuralTagError(self.pointer, f"the field {name!r} is missing")
-        return default
-
-    def close(self, kind: str) -> None:
-        """Refuse the fields that were not taken."""
-        for name in self.left:
-            near = difflib.get_close_matches(name, self.taken, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, self.taken))}"
-            raise StructuralTagError(self.at(name), f"{kind!r} has no field {name!r}: {hint}")
-
-    def text(self, name: str, default: str | None = None) -> str:
-        return text_of(self.take(name, default, required=default is None), self.at(name))
-
-    def flag(self, name: str, default: bool) -> bool:
-        value = self.take(name, default, required=False)
-        if not isinstance(value, bool):
-            raise StructuralTagError(self.at(name), f"must be true or false, not {shown(value)}")
-        return value
-
-    def bound(self, name: str) -> int | None:
-        """An integer of at least 0, or null."""
-        value = self.take(name, required=False)
-        return None if value is None else whole(value, self.at(name), 0)
-
-    def items(self, name: str, read: Callable[[Any, str], _T], *, required: bool = False) -> tuple[_T, ...]:
-        """A list; ``required``: with at least one item."""
-        value = self.take(name, (), required=required)
-        if not isinstance(value, (list, tuple)):
-            raise StructuralTagError(self.at(name), f"must be a list, not {shown(value)}")
-        if required and not value:
-            raise StructuralTagError(self.at(name), "must have at least one item")
-        return tuple(read(each, self.at(name, number)) for number, each in enumerate(value))
-
-    def format(self, name: str, depth: int) -> Format:
-        return read_format(self.take(name), self.at(name), depth)
-
-    def excludes(self) -> tuple[str, ...]:
-        return self.items("excludes", filled)
-
-
-def text_of(value: Any, pointer: str) -> str:
-    """A string that UTF-8 can encode."""
-    if not isinstance(value, str):
-        raise StructuralTagError(pointer, f"must be a string, not {shown(value)}")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise StructuralTagError(pointer, "contains a lone surrogate, which UTF-8 cannot encode")
-    return value
-
-
-def filled(value: Any, pointer: str) -> str:
-    """A string with at least one character."""
-    found = text_of(value, pointer)
-    if not found:
-        raise StructuralTagError(pointer, "must not be empty: remove it")
-    return found
-
-
-def whole(value: Any, pointer: str, low: int) -> int:
-    """An integer of at least ``low``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= _LARGEST:
-        raise StructuralTagError(pointer, f"must be an integer from {low} to {_LARGEST}, not {shown(value)}")
-    return value
 
 
 def token_of(value: Any, pointer: str) -> TokenRef:
@@ -221,9 +113,13 @@ def _mark(value: Any, pointer: str) -> Mark:
 # --- formats ------------------------------------------------------------------------------------------
 
 
-def _tag(fields: _Object, depth: int) -> Tag:
+def _content(fields: Fields, depth: int) -> Format:
+    return read_format(fields.take("content"), fields.at("content"), depth)
+
+
+def _tag(fields: Fields, depth: int) -> Tag:
     begin = _mark(fields.take("begin"), fields.at("begin"))
-    content = fields.format("content", depth)
+    content = _content(fields, depth)
     end = fields.take("end")
     if isinstance(end, (list, tuple)):
         fields.left["end"] = end
@@ -233,7 +129,7 @@ def _tag(fields: _Object, depth: int) -> Tag:
     return Tag(fields.pointer, begin, content, ends)
 
 
-def _tags(fields: _Object, depth: int) -> tuple[Tag, ...]:
+def _tags(fields: Fields, depth: int) -> tuple[Tag, ...]:
     def read(value: Any, pointer: str) -> Tag:
         made = read_format(value, pointer, depth, "tag")
         if not isinstance(made, Tag):
@@ -243,7 +139,7 @@ def _tags(fields: _Object, depth: int) -> tuple[Tag, ...]:
     return fields.items("tags", read, required=True)
 
 
-def _triggered(fields: _Object, depth: int) -> Triggered:
+def _triggered(fields: Fields, depth: int) -> Triggered:
     triggers = fields.items("triggers", filled, required=True)
     tags = _tags(fields, depth)
     return Triggered(
@@ -257,7 +153,7 @@ def _triggered(fields: _Object, depth: int) -> Triggered:
     )
 
 
-def _by_prefix(triggers: tuple[str, ...], tags: tuple[Tag, ...], fields: _Object) -> tuple[Rule, ...]:
+def _by_prefix(triggers: tuple[str, ...], tags: tuple[Tag, ...], fields: Fields) -> tuple[Rule, ...]:
     """The rules of tags; each belongs to the one trigger that is a prefix of its beginning."""
     found = []
     for number, trigger in enumerate(triggers):
@@ -295,7 +191,7 @@ def _by_prefix(triggers: tuple[str, ...], tags: tuple[Tag, ...], fields: _Object
     return tuple(found)
 
 
-def _dispatch(fields: _Object, depth: int) -> Triggered:
+def _dispatch(fields: Fields, depth: int) -> Triggered:
     def read(value: Any, pointer: str) -> tuple[str, Format]:
         first, second = _pair(value, pointer)
         return filled(first, f"{pointer}/0"), read_format(second, f"{pointer}/1", depth)
@@ -320,7 +216,7 @@ def _pair(value: Any, pointer: str) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def _token_triggered(fields: _Object, depth: int) -> TokenTriggered:
+def _token_triggered(fields: Fields, depth: int) -> TokenTriggered:
     triggers = fields.items("trigger_tokens", token_of, required=True)
     tags = _tags(fields, depth)
     rules = []
@@ -355,7 +251,7 @@ def _token_triggered(fields: _Object, depth: int) -> TokenTriggered:
     )
 
 
-def _token_dispatch(fields: _Object, depth: int) -> TokenTriggered:
+def _token_dispatch(fields: Fields, depth: int) -> TokenTriggered:
     def read(value: Any, pointer: str) -> tuple[TokenRef, Format]:
         first, second = _pair(value, pointer)
         return token_of(first, f"{pointer}/0"), read_format(second, f"{pointer}/1", depth)
@@ -375,7 +271,7 @@ def _token_dispatch(fields: _Object, depth: int) -> TokenTriggered:
     )
 
 
-def _separated(fields: _Object, depth: int) -> Separated:
+def _separated(fields: Fields, depth: int) -> Separated:
     return Separated(
         fields.pointer,
         _tags(fields, depth),
@@ -385,11 +281,11 @@ def _separated(fields: _Object, depth: int) -> Separated:
     )
 
 
-def _schema(fields: _Object, depth: int) -> JsonSchema:
+def _schema(fields: Fields, depth: int) -> JsonSchema:
     schema = _schema_value(fields, "json_schema")
     style = fields.text("style", "json")
     if style != "json" and style not in STYLES:
-        _unknown(fields.at("style"), style, ("json", *STYLES), "a style")
+        refuse_unknown(fields.at("style"), style, ("json", *STYLES), "a style")
     return JsonSchema(
         fields.pointer,
         schema,
@@ -401,7 +297,7 @@ def _schema(fields: _Object, depth: int) -> JsonSchema:
     )
 
 
-def _schema_value(fields: _Object, name: str) -> Any:
+def _schema_value(fields: Fields, name: str) -> Any:
     schema = fields.take(name)
     if not isinstance(schema, (Mapping, bool)):
         raise StructuralTagError(
@@ -410,35 +306,35 @@ def _schema_value(fields: _Object, name: str) -> Any:
     return schema
 
 
-def _grammar(fields: _Object) -> str | Constraint:
+def _grammar(fields: Fields) -> str | Constraint:
     found = fields.take("grammar")
     return found if isinstance(found, Constraint) else text_of(found, fields.at("grammar"))
 
 
-def _qwen(fields: _Object, depth: int) -> JsonSchema:
+def _qwen(fields: Fields, depth: int) -> JsonSchema:
     schema = _schema_value(fields, "json_schema")
     return JsonSchema(fields.pointer, schema, fields.at("json_schema"), "qwen_xml", False, None, ())
 
 
-def _repeat(fields: _Object, depth: int) -> Repeat:
+def _repeat(fields: Fields, depth: int) -> Repeat:
     low = whole(fields.take("min"), fields.at("min"), 0)
     high = whole(fields.take("max"), fields.at("max"), -1)
     if 0 <= high < low:
         raise StructuralTagError(
             fields.at("max"), f"must be at least min, which is {low}, or -1 for no bound"
         )
-    return Repeat(fields.pointer, fields.format("content", depth), low, None if high < 0 else high)
+    return Repeat(fields.pointer, _content(fields, depth), low, None if high < 0 else high)
 
 
-def _repeated(low: int, high: int | None) -> Callable[[_Object, int], Repeat]:
-    return lambda fields, depth: Repeat(fields.pointer, fields.format("content", depth), low, high)
+def _repeated(low: int, high: int | None) -> Callable[[Fields, int], Repeat]:
+    return lambda fields, depth: Repeat(fields.pointer, _content(fields, depth), low, high)
 
 
-def _elements(fields: _Object, depth: int) -> tuple[Format, ...]:
+def _elements(fields: Fields, depth: int) -> tuple[Format, ...]:
     return fields.items("elements", lambda value, pointer: read_format(value, pointer, depth), required=True)
 
 
-_READERS: dict[str, Callable[[_Object, int], Format]] = {
+_READERS: dict[str, Callable[[Fields, int], Format]] = {
     "const_string": lambda fields, depth: ConstString(fields.pointer, fields.text("value")),
     "json_schema": _schema,
     "qwen_xml_parameter": _qwen,
@@ -472,13 +368,13 @@ _READERS: dict[str, Callable[[_Object, int], Format]] = {
 # --- the legacy form ----------------------------------------------------------------------------------
 
 
-def _legacy(document: _Object) -> Triggered:
+def _legacy(document: Fields) -> Triggered:
     def read(value: Any, pointer: str) -> Tag:
-        fields = _Object(value, pointer)
+        fields = Fields(value, pointer)
         begin, end = fields.text("begin"), fields.text("end")
         schema = fields.take("schema")
         if isinstance(schema, str):
-            schema = _parsed(schema)
+            schema = parsed(schema)
         if not isinstance(schema, (Mapping, bool)):
             raise StructuralTagError(
                 fields.at("schema"), f"a schema must be an object or a boolean, not {shown(schema)}"

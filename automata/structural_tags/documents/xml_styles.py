@@ -36,13 +36,13 @@ class Style:
     padded: bool = True
     spaced: bool = True
     free_names: bool = True
-    behind: str = field(init=False)
+    closing: str = field(init=False)
     """The first character after a name, for all kinds of values."""
     unescapes: tuple[tuple[str, str], ...] = field(init=False)
     """Escapes and their characters, in the order in which they are undone."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "behind", next(iter(self.after.values()))[0][0])
+        object.__setattr__(self, "closing", next(iter(self.after.values()))[0][0])
         pairs = [(escape, character) for character, escape in (self.escapes or {}).items()]
         object.__setattr__(self, "unescapes", tuple(reversed(pairs)))
 
@@ -62,8 +62,8 @@ def _alike(*after: str) -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(KINDS, after)
 
 
-def _typed(before: str, types: Mapping[str, str], behind: str) -> dict[str, tuple[str, ...]]:
-    return {kind: (f"{before}{types[kind]}{behind}",) for kind in KINDS}
+def _typed(before: str, types: Mapping[str, str], after: str) -> dict[str, tuple[str, ...]]:
+    return {kind: (f"{before}{types[kind]}{after}",) for kind in KINDS}
 
 
 def _deepseek(gap: str) -> Style:

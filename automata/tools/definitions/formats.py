@@ -18,7 +18,7 @@ _THINK = ("<think>", "</think>")
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning before an answer: ``begin`` text ``end``, then ``behind``.
+    """Reasoning before an answer: ``begin`` text ``end``, then ``after``.
 
     ``excludes``: texts that it must not contain; ``loose``: it may contain them if reasoning is required. ``opened``:
     if reasoning is required, the prompt ends with ``begin``. ``skipped``: the beginning of a text without reasoning.
@@ -27,7 +27,7 @@ class Thinking:
 
     begin: str = "<think>"
     end: str = "</think>"
-    behind: str = ""
+    after: str = ""
     excludes: tuple[str, ...] = _THINK
     loose: bool = False
     opened: bool = True
@@ -94,7 +94,7 @@ def _qwen_coder(name: str) -> CallFormat:
         "\n</function>\n</tool_call>",
         "qwen_xml",
         trigger="<tool_call>\n<function=",
-        thinking=Thinking(behind="\n\n"),
+        thinking=Thinking(after="\n\n"),
         newlines=True,
     )
 
@@ -115,14 +115,14 @@ _ROWS = (
         '<tool_call>\n{"name": "{name}", "arguments": ',
         "}\n</tool_call>",
         trigger="<tool_call>",
-        thinking=Thinking(behind="\n\n"),
+        thinking=Thinking(after="\n\n"),
     ),
     CallFormat(
         "exaone",
         '<tool_call>{"name": "{name}", "arguments": ',
         "}</tool_call>",
         trigger="<tool_call>",
-        thinking=Thinking(behind="\n\n", loose=True),
+        thinking=Thinking(after="\n\n", loose=True),
     ),
     _qwen_coder("qwen_3_coder"),
     _qwen_coder("qwen_3_5"),
@@ -193,7 +193,7 @@ _ROWS = (
         block=("<minimax:tool_call>\n", "</minimax:tool_call>"),
         trigger="<minimax:tool_call>",
         lead="\n",
-        thinking=Thinking(behind="\n\n", loose=True, skipped="\n</think>\n\n\n\n"),
+        thinking=Thinking(after="\n\n", loose=True, skipped="\n</think>\n\n\n\n"),
     ),
     CallFormat(
         "minimax_m3",

@@ -282,8 +282,8 @@ class CallEvents:
         """The type of an element's value, if the schema allows only one; otherwise the end decides it."""
         tool = self._roles[-1].tool
         assert tool is not None
-        noted, behind = self._tag.kinds[tool], squeezed(after)
-        ends = noted.get((written, behind), set()) | noted.get(("", behind), set())
+        noted, closing = self._tag.kinds[tool], squeezed(after)
+        ends = noted.get((written, closing), set()) | noted.get(("", closing), set())
         kinds = {end.kind for end in ends}
         if len(kinds) != 1:
             return None

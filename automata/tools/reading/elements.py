@@ -50,7 +50,7 @@ class Elements:
         if style.unnamed is not None and not text.startswith(style.before):
             self._open.append(Element("item", "item", text.removeprefix(style.unnamed)))
             return
-        written, found, rest = text[len(style.before) :].partition(style.behind)
+        written, found, rest = text[len(style.before) :].partition(style.closing)
         name = written
         for escape, character in style.unescapes:
             name = name.replace(escape, character)

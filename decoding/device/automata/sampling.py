@@ -165,9 +165,9 @@ class DeviceSampler:
         positions = self._of(tree.rows, seen)
         positions.draws += tree.levels
         positions.forced.zero_()
-        behind = torch.cat([states, reached])
-        drawn = positions.choose(logits, behind, left)
-        verified, visited = accept(walker, tree, tokens, drawn, behind, left, depth)
+        after = torch.cat([states, reached])
+        drawn = positions.choose(logits, after, left)
+        verified, visited = accept(walker, tree, tokens, drawn, after, left, depth)
         self.draws += verified.counts
         self.forced += (visited & (positions.forced > 0)).sum(1)
         self.see(verified.tokens)

@@ -80,11 +80,11 @@ def seen_at(tree: Tree, parents: Tensor, tokens: Tensor, seen: Tensor, depth: in
     path.
     """
     texts = seen[tree.rows[len(seen) :]]
-    behind = texts.clone()
+    after = texts.clone()
     for _ in range(depth):
-        behind = torch.where((parents < 0)[:, None], texts, behind[parents.clamp_min(0)])
-        plain.see_(behind, tokens[:, None])
-    return torch.cat([seen, behind])
+        after = torch.where((parents < 0)[:, None], texts, after[parents.clamp_min(0)])
+        plain.see_(after, tokens[:, None])
+    return torch.cat([seen, after])
 
 
 def accept(

@@ -63,9 +63,9 @@ def _started(
     key = (id(kernel), device, warps, *constants.values(), *map(kind, arguments))
     kept = _KEPT.get(key)
     if kept is not None:
-        compiled, behind = kept
+        compiled, trailing = kept
         try:
-            compiled[(*grid, 1, 1)[:3]](*arguments, *behind)
+            compiled[(*grid, 1, 1)[:3]](*arguments, *trailing)
         except TypeError:
             _REFUSED.add(id(kernel))
             del _KEPT[key]

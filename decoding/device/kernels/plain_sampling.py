@@ -170,8 +170,8 @@ def _shares(tops: Tensor, masses: Tensor, scale: Tensor) -> tuple[Tensor, Tensor
 
 def _drawn(weights: Tensor, mass: Tensor, random: Tensor) -> Tensor:
     """The position that a random number selects, (B, 1); any position if there is no mass."""
-    behind = weights.cumsum(1) <= high_product(random, mass)
-    return behind.sum(1, keepdim=True).clamp_max(weights.shape[1] - 1)
+    after = weights.cumsum(1) <= high_product(random, mass)
+    return after.sum(1, keepdim=True).clamp_max(weights.shape[1] - 1)
 
 
 def _kept(scores: Tensor, top: Tensor, total: Tensor, numbers: Tensor) -> Tensor:

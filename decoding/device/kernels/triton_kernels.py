@@ -51,7 +51,7 @@ def text_of(state, token, known, states, tokens):
 
 
 @triton.jit
-def state_behind(row, at, length, inside, table):
+def state_after(row, at, length, inside, table):
     """The states that walks reach, where ``row`` is their last row; also for tokens without bytes and for end
     tokens.
     """
@@ -75,7 +75,7 @@ def walked(state, token, states, table, classes, text, tokens, num_states, vocab
         byte = tl.load(text + begin + i, mask=reads, other=0)
         entry = tl.load(of_byte + byte.to(tl.int32), mask=reads, other=0).to(tl.int32) + 1
         row = tl.where(reads, tl.load(table + row + entry, mask=reads, other=0), row)
-    reached = state_behind(row, at, length, inside, table)
+    reached = state_after(row, at, length, inside, table)
     return tl.where(known, reached, (state == 1).to(tl.int32))
 
 
@@ -170,8 +170,8 @@ def advance_tree_kernel(
     for level in range(depth):
         at = node_above(own, length - 1 - level, parents, depth - 1 - level)
         token = tl.load(taken + at)
-        behind = walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
-        state = tl.where(level < length, behind, state)
+        after = walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+        state = tl.where(level < length, after, state)
     tl.store(reached + node, state, mask=node < count)
 
 

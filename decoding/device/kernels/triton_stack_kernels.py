@@ -19,7 +19,7 @@ from tokenfst.decoding.device.kernels.triton_kernels import (
     mask_at,
     node_above,
     path_of,
-    state_behind,
+    state_after,
     text_of,
     walked,
 )
@@ -97,7 +97,7 @@ def _walked(
         while row < 0:
             row, stack, depth = _acted(row, stack, depth, place, capacity, actions, pushes, comb, num_slots)
         i += 1
-    number = tl.where(known, state_behind(row, at, length, inside, table), (state == 1).to(tl.int32))
+    number = tl.where(known, state_after(row, at, length, inside, table), (state == 1).to(tl.int32))
     over = (given == -1) | (depth == -1)
     number = tl.where(over, 0, number)
     depth = tl.where(number > 1, depth, 0)
@@ -144,10 +144,10 @@ def step_row(
     else:
         places = row + tl.arange(0, 1)
         taken = token + tl.zeros_like(places)
-        behind = walked(
+        after = walked(
             tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size
         )
-        tl.store(reached + places, behind)
+        tl.store(reached + places, after)
 
 
 @triton.jit

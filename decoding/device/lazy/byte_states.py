@@ -143,7 +143,7 @@ class ByteStates:
         """Whether a token has no bytes at the start of a text, and some inside."""
         return self._silent >= 0
 
-    def behind(self, state: int, token: int) -> bytes:
+    def after(self, state: int, token: int) -> bytes:
         """The bytes of a token at a state."""
         initial = self._vocabulary.initial_tokens
         return self._vocabulary.tokens[token] if state != START or initial is None else initial[token]

@@ -120,7 +120,7 @@ class Residents:
             return DEAD
         index, state = key
         source = self.sources[index]
-        for byte in source.behind(state, token):
+        for byte in source.after(state, token):
             self.number(index, state)
             target = source.step(state, byte)
             if target is None:

@@ -118,18 +118,18 @@ class PackedStacks:
         by_action = self.actions.copy()
         by_action[:, 0] = np.where(by_action[:, 0] > 0, by_action[:, 0] - 1 + used["table"], 0)
         by_action[:, 2:4] += used["pushes"]
-        by_action[:, 4] = _behind(by_action[:, 4], slots)
+        by_action[:, 4] = _moved(by_action[:, 4], slots)
         by_push = self.pushes.copy()
-        by_push[:, 1] = _behind(by_push[:, 1], slots)
+        by_push[:, 1] = _moved(by_push[:, 1], slots)
         controls = self.controls.copy()
-        controls[:, 0] = _behind(controls[:, 0], slots)
+        controls[:, 0] = _moved(controls[:, 0], slots)
         controls[:, 1] += used["states"] - 2
         controls[:, 3] = used["frames"]
         values, kinds = self.comb.values, self.comb.kinds
         values = np.where(kinds == _REVEAL, values + actions - 1, values)
         asks = np.where(values < 0, values - slots, values + used["states"] - 2)
         values = np.where(self.comb.kinds == _ASK, asks, values)
-        comb = np.stack([_behind(self.comb.owners, slots), np.where(self.comb.owners > 0, values, 0)], axis=1)
+        comb = np.stack([_moved(self.comb.owners, slots), np.where(self.comb.owners > 0, values, 0)], axis=1)
         return {
             "table": np.where(table < 0, table + 1 - actions, table).astype(np.int32),
             "controls": controls,
@@ -140,7 +140,7 @@ class PackedStacks:
         }
 
 
-def _behind(values: Ints, by: int) -> Ints:
+def _moved(values: Ints, by: int) -> Ints:
     """Places moved by a number; 0 stays 0."""
     return np.where(values > 0, values + by, 0).astype(np.int32)
 

@@ -169,7 +169,7 @@ def pack_arrays(
     numbers[DEAD] = DEAD
     places = (numbers - 2) * (num_classes + 1) + 1  # places of their rows in `table`; that of DEAD is 0
     targets = np.where(arrays["table"] == 0, 0, places[arrays["table"]])
-    ended = _behind_tokens(arrays, automaton.source)
+    ended = _after_tokens(arrays, automaton.source)
     table = np.concatenate([np.where(rests[ended], numbers[ended], 0)[:, None], targets], axis=1)[1:].astype(
         np.int32
     )
@@ -204,7 +204,7 @@ def pack_arrays(
     )
 
 
-def _behind_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32]:
+def _after_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32]:
     """For each state that a token's bytes reach, the state after the token: by the column of token boundaries, if
     there is one.
     """
@@ -318,7 +318,7 @@ def token_table(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint8], Ints]:
     """
     parts: list[npt.NDArray[np.uint8]] = []
     columns: list[npt.NDArray[np.int64]] = []
-    behind = 0
+    placed = 0
     for initial in (False, True):
         if initial and vocabulary.initial_tokens is None:
             columns += columns[:2]
@@ -326,9 +326,9 @@ def token_table(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint8], Ints]:
         data, offsets = vocabulary.packed(initial=initial)
         at = offsets.astype(np.int64)
         parts.append(np.frombuffer(data, np.uint8))
-        columns += [at[:-1] + behind, np.diff(at)]
-        behind += len(data)
-    if behind > FAR:
+        columns += [at[:-1] + placed, np.diff(at)]
+        placed += len(data)
+    if placed > FAR:
         raise BudgetExceeded("bytes", FAR, "the bytes of all tokens")
     tokens = np.stack(columns, axis=1).astype(np.int32)
     tokens[list(vocabulary.eos_token_ids), 1] = -1

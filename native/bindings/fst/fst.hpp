@@ -40,7 +40,7 @@ class FstHandle {
     const nanobind::ft_lock_guard lock(mutex_);
     if (machine_.use_count() > 1) machine_ = std::make_shared<M>(*machine_);
 #ifdef Py_GIL_DISABLED
-    else std::shared_ptr<M>(machine_).reset();  // whoever shared it has finished reading: this count is ordered behind theirs
+    else std::shared_ptr<M>(machine_).reset();  // whoever shared it has finished reading: this count is ordered after theirs
 #endif
     return change(*machine_);
   }

@@ -102,7 +102,7 @@ class MemberNodes {
     if (!has_plain_names || static_cast<Op>(node_of(first).code) != Op::Literal) return;
     const auto sign = nb::borrow<nb::bytes>(node_of(first).value);
     sign_.assign(sign.c_str(), sign.size());
-    for (Py_ssize_t k = 1; is_joined && k < PyTuple_Size(node.args); ++k) behind_.push_back(nb::borrow(PyTuple_GetItem(node.args, k)));
+    for (Py_ssize_t k = 1; is_joined && k < PyTuple_Size(node.args); ++k) after_.push_back(nb::borrow(PyTuple_GetItem(node.args, k)));
   }
 
   // The member with a name and a formula of its values. What is known already, and grows: `known_names`, names with their colons;
@@ -146,12 +146,12 @@ class MemberNodes {
   nb::object with_colon(const std::string& text) const {
     const nb::object first = nodes::literal(text + sign_);
     std::vector<PyObject*> parts{first.ptr()};
-    for (const nb::object& each : behind_) parts.push_back(each.ptr());
+    for (const nb::object& each : after_) parts.push_back(each.ptr());
     return nodes::concat(parts);
   }
 
   std::string sign_;  // with which a colon begins; empty: it does not begin with one text
-  std::vector<nb::object> behind_;  // what follows it
+  std::vector<nb::object> after_;  // what follows it
 };
 
 inline void bind_member_nodes(nb::module_& m) {

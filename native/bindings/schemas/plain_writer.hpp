@@ -317,7 +317,7 @@ class PlainWriter {
     Options options;
     nb::list ordered, later;
     Py_ssize_t first = 0;  // the first needed one of `ordered`, and one more
-    const size_t ends = any_order ? 0 : pairs.size() - pending.size();  // what is pending stands behind all others
+    const size_t ends = any_order ? 0 : pairs.size() - pending.size();  // what is pending stands after all others
     for (size_t k = 0; k < pairs.size(); ++k) {
       const auto& [name, formula] = pairs[k];
       nb::object member = member_nodes.member(name, formula, own.names, own.members, text_of, own.name_of);
@@ -330,8 +330,8 @@ class PlainWriter {
       ordered.append(member);
       if (needed && first == 0) first = static_cast<Py_ssize_t>(ordered.size());
     }
-    const nb::object behind = unordered(options, own.comma, others);
-    const nb::object inner = ordered.size() == 0 ? behind : in_order(own, ordered, later, first, behind, options.required.empty());
+    const nb::object after = unordered(options, own.comma, others);
+    const nb::object inner = ordered.size() == 0 ? after : in_order(own, ordered, later, first, after, options.required.empty());
     return bracketed(own, "{", inner, "}", PySet_Size(given.required.ptr()) == 0, distinct && !is_closed);
   }
 
@@ -350,15 +350,15 @@ class PlainWriter {
 
   // As `Members._listed`: by halves, the first that is there, and then the others after commas.
   static nb::object in_order(const PlainLevel& own, const nb::list& ordered, const nb::list& later, Py_ssize_t first,
-                             const nb::object& behind, bool may_end) {
+                             const nb::object& after, bool may_end) {
     const Py_ssize_t count = static_cast<Py_ssize_t>(ordered.size()), end = first == 0 ? count : first;
-    const nb::object tail = nodes::either({may_end ? nodes::epsilon() : nodes::empty(), nodes::concat({own.comma, behind})});
+    const nb::object tail = nodes::either({may_end ? nodes::epsilon() : nodes::empty(), nodes::concat({own.comma, after})});
     const nb::object begun = nodes::checked(expression_nodes::first_of(ordered.ptr(), later.ptr(), 0, end));
     std::vector<PyObject*> parts{begun.ptr()};
     for (Py_ssize_t k = end; k < count; ++k) parts.push_back(PyList_GetItem(later.ptr(), k));
     parts.push_back(tail.ptr());
     const nb::object listed = nodes::concat(parts);
-    return first == 0 ? nodes::either({listed, behind}) : listed;
+    return first == 0 ? nodes::either({listed, after}) : listed;
   }
 
   // As `Writer.later`.
@@ -407,10 +407,10 @@ class PlainWriter {
   static nb::object bracketed(const PlainLevel& own, const char* left, const nb::object& filled, const char* right, bool may_be_empty,
                               bool distinct) {
     nb::object before = nodes::literal(left);
-    const nb::object behind = nodes::literal(right);
+    const nb::object after = nodes::literal(right);
     if (distinct) before = nodes::made(Op::Opened, {before});
-    const nb::object bare = may_be_empty ? nodes::concat({before, own.empty, behind}) : nodes::empty();
-    return nodes::either({bare, nodes::concat({before, own.opened, filled, own.closing, behind})});
+    const nb::object bare = may_be_empty ? nodes::concat({before, own.empty, after}) : nodes::empty();
+    return nodes::either({bare, nodes::concat({before, own.opened, filled, own.closing, after})});
   }
 
   static constexpr Py_ssize_t kLongKey = 2000;  // bytes: what is longer is seldom said twice

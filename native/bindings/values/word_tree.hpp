@@ -2,7 +2,7 @@
 // branches of one place only.
 //
 // The sorted words are processed in order, with one open branch for each length at which words have diverged so far;
-// everything behind the point where the next two words diverge is finished. Branches are only made between characters
+// everything after the point where the next two words diverge is finished. Branches are only made between characters
 // of UTF-8. Linear in the sorted words; without recursion, however many words begin with each other.
 #pragma once
 
@@ -39,12 +39,12 @@ class WordTree {
     size_t end = word.size();
     for (; open_.back().depth > shared; open_.pop_back()) {
       Open& last = open_.back();
-      last.branches.push_back(behind(word.substr(last.depth, end - last.depth), branch));
+      last.branches.push_back(after(word.substr(last.depth, end - last.depth), branch));
       branch = any_of(last.branches);
       end = last.depth;
     }
     if (open_.back().depth < shared) open_.push_back({shared, {}});
-    open_.back().branches.push_back(behind(word.substr(shared, end - shared), branch));
+    open_.back().branches.push_back(after(word.substr(shared, end - shared), branch));
   }
 
   static size_t shared_by(std::string_view word, std::string_view next) {
@@ -56,7 +56,7 @@ class WordTree {
   }
 
   // `letters`, followed by `branch`.
-  static nb::object behind(std::string_view letters, const nb::object& branch) {
+  static nb::object after(std::string_view letters, const nb::object& branch) {
     const nb::bytes text(letters.data(), letters.size());
     const nb::object word = checked(expression_nodes::literal(nullptr, text.ptr()));
     PyObject* const parts[] = {word.ptr(), branch.ptr()};

@@ -1,6 +1,6 @@
 """Modules that documented examples imported before the folders had rooms. Their old names work for one version.
 
-An old name imports the module of the new name, which is the same object, and warns. The finder stands behind all
+An old name imports the module of the new name, which is the same object, and warns. The finder comes after all
 others, so it is asked only for modules that do not exist.
 """
 

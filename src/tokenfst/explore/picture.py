@@ -194,14 +194,12 @@ def _joined(part: _Part, walk: Walk, keep: set[int | None]) -> list[int]:
         out.setdefault(source, []).append(target)
     stay = []
     for state in part.order:
-        before, behind = into.get(state, []), out.get(state, [])
-        alone = (
-            len(before) == len(behind) == 1 and state not in keep | part.open and not walk.accepting(state)
-        )
-        if not alone or state == before[0] or (before[0], behind[0]) in part.arrows:
+        before, after = into.get(state, []), out.get(state, [])
+        alone = len(before) == len(after) == 1 and state not in keep | part.open and not walk.accepting(state)
+        if not alone or state == before[0] or (before[0], after[0]) in part.arrows:
             stay.append(state)
             continue
-        source, target = before[0], behind[0]
+        source, target = before[0], after[0]
         first, second = part.arrows[source, state].word(), part.arrows[state, target].word()
         if first is None or second is None:
             stay.append(state)

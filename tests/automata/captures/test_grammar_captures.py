@@ -232,7 +232,7 @@ def test_attributes_of_rules() -> None:
     """)
     assert grammar.capture_names == ("pair", "name", "int", "frac")
     assert texts(grammar.captures(" ab : 12.5 , c:3 ")) == {
-        "pair": ["ab : 12.5", "c:3"],  # what is ignored behind a rule does not belong to it
+        "pair": ["ab : 12.5", "c:3"],  # what is ignored after a rule does not belong to it
         "name": ["ab", "c"],
         "int": ["12", "3"],
         "frac": ["5"],

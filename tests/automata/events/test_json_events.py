@@ -110,7 +110,7 @@ def test_places_where_texts_are_easily_misread(text: str) -> None:
      ('{"a" 1}', "colon"), ('{"a":1,}', "begins no key"), ("[1 2]", "','"), ("01", "not a number"),
      ("1.", "not a number"), ("--1", "not a number"), ("tru", "ends before"), ("trux", "no constant"),
      ('"\\x"', "no escape"), ('"\\u12g"', "hexadecimal"),
-     ('"a\nb"', "control character"), ("[] []", "behind the document"), ("NaN", "begins no value"),
+     ('"a\nb"', "control character"), ("[] []", "after the document"), ("NaN", "begins no value"),
      ("]", "begins no value"), ('{"a":1]', "'}'"), ('"abc', "ends before"), ("1" * 5000, "digits")],
 )  # fmt: skip
 def test_what_is_no_json_is_refused_at_every_cut(text: str, message: str) -> None:

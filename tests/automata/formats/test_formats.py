@@ -263,7 +263,7 @@ def test_hostname_labels(labels: list[str]) -> None:
 
 
 def test_what_surely_is_no_host_name() -> None:
-    """The outer language has every word of the format, and names with any label behind ``xn--`` beside them."""
+    """The outer language has every word of the format, and names with any label after ``xn--`` beside them."""
     outer = outer_language("hostname")
     assert outer is not None and outer_language("hostname") is outer
     for text in ("a", "a.com", "xn--nxasmq6b", "xn--a.com", "a.XN--b", "xn--"[:3]):

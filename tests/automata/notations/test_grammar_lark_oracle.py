@@ -66,7 +66,7 @@ def parses(parser: lark.Lark, word: str) -> bool:
         parser.parse(word)
     except lark.exceptions.LarkError:
         return False
-    except RuntimeError as error:  # a fault of lark's, behind the place where it has accepted
+    except RuntimeError as error:  # a fault of lark's, after the place where it has accepted
         assert "multiple start symbol items" in str(error)
     return True
 

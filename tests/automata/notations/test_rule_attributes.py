@@ -131,8 +131,8 @@ def test_a_token_over_the_border_counts() -> None:
     crossing = follow('start: "fo" gen "x"\ngen[max_tokens=1]: /o<[a-w]?/')
     assert crossing.accept_tokens(ids(b"foo<")) and not crossing.accept_tokens(ids(b"a"))
     assert crossing.accept_tokens([*ids(b"x"), EOS])
-    behind = follow('start: "a" gen "c" "!"\ngen[max_tokens=1]: /b+/')
-    assert behind.accept_tokens([*ids(b"abc", b"!"), EOS])
+    after = follow('start: "a" gen "c" "!"\ngen[max_tokens=1]: /b+/')
+    assert after.accept_tokens([*ids(b"abc", b"!"), EOS])
 
 
 def test_texts_can_always_be_completed() -> None:
@@ -191,7 +191,7 @@ def test_on_the_vocabulary_of_a_model(tekken: Vocabulary) -> None:
 
 
 def random_rules(rng: random.Random) -> dict[str, tuple[float | None, Any]]:
-    """Rules that call later ones, and the start once more behind a letter."""
+    """Rules that call later ones, and the start once more after a letter."""
     names = ["start", "r", "s", "t"]
 
     def body(depth: int, later: list[str]) -> Any:

@@ -103,7 +103,7 @@ def test_members_of_all_sizes_are_counted() -> None:
     text = ",".join(names[20:30]) + ","
     live, _ = language.next_bytes(text.encode())
     assert live == b"k"
-    # Thirty at most, twenty required: behind ten others only required ones are left.
+    # Thirty at most, twenty required: after ten others only required ones are left.
     assert language.viable_prefix((text + names[31]).encode()) == len(text) + 2
 
 

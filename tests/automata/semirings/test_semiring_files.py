@@ -93,7 +93,7 @@ def test_a_file_is_read_and_written_as_by_openfst(name: str) -> None:
         assert head == 0
         at = (
             12 + len(fst_type) + len(arc_type) + 8 + 8 + 24
-        )  # behind the properties, which are hints, and the counts
+        )  # after the properties, which are hints, and the counts
         ours, theirs = written[at:], FILES[name][at:]
         padded = fst_type == "const" and "64" in arc_type  # OpenFst leaves what it finds in gaps
         assert ours == theirs or padded

@@ -395,7 +395,7 @@ def test_special_tokens_mask_and_text_reads(tekken: tokenfst.Vocabulary) -> None
 
 
 def test_an_end_token_ends_the_call() -> None:
-    """Where ``<|call|>`` is an end token, the mask allows it behind the arguments, and the text lacks it."""
+    """Where ``<|call|>`` is an end token, the mask allows it after the arguments, and the text lacks it."""
     names_of = [
         "<|channel|>",
         "<|constrain|>",

@@ -204,7 +204,7 @@ def test_a_name_is_told_with_the_byte_that_decides_it(format: str, reasoning: An
     lead = ""
     if reasoning == "enabled":
         assert thinking is not None
-        lead = f"{'' if thinking.opened else thinking.begin}hm{thinking.end}{thinking.behind}"
+        lead = f"{'' if thinking.opened else thinking.begin}hm{thinking.end}{thinking.after}"
     for name, least in (("other", 1), ("do", 3), ("do_it", 3)):
         text = text_of(format, "", [(name, {})])
         if format == "minimax" and reasoning == "enabled":

@@ -232,7 +232,7 @@ def test_reasoning_stands_apart(format: str) -> None:
         text = "<|start|>assistant" + text
     if format == "kimi_k3":
         text = "<|open|>response<|sep|>" + text
-    block = f"so be it.{thinking.end}{thinking.behind}"
+    block = f"so be it.{thinking.end}{thinking.after}"
     made = constraint(format, "auto", "auto")
     reply = made.parse(thinking.begin + block + text)
     assert (reply.reasoning, reply.content) == ("so be it.", "") and said(reply)[1] == calls
@@ -315,9 +315,7 @@ def test_a_parser_that_refused_reads_no_more() -> None:
         parser.feed("<tool_call>x")
     for _ in range(2):
         with pytest.raises(ParseError) as caught:
-            parser.feed(
-                '\n{"name": "do_it", "arguments": {}}\n</tool_call>'
-            )  # would fit behind what was read
+            parser.feed('\n{"name": "do_it", "arguments": {}}\n</tool_call>')  # would fit after what was read
         assert caught.value.position == 11
     with pytest.raises(ParseError):
         parser.finish()

@@ -74,7 +74,7 @@ def test_many_rules_are_pyninis(direction: str, mode: str, part: int) -> None:
 
 
 def test_the_three_directions() -> None:
-    # "a" becomes "b" behind "b": once, to the end, or in every second place.
+    # "a" becomes "b" after "b": once, to the end, or in every second place.
     rule = {d: grm.cdrewrite(grm.cross("a", "b"), "b", "", SIGMA, d) for d in ("ltr", "rtl", "sim")}
     assert {d: grm.one_rewrite("baaa", each) for d, each in rule.items()} == {
         "ltr": "bbbb", "rtl": "bbaa", "sim": "bbaa",

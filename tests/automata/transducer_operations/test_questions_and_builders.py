@@ -118,7 +118,7 @@ def text(world: World) -> None:
     assert fst.equal(fst.from_bytes(machine.write_to_string("const")), machine)
 
 
-def behind(machine: Any, label: int) -> Any:
+def after(machine: Any, label: int) -> Any:
     """With what stands for the end of an input read as nothing."""
     return machine.relabel_pairs(ipairs=[(label, 0)])
 
@@ -130,15 +130,15 @@ def determinize_types(world: World) -> None:
     wanted = pywrapfst.determinize(theirs(machine), **given)
     assert not found.properties(
         fst.I_EPSILONS
-    )  # each arc writes one label at most, and the rest is behind the end
-    assert same(behind(found, 9), behind(wanted, 9), 3, 4e-3 if world.arc_type != "standard" else None)
+    )  # each arc writes one label at most, and the rest is after the end
+    assert same(after(found, 9), after(wanted, 9), 3, 4e-3 if world.arc_type != "standard" else None)
     assert world.same(found, machine, 3)
     if world.arc_type == "standard":
         best = fst.determinize(machine, det_type="disambiguate", subsequential_label=9)
         least: dict[Any, float] = {}
         for (read, _), weight in meaning(machine, 3).items():
             least[read] = min(least.get(read, 1e9), weight)
-        kept = {read: (written, weight) for (read, written), weight in meaning(behind(best, 9), 3).items()}
+        kept = {read: (written, weight) for (read, written), weight in meaning(after(best, 9), 3).items()}
         whole = meaning(machine, 3)
         for read, (written, weight) in kept.items():
             assert abs(weight - whole[read, written]) < 1e-4

@@ -111,8 +111,8 @@ def test_prune_by_states_is_openfsts() -> None:
 
 def is_generic(machine: fst.VectorFst) -> bool:
     """Whether no two states lie on best paths of one weight."""
-    before, behind = fst.shortestdistance(machine), fst.shortestdistance(machine, reverse=True)
-    through = [round(float(a + b), 4) for a, b in zip(before, behind, strict=True) if a + b < float("inf")]
+    before, after = fst.shortestdistance(machine), fst.shortestdistance(machine, reverse=True)
+    through = [round(float(a + b), 4) for a, b in zip(before, after, strict=True) if a + b < float("inf")]
     return len(set(through)) == len(through)
 
 

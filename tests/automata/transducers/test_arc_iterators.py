@@ -67,7 +67,7 @@ def test_iterators_of_arcs_refuse_what_is_not_there() -> None:
         at.seek(-1)
     at.seek(1)
     for call in (at.value, lambda: at.set_value(fst.Arc(1, 1, 0, 1))):
-        with pytest.raises(FstIndexError, match="behind the last of 1 arcs"):
+        with pytest.raises(FstIndexError, match="after the last of 1 arcs"):
             call()
     with pytest.raises(FstIndexError):
         machine.arcs(7)

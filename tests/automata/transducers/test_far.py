@@ -91,7 +91,7 @@ def test_several_archives_are_read_as_one(tmp_path: Path) -> None:
     read = fst.FarReader.open(tmp_path / "b", tmp_path / "a")
     assert [(key, fst.string(machine)) for key, machine in read] == [("a", "a"), ("b", "b")]
     assert read.done()
-    with pytest.raises(FstOpError, match="behind its last entry"):
+    with pytest.raises(FstOpError, match="after its last entry"):
         read.get_fst()
 
 

@@ -107,7 +107,7 @@ def test_rows_of_places_that_are_equal_are_made_once() -> None:
     for token in (0, 0, 2, 2, 2, 2):
         matcher.scores()
         assert matcher.accept_token(token)
-    assert automaton.rows_made == 4  # behind "", "[", "[[", "[[a"; "[[aa" and "[[aaa" have that of "[[a"
+    assert automaton.rows_made == 4  # after "", "[", "[[", "[[a"; "[[aa" and "[[aaa" have that of "[[a"
     loaded = pickle.loads(pickle.dumps(automaton)).matcher()
     loaded.accept_tokens([0, 0, 2, 2, 2, 2])
     assert np.array_equal(loaded.scores(), matcher.scores())

@@ -102,7 +102,7 @@ written = (
     + (abbreviated | pynini.project(months, "output"))
     + pynini.closure(pynutil.delete(pynini.accep(",").ques + " ") + pynutil.insert(", ") + year, 0, 1)
 ).optimize()
-# A colon between digits is read as "past", and a number behind "#" is spelled out.
+# A colon between digits is read as "past", and a number after "#" is spelled out.
 clock = pynini.cdrewrite(pynini.cross(":", " past "), byte.DIGIT, byte.DIGIT**2, SIGMA)
 hours = pynini.cdrewrite(pynini.cross("00", "o'clock"), "past ", pynini.union("[EOS]", byte.SPACE), SIGMA)
 gaps = pynini.cdrewrite(pynini.cross(byte.SPACE.plus, " "), "", "", SIGMA)

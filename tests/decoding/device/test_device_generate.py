@@ -143,7 +143,7 @@ def test_what_is_refused(model: Any, device: Any) -> None:
 
 
 def test_draft_trees(device: Any) -> None:
-    """As a matcher's, node for node; rows behind a forbidden token are DEAD."""
+    """As a matcher's, node for node; rows after a forbidden token are DEAD."""
     rng = np.random.default_rng(0)
     for index, automaton in enumerate(AUTOMATA):
         tokens = torch.from_numpy(rng.choice(list(b"012-yesnox"), 60))

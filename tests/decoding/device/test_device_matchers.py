@@ -83,7 +83,7 @@ def test_rows_in_equal_states_share_one_mask(monkeypatch: pytest.MonkeyPatch) ->
     for row, matcher in enumerate(paged.matchers):
         matcher.fill_next_token_bitmask(wanted, row)
     assert torch.equal(paged.bitmask(states), wanted)
-    assert filled == [1, 1]  # the second step: one row behind "c"; the others are in the first state
+    assert filled == [1, 1]  # the second step: one row after "c"; the others are in the first state
 
 
 def test_canonical_tokenizations_and_many_end_tokens() -> None:

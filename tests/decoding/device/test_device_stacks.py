@@ -115,10 +115,10 @@ def look(
 
 
 def canonical(device: Any, states: Any) -> bool:
-    """Equal configurations are equal rows: nothing stands behind a stack, nor in rows that are over."""
+    """Equal configurations are equal rows: nothing stands after a stack, nor in rows that are over."""
     depth = torch.where(device.is_dead(states) | device.is_ended(states), 0, states[:, 1])
-    behind = torch.arange(device.depth) >= depth[:, None]
-    return not bool((states[:, 2:] * behind).any())
+    after = torch.arange(device.depth) >= depth[:, None]
+    return not bool((states[:, 2:] * after).any())
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -287,7 +287,7 @@ def test_draft_trees() -> None:
         other.fill_next_token_bitmask(expected)
         assert masks[row] == expected[0]
     assert m.num_tokens == 0
-    tokens[1] = 1  # not allowed: everything behind it is zero
+    tokens[1] = 1  # not allowed: everything after it is zero
     m.traverse_draft_tree(child, sibling, tokens, masks)
     assert masks[1:4].tolist() == [[0]] * 3 and masks[0] != 0 and masks[4] != 0
     with pytest.raises(TokenIdError, match="draft tree"):

@@ -7,7 +7,12 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenfst
-from tokenfst.decoding.models.language_model import CallbackModel, as_language_model, next_log_probs
+from tokenfst.decoding.models.language_model import (
+    CallbackModel,
+    as_language_model,
+    next_log_probs,
+    start_after,
+)
 from tokenfst.decoding.rows.rows import ConstraintRows
 from tokenfst.errors import LogitsError, ModelError, TokenLimitError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -176,3 +181,12 @@ def test_an_ended_row_lends_its_mask_to_nobody(vocabulary: Vocabulary) -> None:
     assert rows.matchers[0].state == rows.matchers[1].state
     assert rows.matchers[0].max_tokens_left == rows.matchers[1].max_tokens_left
     assert rows.allowed().int().tolist() == [[0, 0, 0, 1, 0], [1, 0, 1, 1, 0]]
+
+
+def test_a_model_with_the_old_name_of_start_after() -> None:
+    asked = []
+    model = CallbackModel(lambda ids: torch.zeros(len(ids), 5), 5)
+    model.start_behind = lambda prompts, written: asked.append((prompts, written))  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="start_after"):
+        start_after(model, [[1]], [[2, 3]])
+    assert asked == [([[1]], [[2, 3]])]

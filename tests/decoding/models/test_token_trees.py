@@ -1,4 +1,4 @@
-"""Trees of tokens behind a session's rows: each node is scored as if its path stood alone, and kept paths are rows."""
+"""Trees of tokens after a session's rows: each node is scored as if its path stood alone, and kept paths are rows."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_model_that_sees_no_trees_gets_branches() -> None:
         session = tree_session(Plain(as_language_model(model).start([[1, 2, 3]])))
         assert isinstance(session, Branches)
         grow_and_keep(model, session, [[1, 2, 3]], seed)
-    with pytest.raises(ModelError, match="trees behind 2 rows"):
+    with pytest.raises(ModelError, match="trees after 2 rows"):
         tree_session(Plain(as_language_model(model).start([[1], [2]])))
 
 

@@ -21,7 +21,7 @@ VOCABULARY = Vocabulary([b"a", b"b", b"ab", b""], 3)
 
 
 def completions(automaton: TokenAutomaton, prefix: tuple[int, ...], left: int, exact: bool) -> bool:
-    """Whether some tokens behind the prefix, ``left`` of them or up to as many, spell a text."""
+    """Whether some tokens after the prefix, ``left`` of them or up to as many, spell a text."""
     for count in [left] if exact else range(left + 1):
         for rest in itertools.product(range(3), repeat=count):
             matcher = automaton.matcher()

@@ -89,7 +89,7 @@ def test_4_the_search_starts_from_one_beam_and_keeps_no_duplicates() -> None:
 
 
 def test_5_a_concept_begun_in_vain_hides_no_other() -> None:
-    """The text "po" could be of "pond"; the "cat" behind it counts."""
+    """The text "po" could be of "pond"; the "cat" after it counts."""
     pieces = words(b"po", b"cat", b"egory", b" ")
     symbols = ("pond", "cat")
     found = tokenfst.concepts(symbols, boundaries=False).language(tokenfst.ltlf("F cat", symbols))

@@ -108,7 +108,7 @@ def test_any_byte_changed(seed: int) -> None:
             found = entries.unpack("it", key.name, changed)
         except ArtifactCorruptError:
             continue
-        # White space behind the header is all that may differ: the artifact is the same, or refused.
+        # White space after the header is all that may differ: the artifact is the same, or refused.
         try:
             artifact = entries.read("it", found)
         except Exception as error:

@@ -92,7 +92,7 @@ RULES: Mapping[str, Mapping[str, Expr]] = {
     "one token": {
         "s": ex.concat(ex.few_tokens(WORD, 1), ex.optional(ex.concat(ex.call("s"), ex.literal(b"\n"))))
     },
-    "behind a call": {
+    "after a call": {
         "s": ex.union(ex.concat(ex.literal(b"a"), ex.call("s"), ex.few_tokens(SOME, 2)), ex.literal(b"b"))
     },
     "two of them": {

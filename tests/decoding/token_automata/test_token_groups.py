@@ -366,7 +366,7 @@ def test_special_tokens_are_not_their_spelling() -> None:
 
 
 def test_beside_text_fragments_and_masks() -> None:
-    """A special token behind a wide loop, whose mask comes from a fragment."""
+    """A special token after a wide loop, whose mask comes from a fragment."""
     automaton = compiled(regex(rb"[^b]*") + special_token("<t>") + regex("b"), COMPLETE)
     matcher = automaton.matcher()
     allowed = mask(matcher, len(COMPLETE))

@@ -82,7 +82,7 @@ def test_only_states_that_are_walked_are_made() -> None:
 
 
 def test_an_entry_that_leads_nowhere_is_dead_before_anyone_steps_on_it() -> None:
-    """Behind ``a`` the intersection is empty, which only a search tells."""
+    """After ``a`` the intersection is empty, which only a search tells."""
     even, odd = ex.repeat(ex.literal(b"xx")), ex.concat(ex.literal(b"x"), ex.repeat(ex.literal(b"xx")))
     expr = ex.union(ex.concat(ex.literal(b"a"), ex.intersect(even, odd)), ex.literal(b"bx"))
     built = automaton(expr)

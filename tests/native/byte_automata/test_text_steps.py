@@ -1,7 +1,7 @@
 """Steps over whole texts lead to the state that single bytes lead to: listed names, free names, and choices of texts.
 
 Objects in a list have random listed names, and free ones beside them. A text is read in pieces, then byte by byte by
-the same automaton: behind each piece the mask is the same, and it is not computed again, since the state is the same.
+the same automaton: after each piece the mask is the same, and it is not computed again, since the state is the same.
 """
 
 from __future__ import annotations

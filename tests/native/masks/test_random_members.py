@@ -143,7 +143,7 @@ def states_made_by_a_mask(automaton: TokenAutomaton, text: bytes) -> int:
 
 
 def test_a_last_byte_that_surely_leads_on_makes_no_state() -> None:
-    """Behind a value, a comma and white space lead to states that longer tokens go through, and the bracket to none.
+    """After a value, a comma and white space lead to states that longer tokens go through, and the bracket to none.
     5 states were made when all last bytes were looked at.
     """
     automaton = compile(json_schema({"type": "array", "items": {"type": "boolean"}}), VOCABULARY)
@@ -151,7 +151,7 @@ def test_a_last_byte_that_surely_leads_on_makes_no_state() -> None:
 
 
 def test_a_last_byte_whose_rest_may_have_no_word_is_looked_at() -> None:
-    """Behind 1 the intersection has no word."""
+    """After 1 the intersection has no word."""
     automaton = compile(regex("x(?:1y|2z)(?:ab)*") & regex("x(?:1b|2z)(?:ab|c)*"), VOCABULARY)
     matcher = automaton.matcher()
     matcher.accept_token(ord("x"))

@@ -64,7 +64,7 @@ def test_prefixes_of_json_are_what_a_bracket_counter_says() -> None:
 
 
 def closings(prefix: str) -> list[str]:
-    """What closes the brackets that are open behind ``prefix`` and a further ``}``; or, inside of a string, also it."""
+    """What closes the brackets that are open after ``prefix`` and a further ``}``; or, inside of a string, also it."""
     stack, inside, escaped = [], False, False
     for char in prefix:
         if inside:

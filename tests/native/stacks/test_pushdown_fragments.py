@@ -113,7 +113,7 @@ NAME: /[a-z_][a-z0-9_]*/
 
 
 def test_names_of_all_grammars_over_a_vocabulary_are_one_fragment(tekken: Vocabulary) -> None:
-    """At the beginning and behind a blank; a walk of all names would be needed for each grammar."""
+    """At the beginning and after a blank; a walk of all names would be needed for each grammar."""
     special = tekken.special_tokens or tekken.special_token_ids
     vocabulary = Vocabulary(tekken.tokens, tekken.eos_token_ids, special)
     counts = []

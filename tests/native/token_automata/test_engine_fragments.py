@@ -37,9 +37,9 @@ PATTERNS = {
     "counted, words left out": r'"(?!(?:yes|no|)")[^"\\]{0,12}" [a-z]+',
     "names, or all others": rf'(("x": [0-9]+|"text": {STRING}|(?!"(?:x|text)"){STRING}: (true|null)),){{1,4}}',
     "words left out, or longer": r"(?!(?:the|then|of)$)[a-z ]*(\.|)",
-    "behind a space": r"( ?[a-z_]+ ?(=|<)( ?[0-9]+| '[^']*'))+",
-    "behind a space, counted": r"( [A-Za-z]{1,7},)+( the [a-z]{2,5}\.)?",
-    "behind a space, words left out": r"(?: (?!(?:and|or|the|select) )[a-z]* )+",
+    "after a space": r"( ?[a-z_]+ ?(=|<)( ?[0-9]+| '[^']*'))+",
+    "after a space, counted": r"( [A-Za-z]{1,7},)+( the [a-z]{2,5}\.)?",
+    "after a space, words left out": r"(?: (?!(?:and|or|the|select) )[a-z]* )+",
     "other words left out": r"(?![^a-z]*(?:and|or)[0-9])[^\n]*\n",
     "no white space": r"(?:\S+\s+){0,9}\S+",
     "no white space in a string": r'"(?=[^"]{0,60}")([^\s"\\]+\s+){0,29}[^\s"\\]*"',
@@ -54,7 +54,7 @@ PATTERNS = {
     "all but some of three bytes": r'([^"\u4e00-\u9fff]|[.])*"',
     "letters and digits": r"[A-Za-z0-9_]+@[a-z0-9.-]+(/\w+)*",
     "hexadecimal letters, and one letter": r"([0-9a-f]+|[g-z]*m)[A-F]*([^e\n]*e[^\n]*)?\n",
-    "letters told apart behind a space": r"( [A-Z]?[b-z]*)+[aeiou]*[.;]",
+    "letters told apart after a space": r"( [A-Z]?[b-z]*)+[aeiou]*[.;]",
     "crowded, and on to a byte": r'"[^"\s]*[a-z]+( [^"\s]*[0-9]+)?"',
     "crowded, and no byte to go on to": r"[^\s]*[a-z]+ ?[^\s]*[0-9]+",
     "separators before the last byte": r'"[a-z]+:(//([!$-~]*@)?([!$-~]*|\[[0-9a-f:]+\])(:[0-9]*)?)?'
@@ -293,7 +293,7 @@ QUOTED = ["[ab]*", "[ab;]*", "(ab|b)*", "a*b*", "[ab]*a", "(a|;b)*"]
 
 
 def check_behind_letters(seed: int) -> int:
-    """Texts between letters: a fragment may begin behind the first of them. Returns the number of fragments."""
+    """Texts between letters: a fragment may begin after the first of them. Returns the number of fragments."""
     rng = random.Random(seed)
     vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
     texts = [tokenfst.regex(rng.choice(QUOTED)) for _ in range(2)]

@@ -177,7 +177,7 @@ def test_words_of_a_count_taken_away(kept: str, gone: str) -> None:
 
 
 def automaton_distance(automaton: Any, tokens: list[int]) -> int:
-    """The least number of tokens behind these."""
+    """The least number of tokens after these."""
     plain = automaton.matcher()
     assert plain.accept_tokens(tokens)
     return plain.distance()

@@ -92,7 +92,7 @@ def captures(reading: Reading, data: bytes) -> tuple[Span, ...] | None:
 
 Open = tuple[str, int, int | None]
 Begun = tuple[int | None, tuple[Open, ...]]
-"""Where a way ends, ``None`` if it goes on behind the text, and what it has captured; what is open has no end."""
+"""Where a way ends, ``None`` if it goes on after the text, and what it has captured; what is open has no end."""
 
 
 def begun(tree: Tree, data: bytes, at: int) -> Iterator[Begun]:
@@ -159,5 +159,5 @@ def _begun_repeat(
 
 
 def captures_of_beginning(reading: Reading, data: bytes) -> tuple[Open, ...] | None:
-    """What the first way that goes on behind the text has captured."""
+    """What the first way that goes on after the text has captured."""
     return next((spans for end, spans in begun(reading.start, data, 0) if end is None), None)

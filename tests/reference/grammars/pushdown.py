@@ -130,7 +130,7 @@ class BackusNaur:
 
 
 class Chart:
-    """The item set behind a text that some word begins with; it knows the sets before through its items."""
+    """The item set after a text that some word begins with; it knows the sets before through its items."""
 
     def __init__(self, recognizer: Recognizer) -> None:
         self.recognizer = recognizer
@@ -160,7 +160,7 @@ class Chart:
         return self._next[byte]
 
     def run(self, text: bytes) -> Chart | None:
-        """The set behind ``text``."""
+        """The set after ``text``."""
         chart: Chart | None = self
         for byte in text:
             if chart is None:
@@ -249,7 +249,7 @@ class Recognizer:
         return length
 
     def next_bytes(self, text: bytes) -> tuple[bytes, bool]:
-        """The bytes that some word has behind ``text``, and whether ``text`` is a word."""
+        """The bytes that some word has after ``text``, and whether ``text`` is a word."""
         chart = None if self.first is None else self.first.run(text)
         if chart is None:
             return b"", False

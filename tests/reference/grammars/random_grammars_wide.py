@@ -1,4 +1,4 @@
-"""Random grammars that ``random_grammars`` does not reach often: every kind of recursion by name, hidden behind rules
+"""Random grammars that ``random_grammars`` does not reach often: every kind of recursion by name, hidden by rules
 with the empty word or not, rules that derive themselves, ambiguity, counted calls, regular parts with ``&`` and ``~``,
 rules without words.
 """

@@ -24,7 +24,7 @@ def texts(alphabet: str, longest: int) -> list[str]:
 
 
 def stopped(words: str, stop: str, alphabet: str, longest: int) -> set[str]:
-    """The words, of at most so many letters, behind which a stop makes a text that no stop ended before."""
+    """The words, of at most so many letters, after which a stop makes a text that no stop ended before."""
     some = texts(alphabet, longest)
     ended = {
         text

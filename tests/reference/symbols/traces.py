@@ -1,7 +1,7 @@
 """Temporal logic on finite traces, read off its definition: the slow twin of ``tokenfst.automata.symbols.ltlf``.
 
 A formula is a nested tuple: ``("letter", {"a", ...})``, ``("true",)``, ``("not", f)`` and likewise X, WX, F and G,
-``("and", f, g)`` and likewise or, implies, iff, U, W, R and M. It is asked of a trace at a place; the place behind
+``("and", f, g)`` and likewise or, implies, iff, U, W, R and M. It is asked of a trace at a place; the place after
 the last letter has no letter and no next place.
 """
 

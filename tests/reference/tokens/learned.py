@@ -29,7 +29,7 @@ def masks_along(automaton: Any, rng: random.Random, steps: int, limit: int | Non
 
 
 def every_mask(automaton: Any, depth: int) -> dict[tuple[int, ...], bytes]:
-    """The mask behind each sequence of at most so many allowed tokens."""
+    """The mask after each sequence of at most so many allowed tokens."""
     size = len(automaton.vocabulary)
     mask, found = np.zeros((1, (size + 31) // 32), np.int32), {}
     matcher = automaton.matcher()

@@ -135,7 +135,7 @@ class _Layout:
         raise ValueError(f"these worlds have no {expr.op!r}")
 
     def _goes_on(self, expr: Expr, most: int, begin: int, inside: Sequence[int]) -> bool:
-        """Whether behind each token enough are left for the shortest rest, a byte each."""
+        """Whether after each token enough are left for the shortest rest, a byte each."""
         return all(
             self.world.shortest_rest(expr, bytes(self.items[begin:place]), most) <= most - used
             for used, place in enumerate(inside, 1)

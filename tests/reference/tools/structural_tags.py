@@ -46,7 +46,7 @@ class World:
         return self._words(format, None, True)
 
     def _words(self, format: Mapping[str, Any], ends: Ends, here: bool) -> Words:
-        """The words of a format, each with an end behind it if the content of a tag with ``ends`` ends ``here``."""
+        """The words of a format, each with an end after it if the content of a tag with ``ends`` ends ``here``."""
         kind = format["type"]
         if kind == "any_text":
             most = format.get("max_chars")
@@ -170,7 +170,7 @@ class World:
         here: bool,
         most: int,
     ) -> Words:
-        """Free text of at most ``most`` characters, with an end behind it if one is asked for."""
+        """Free text of at most ``most`` characters, with an end after it if one is asked for."""
         marks = [*triggers, *self._marks(ends)]
         held = [*excludes, *spelled, *self._avoided(ends)]
         texts = self.texts if most < self.longest else self._texts(marks, excludes)
@@ -209,7 +209,7 @@ class World:
         *,
         closes: bool = False,
     ) -> set[str]:
-        """Free text and ``mark`` behind it, no mark ending earlier. If the mark ``closes`` the text, nothing may be
+        """Free text and ``mark`` after it, no mark ending earlier. If the mark ``closes`` the text, nothing may be
         held by the text before it; otherwise by both together.
         """
         return {

@@ -46,8 +46,8 @@ def block_readings(
     found = set()
     for calls, rest in _lists(text[place + len(block[0]) :], separator, begins, end, is_arguments):
         if rest.startswith(block[1]):
-            behind = rest.removeprefix(block[1])
-            for content, more in block_readings(behind, block, separator, begins, end, is_arguments):
+            after = rest.removeprefix(block[1])
+            for content, more in block_readings(after, block, separator, begins, end, is_arguments):
                 found.add((text[:place] + content, (*calls, *more)))
     return found
 
@@ -65,7 +65,7 @@ def _lists(
                 call, rest = (name, text[len(begin) : stop]), text[stop + len(end) :]
                 found.add(((call,), rest))
                 if rest.startswith(separator):
-                    behind = rest.removeprefix(separator)
-                    for calls, left in _lists(behind, separator, begins, end, is_arguments):
+                    after = rest.removeprefix(separator)
+                    for calls, left in _lists(after, separator, begins, end, is_arguments):
                         found.add(((call, *calls), left))
     return found

@@ -2,7 +2,7 @@
 
 ``relation(machine, longest)`` has the weight of every pair of an input and an output of at most ``longest``
 labels each. What has been read and written says where one can be, with which weight; each pair follows from those that
-are a label shorter, and the epsilons behind it are summed by a closure of their matrix: an inverse for sums of
+are a label shorter, and the epsilons after it are summed by a closure of their matrix: an inverse for sums of
 probabilities, Floyd and Warshall where the sum is a minimum.
 """
 
@@ -97,7 +97,7 @@ def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] =
     acceptor = all(arc[1] == arc[2] for arc in machine.arcs)
 
     def stepping(reads: tuple[int, ...], writes: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
-        """From the states behind some pairs of words to those behind each pair and one of some steps: each of the
+        """From the states after some pairs of words to those after each pair and one of some steps: each of the
         labels read with each of those written; an acceptor writes what it reads.
         """
         pairs = [(i, i) for i in reads] if acceptor else list(itertools.product(reads, writes))
@@ -113,8 +113,8 @@ def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] =
 
     read, write, both = stepping(labels, (0,)), stepping((0,), labels), stepping(labels, labels)
     star = closure(by[0, 0]) if (0, 0) in by else None
-    # reached[i, j][x, y]: the weights of the states behind the x-th word of i labels read and the y-th of j written; of
-    # an acceptor, where j is 0, behind the x-th word read and written.
+    # reached[i, j][x, y]: the weights of the states after the x-th word of i labels read and the y-th of j written; of
+    # an acceptor, where j is 0, after the x-th word read and written.
     reached: dict[tuple[int, int], np.ndarray] = {}
     found: dict[Any, float] = {}
     words = [list(itertools.product(labels, repeat=size)) for size in range(longest + 1)]

@@ -51,7 +51,7 @@ def text_weight(machine: Machine, text: bytes) -> float:
 def token_scores(
     machine: Machine, before: bytes, tokens: Sequence[bytes], ends: Sequence[int], special: float = -math.inf
 ) -> list[float]:
-    """The score of each token behind a text, by the definition."""
+    """The score of each token after a text, by the definition."""
     whole = prefix_weight(machine, before)
     found = []
     for token, data in enumerate(tokens):
@@ -77,7 +77,7 @@ def occurrences(text: bytes, phrase: bytes) -> int:
 
 
 def back_off(log_probs: Mapping[Words, float], backoffs: Mapping[Words, float], words: Words) -> float:
-    """The log-probability of the last of ``words`` behind the others, as the definition of back-off has it: of
+    """The log-probability of the last of ``words`` after the others, as the definition of back-off has it: of
     the longest n-gram that is listed, with the back-off weights of the contexts that did not list it.
     """
     if words in log_probs:

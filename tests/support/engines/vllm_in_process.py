@@ -69,7 +69,7 @@ def in_process(model: str, **options: Any) -> Any:
 
 
 def texts_behind_reasoning(model: str) -> None:
-    """Texts behind reasoning are whole and constrained; the reasoning is not. A model with the tokens of the tags."""
+    """Texts after reasoning are whole and constrained; the reasoning is not. A model with the tokens of the tags."""
     engine = in_process(
         model, structured_outputs_config={"backend": "tokenfst", "reasoning_parser": "deepseek_r1"}
     )

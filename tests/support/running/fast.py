@@ -38,7 +38,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 class Fast:
-    """The plugin behind ``--fast``."""
+    """The plugin of ``--fast``."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.measuring = config.getoption("--measure")

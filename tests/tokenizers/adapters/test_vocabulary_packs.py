@@ -105,7 +105,7 @@ def test_false_headers_under_a_right_digest(key: str, value: Any, says: str, tmp
     length = int.from_bytes(rest[:8], "little")
     header = json.loads(rest[8 : 8 + length]) | {key: value}
     text = json.dumps(header).encode()
-    text += b" " * ((length - len(text)) % 16)  # what is behind it stays where tries may begin
+    text += b" " * ((length - len(text)) % 16)  # what is after it stays where tries may begin
     rest = len(text).to_bytes(8, "little") + text + rest[8 + length :]
     (tmp_path / "it").write_bytes(magic + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
     with pytest.raises(VocabularyError, match=says):
@@ -184,7 +184,7 @@ def test_a_false_trie_is_never_adopted(seed: int) -> None:
         vocabulary.tokens, vocabulary.eos_token_ids, initial_tokens=vocabulary.initial_tokens
     ).with_tries(())
     nodes = int(tables[:8].view(np.uint64)[0])
-    unused = {16 + 16 * k + 15 for k in range(nodes)}  # behind the byte of a node
+    unused = {16 + 16 * k + 15 for k in range(nodes)}  # after the byte of a node
     for _ in range(200):
         broken = tables.copy()
         place = rng.randrange(len(broken))

@@ -29,7 +29,7 @@ def vocabularies(incomplete: str) -> list[str]:
 def join_divided_words(environment: MutableMapping[str, str]) -> str:
     """Join the words of ``environment`` that bash divided at a colon; returns what answers must leave out.
 
-    For ``mistral:tek`` bash passes the words ``mistral``, ``:`` and ``tek``, and puts the answer behind the colon: it
+    For ``mistral:tek`` bash passes the words ``mistral``, ``:`` and ``tek``, and puts the answer after the colon: it
     is to be without ``mistral:``.
     """
     kind = ""

@@ -60,7 +60,7 @@ def fill_rows(executor: LLExecutor, matchers: Rows, bitmask: Any) -> None:
 
 
 def fill_drafts(executor: LLExecutor, matchers: Drafts, bitmask: Any) -> None:
-    """Write the mask of each matcher into its row of a numpy array or torch tensor, and in the rows behind it the masks
+    """Write the mask of each matcher into its row of a numpy array or torch tensor, and in the rows after it the masks
     after each of its draft tokens.
 
     This stops at the first draft token that is not allowed or that ends the text; later rows are unchanged. Raises
@@ -74,4 +74,4 @@ def fill_drafts(executor: LLExecutor, matchers: Drafts, bitmask: Any) -> None:
             )
     fill_rows(executor, [(matcher, row) for matcher, row, _ in matchers], bitmask)
     for matcher, row, drafts in matchers:
-        matcher.fill_behind(bitmask, row, drafts)
+        matcher.fill_after(bitmask, row, drafts)

@@ -259,9 +259,9 @@ class LLMatcher:
         """
         rows = rows_at(trg_ptr, trg_bytes, self.vocab_size, 1 + len(draft_tokens))
         self.fill(rows, 0)
-        self.fill_behind(rows, 0, draft_tokens)
+        self.fill_after(rows, 0, draft_tokens)
 
-    def fill_behind(self, bitmask: Any, row: int, drafts: Sequence[int]) -> None:
+    def fill_after(self, bitmask: Any, row: int, drafts: Sequence[int]) -> None:
         """Write the masks after each further draft token into the rows after ``row``.
 
         This stops at the first draft token that is not allowed or that ends the text; later rows are unchanged.

@@ -226,17 +226,17 @@ class LLTokenizer:
         last = found[-LOOK_BACK:]
         while any(map(self.is_special_token, last)):
             del last[0]  # no token spans a special token
-        behind = self.decode_bytes(last)
+        after = self.decode_bytes(last)
         longest = max(map(len, self._sorted))
         start = next(
             (
                 place
-                for place in range(max(0, len(behind) - longest), len(behind))
-                if self._goes_on(behind[place:])
+                for place in range(max(0, len(after) - longest), len(after))
+                if self._goes_on(after[place:])
             ),
-            len(behind),
+            len(after),
         )
-        open_bytes, kept = len(behind) - start, len(found)
+        open_bytes, kept = len(after) - start, len(found)
         covered = 0
         while covered < open_bytes:
             kept -= 1

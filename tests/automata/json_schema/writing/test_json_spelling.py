@@ -350,9 +350,9 @@ def test_white_space_around_the_value() -> None:
         text = "7" if schema["type"] == "integer" else "[]"
         bare, around = json_schema(schema), json_schema(schema, surrounding="flexible")
         for before in ("", " ", "\n", "\n  "):
-            for behind in ("", " ", "\n"):
-                assert around.accepts(before + text + behind)
-                assert bare.accepts(before + text + behind) is (before + behind == "")
+            for after in ("", " ", "\n"):
+                assert around.accepts(before + text + after)
+                assert bare.accepts(before + text + after) is (before + after == "")
         assert not around.accepts("\t" + text) and not around.accepts("  " + text)
         assert around.parse("\n" + text + " ") == json.loads(text)
     assert json_value(surrounding="flexible", indent=2).accepts("\n[\n  1\n]\n")

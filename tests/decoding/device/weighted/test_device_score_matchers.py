@@ -155,7 +155,7 @@ def test_grammars_as_their_derivations(seed: int) -> None:
 
 
 def test_equal_places_have_one_row() -> None:
-    """As on the host: behind "[[a" and "[[aa" the same may follow."""
+    """As on the host: after "[[a" and "[[aa" the same may follow."""
     nested = {"start": {"[{start}]": 0.3, "[]": 0.2, "{word}": 0.4}, "word": {"{word}a": 0.5, "a": 0.25}}
     vocabulary = Vocabulary([b"[", b"]", b"a", b""], 3)
     automaton = compile(WeightedGrammar(nested), vocabulary)

@@ -27,7 +27,7 @@ def model(vocab_size: int, seed: int) -> Model:
 def plainly(
     sampler: DeviceSampler, scores: Model, states: Any, left: list[int] | None, steps: int
 ) -> tuple[list[list[int]], Any]:
-    """The tokens of ``steps`` steps, one by one, and the states behind them."""
+    """The tokens of ``steps`` steps, one by one, and the states after them."""
     texts: list[list[int]] = [[] for _ in states]
     for step in range(steps):
         logits = torch.stack([scores(tuple(text)) for text in texts])
@@ -78,8 +78,8 @@ def check(rng: random.Random, device: Any, starts: Any, options: dict[str, Any],
     texts: list[list[int]] = [[] for _ in range(rows)]
     states, accepted = starts, 0
     for _ in range(rounds):
-        behind = [future[row][len(text) :] for row, text in enumerate(texts)]
-        parents, tokens, paths = random_tree(rng, behind, vocab_size, depth, 0.8)
+        after = [future[row][len(text) :] for row, text in enumerate(texts)]
+        parents, tokens, paths = random_tree(rng, after, vocab_size, depth, 0.8)
         roots = []
         for above in parents:
             while above >= 0:

@@ -48,7 +48,7 @@ class LogitsProcessor:
             for matcher, token in zip(self.matchers, input_ids[:, -1].tolist(), strict=True):
                 if not matcher.is_terminated() and not matcher.accept_token(token):
                     raise RuntimeError(
-                        f"token {token} is not allowed, and was not masked: is a processor behind this one?"
+                        f"token {token} is not allowed, and was not masked: is a processor after this one?"
                     )
         self._length = length
         going = [row for row, matcher in enumerate(self.matchers) if not matcher.is_terminated()]
