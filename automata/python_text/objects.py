@@ -50,11 +50,11 @@ _SHOWN = 40
 class PythonLanguage(Language):
     """The language of the text of Python values. ``parse`` reads it back."""
 
-    __slots__ = ("_kind",)
+    __slots__ = ("_value_kind",)
 
     def __init__(self, expr: Expr, source: str, budget: Budget | None, kind: Kind) -> None:
         super().__init__(expr, source, budget)
-        self._kind = kind
+        self._value_kind = kind
 
     def parse(self, text: str | bytes) -> Any:
         """The value of ``text``: instances are created by their constructors, calls are ``PythonCall`` values.
@@ -62,21 +62,21 @@ class PythonLanguage(Language):
         Nothing is evaluated. Raises ConstraintError for text that is not in the language, or that Python's own parser
         rejects; exceptions of a constructor propagate.
         """
-        return _parse(self, self._kind, text)
+        return _parse(self, self._value_kind, text)
 
 
 class PythonGrammar(Grammar):
     """The grammar of the text of Python values whose classes contain themselves. ``parse`` reads it back."""
 
-    __slots__ = ("_kind",)
+    __slots__ = ("_value_kind",)
 
     def __init__(self, rules: Mapping[str, Expr], source: str, budget: Budget | None, kind: Kind) -> None:
         super().__init__(rules, _START, source=source, budget=budget)
-        self._kind = kind
+        self._value_kind = kind
 
     def parse(self, text: str | bytes) -> Any:
         """As ``PythonLanguage.parse``."""
-        return _parse(self, self._kind, text)
+        return _parse(self, self._value_kind, text)
 
 
 @checked

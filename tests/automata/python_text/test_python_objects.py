@@ -416,3 +416,10 @@ def test_composes_with_languages() -> None:
     assert isinstance(python_object(Tree) & regex(".{0,30}"), Grammar)
     with pytest.raises(BudgetExceeded):
         python_object(Scene, budget=Budget(states=3)).accepts(named(repr(Scene(None, Color.RED, "", {}))))
+
+
+def test_constraints_are_shown_by_their_kind() -> None:
+    """``repr`` and a notebook's card name the kind of constraint, not the annotation that ``parse`` reads by."""
+    constraint = python_object(int)
+    assert repr(constraint).startswith("<Language "), repr(constraint)
+    assert "Language" in constraint._repr_html_()
