@@ -7,7 +7,7 @@ ranges and counted repetitions ascend. So this is an approximation from below: e
 - groups and look-around nested more than three deep;
 - more than one named group, and a named group inside of another one;
 - references, other than ``\k<x>`` after a group of that one-letter name, with nothing nested in a nested part
-  from there on;
+  of that group and from there on;
 - ranges that end in escapes (but ``\uXXXX-\uYYYY`` with different first digits), and those beyond ASCII whose ends
   begin with the same byte of UTF-8;
 - ``{m,n}`` with more than four digits a number, or numbers of the same length that begin with the same digit
@@ -16,7 +16,8 @@ ranges and counted repetitions ascend. So this is an approximation from below: e
 
 A disjunction is any sequence of terms and bars, because alternatives may be empty: so each level of nesting is one
 star, and the expression grows linearly with the depth (the automaton doubles: a group may be repeated, look-around may
-not). Rejected: refusing the format, which would leave the schemas that describe schemas without an answer.
+not). Names are written out, one alternative for each letter: so no intersection is needed, and a bound on what completes
+a pattern follows from the form of the expression. Rejected: refusing the format, which would leave the schemas that describe schemas without an answer.
 """
 
 from __future__ import annotations
@@ -47,17 +48,23 @@ _PROPERTY = "|".join(
 _CODE_POINT = r"u(?:[0-9A-Fa-f]{4}|\{(?:[0-9A-Fa-f]{1,5}|10[0-9A-Fa-f]{4})\})"
 _SYNTAX = r"\^$.*+?()\[\]{}|\\"
 _ESCAPED = rf"[dDsSwWfnrtv/{_SYNTAX}]|c[A-Za-z]|x[0-9A-Fa-f]{{2}}|{_CODE_POINT}|[pP]\{{(?:{_PROPERTY})\}}"
-_ANY = Language.any_bytes()
 
 
 def ecma_regex() -> Language:
     """Patterns that are valid by ECMA-262, without those that the module's docstring lists as missing."""
-    plain = _disjunction(_DEPTH)
-    close = Language.literal(")") + regex(_QUANTIFIED)
+    atom = regex(rf"[^{_SYNTAX}]|\.|\\(?:{_ESCAPED})") | _character_class()
+    quantifier = regex(_QUANTIFIED)
+    close = Language.literal(")") + quantifier
+    plain, shallow = _disjunction(atom, quantifier, _DEPTH), _disjunction(atom, quantifier, 1)
     named = regex(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
-    shallow, referring = _disjunction(1), _disjunction(1, r"|\\k<[A-Za-z]>")
-    referred = plain + regex(r"\(\?<[A-Za-z]>") + shallow + close + referring
-    return plain + (named + plain + close + plain).optional() | referred & _same_name()
+    referred = Language.union_of(
+        Language.literal(f"(?<{name}>")
+        + shallow
+        + close
+        + _disjunction(atom | Language.literal(rf"\k<{name}>"), quantifier, 1)
+        for name in ascii_letters
+    )
+    return plain + (named + plain + close + plain | referred).optional()
 
 
 _COUNT = r"[0-9]|[1-9][0-9]{1,3}"
@@ -71,15 +78,13 @@ _ASCENDING = "|".join(
 _QUANTIFIED = rf"(?:(?:[*+?]|\{{(?:(?:{_COUNT}),?|{_ASCENDING})\}})\??)?"
 
 
-def _disjunction(depth: int, reference: str = "") -> Language:
-    """``Disjunction`` with groups nested to ``depth``; ``reference``: further atoms, with a bar before."""
-    atom = regex(rf"[^{_SYNTAX}]|\.|\\(?:{_ESCAPED}){reference}") | _character_class()
-    quantified = regex(_QUANTIFIED)
-    simple = atom + quantified | regex(r"[\^$|]|\\[bB]")
+def _disjunction(atom: Language, quantifier: Language, depth: int) -> Language:
+    """``Disjunction`` with groups nested to ``depth``."""
+    simple = atom + quantifier | regex(r"[\^$|]|\\[bB]")
     inner = simple.star()
     for _ in range(depth):
         inside = inner + Language.literal(")")
-        group = regex(r"\((?:\?:)?") + inside + quantified
+        group = regex(r"\((?:\?:)?") + inside + quantifier
         assertion = regex(r"\(\?<?[=!]") + inside
         inner = (simple | group | assertion).star()
     return inner
@@ -128,17 +133,3 @@ def _hexadecimal_ranges() -> Iterator[Expr]:
     for place, low in enumerate(digits[:-1], 1):
         first, last = (_one_of(map(ord, each + each.upper())) for each in (low, digits[place:]))
         yield concat(escape, first, rest, _HYPHEN, escape, last, rest)
-
-
-def _same_name() -> Language:
-    r"""Texts with one opening ``(?<x>``, in which every ``k<`` is followed by ``x>``.
-
-    It looks at characters and not at their meaning, so it also refuses some patterns with such text in escapes.
-    """
-    single = ~(_ANY + regex(r"\(\?<[A-Za-z_$]") + _ANY)
-    return Language.union_of(
-        single
-        + Language.literal(f"(?<{name}>")
-        + (single - (_ANY + regex("k<") + ~(regex(f"{name}>") + _ANY)))
-        for name in ascii_letters
-    )

@@ -19,6 +19,7 @@ from tokenfst.automata.expressions.expression import (
     Op,
     body_of,
     bounds_of,
+    complement,
     concat,
     intersect,
     repeat,
@@ -78,7 +79,10 @@ class _Narrowed:
                 return self._concatenation(node, low, high, depth)
             if node.op is Op.REPEAT and (narrowed := self._repetition(node, low, high)) is not None:
                 return narrowed
-        return intersect(node, repeat(character_set(((0, MAX_CODE_POINT),), True), low, high))
+        character = character_set(((0, MAX_CODE_POINT),), True)
+        if high is None:  # without shorter texts: once the text is long enough, nothing is left of the intersection
+            return intersect(node, complement(repeat(character, 0, low - 1)))
+        return intersect(node, repeat(character, low, high))
 
     def _concatenation(self, node: Expr, low: int, high: int | None, depth: int) -> Expr:
         """Apply the bounds, less the fixed lengths, to the one part without a fixed length; to all, if there are
