@@ -356,6 +356,11 @@ Digest ExpressionFace::digest(NodeId node) const {
   return digests->of(node);
 }
 
+uint32_t ExpressionFace::least_length(NodeId node) const {
+  auto lock = automaton_.enter();
+  return automaton_.estimates_.of(node).bound;
+}
+
 Unordered::Demand ExpressionFace::demand(NodeId node) const {
   auto lock = automaton_.enter();
   return automaton_.derivatives_.unordered().demand(node);

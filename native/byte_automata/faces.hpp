@@ -122,6 +122,8 @@ class ExpressionFace {
 
   // The expression after a token boundary.
   NodeId at_boundary(NodeId node) const;
+  // A lower bound of the bytes of a word of an expression, from its form (estimates.hpp).
+  uint32_t least_length(NodeId node) const;
   // Whether tokens surely lead from a state to acceptance, if each byte is a token: `Derivatives::surely_spelled`.
   bool surely_spelled(State state) const;
   // The digest of an expression, the same in every process that read the same program.

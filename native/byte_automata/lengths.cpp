@@ -1,6 +1,9 @@
 // Least lengths of words, found from the form of an expression.
 #include "byte_automata/lengths.hpp"
 
+#include <queue>
+#include <tuple>
+
 namespace tokenfst {
 
 uint32_t Lengths::of(NodeId id) {
@@ -159,24 +162,50 @@ uint32_t Lengths::unordered(const Unordered::Demand& demand) {
 }
 
 uint32_t Lengths::search(NodeId id) {
-  if (auto known = searched_.find(id); known != searched_.end()) return known->second;
-  const uint32_t found = find(id);
-  return searched_[id] = found;
-}
-
-uint32_t Lengths::find(NodeId id) {
-  std::vector<std::pair<State, uint32_t>> queue{{bytes_.expressions().intern(id), 0}};
-  std::set<State> seen{kDead, queue[0].first};
-  for (size_t i = 0; i < queue.size() && i < kMaxSearch; ++i) {
-    auto [state, length] = queue[i];
-    if (state != kDead && bytes_.accepting(state)) return length;
-    if (state == kDead) continue;
-    const State* row = bytes_.row(state);
+  if (const auto known = searched_.find(id); known != searched_.end()) return known->second;
+  struct Open {
+    uint32_t whole, read;  // bytes of a text through the state, at least; bytes up to the state
+    State state;
+    // Of states with equal bounds, the one nearest to the end comes first.
+    bool operator<(const Open& other) const { return std::tie(whole, other.read, state) > std::tie(other.whole, read, other.state); }
+  };
+  struct Met {
+    uint32_t read;
+    State before;
+  };
+  std::priority_queue<Open> open;
+  std::unordered_map<State, Met> met;
+  const auto node_of = [&](State state) { return bytes_.expressions().node(state); };
+  auto known = [&](State state) {
+    if (bytes_.accepting(state)) return std::optional<uint32_t>(0);
+    const auto found = searched_.find(node_of(state));
+    return found == searched_.end() ? std::nullopt : std::optional(found->second);
+  };
+  auto meet = [&](State state, uint32_t read, State before) {
+    const auto [at, fresh] = met.try_emplace(state, read, before);
+    if (!fresh && at->second.read <= read) return;
+    at->second = {read, before};
+    const std::optional<uint32_t> rest = known(state);
+    open.push({plus(read, rest ? *rest : bytes_.expressions().least_length(node_of(state))), read, state});
+  };
+  const State start = bytes_.expressions().intern(id);
+  if (start != kDead) meet(start, 0, kDead);
+  for (size_t visited = 0; !open.empty() && visited < kMaxSearch;) {
+    const Open at = open.top();
+    open.pop();
+    if (at.read > met.at(at.state).read) continue;
+    if (known(at.state)) {  // its whole length is the least: so are the rests of the states before it
+      for (State state = at.state; state != kDead; state = met.at(state).before)
+        searched_[node_of(state)] = at.whole == kUnreachable ? kUnreachable : at.whole - met.at(state).read;
+      return searched_[id] = at.whole;
+    }
+    ++visited;
+    const State* row = bytes_.row(at.state);
     for (uint32_t c = 0; c < bytes_.num_classes(); ++c) {
-      if (seen.insert(row[c]).second) queue.emplace_back(row[c], length + 1);
+      if (row[c] != kDead) meet(row[c], at.read + 1, at.state);
     }
   }
-  return kUnreachable;
+  return searched_[id] = kUnreachable;
 }
 
 std::vector<uint32_t> lengths_of_tables(ByteAutomaton& bytes) {

@@ -3,8 +3,8 @@
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
 // point. Of unordered members, the required ones are counted and, up to the lower bound, the shortest others.
-// Intersections and complements, which contain no calls, are searched breadth-first. For selections the result is an
-// upper bound. A symbol that is one token counts as one byte.
+// Intersections and complements, which contain no calls, are searched (A*: Hart, Nilsson, Raphael 1968) by the greatest least
+// length of their members, which is a bound. For selections the result is an upper bound. A symbol that is one token counts as one byte.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
@@ -35,7 +35,6 @@ class Lengths {
   uint32_t element(NodeId id);
   uint32_t unordered(const Unordered::Demand& demand);
   uint32_t search(NodeId id);
-  uint32_t find(NodeId id);
 
   ByteAutomaton& bytes_;
   TimeLimit time_limit_{bytes_.budget().seconds, "the least lengths of texts"};

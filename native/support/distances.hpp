@@ -48,7 +48,8 @@ class Distances {
 
   explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
 
-  // A newly found state for which `explores(q)` is false gets `bound(q)` as its distance, and is not explored further.
+  // A newly found state for which `explores(q)` is false gets `bound(q)` as its distance, and is not explored further. Without
+  // `bound` the search ends there, and nothing is found.
   void give_up_unless(std::function<bool(uint32_t)> explores, std::function<uint32_t(uint32_t)> bound) {
     explores_ = std::move(explores);
     bound_ = std::move(bound);
@@ -65,6 +66,7 @@ class Distances {
       return it == frontier_.end() ? nullptr : &it->second;
     };
     explore(start, known, successors);
+    if (gave_up() && !bound_) return {};
     relax(known, accepting);
     bound(known);
     return std::move(found_);
@@ -76,7 +78,7 @@ class Distances {
     auto visit = [&](uint32_t state) {
       if (known(state) || number_.contains(state)) return;
       if (explores_ && !explores_(state)) {
-        frontier_.emplace(state, Entry{state, bound_(state), kUnreachable});
+        frontier_.emplace(state, Entry{state, bound_ ? bound_(state) : kUnreachable, kUnreachable});
         return;
       }
       number_.emplace(state, found_.size());
@@ -84,7 +86,7 @@ class Distances {
     };
     visit(start);
     size_t bytes = 0;
-    for (size_t i = 0; i < found_.size(); ++i) {
+    for (size_t i = 0; i < found_.size() && (bound_ || !gave_up()); ++i) {
       if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "distances");
       edges_.push_back(successors(found_[i].state));
       bytes += (edges_.back().next.capacity() + edges_.back().same.capacity()) * sizeof(uint32_t);

@@ -62,13 +62,7 @@ uint32_t TokenAutomaton::worst_bytes(Config config, Stacks& stacks) {
       worst = std::max(worst, plus(bound.bytes, bound.address == kNone ? 0 : bytes_below(stacks.known[bound.address], stacks)));
     return worst;
   }
-  auto known = worst_bytes_.find(config.state);
-  if (known == worst_bytes_.end()) {
-    uint32_t worst = 0;
-    for (Config end : ends_of_tokens(config, nullptr, stacks)) worst = std::max(worst, bytes_of(end, stacks));
-    known = worst_bytes_.emplace(config.state, worst).first;
-  }
-  return known->second;
+  return longest_rest(config, stacks);
 }
 
 uint32_t TokenAutomaton::find_most_after(Config config, Stacks& stacks) {

@@ -26,10 +26,11 @@ class TokenDistances {
         complete_(composition_.tokens_lead_on()), lengths_(*bytes_), reserves_(*bytes_, *vocabulary_, lengths_) {}
 
   // How many states of a push-down automaton one search for distances visits, and how many on the paths of shortest texts.
-  static constexpr size_t kMaxExplored = 64, kMostOnPaths = 4'096;
-  // The greatest number of states of an automaton without stacks; fewer if each of them takes a walk of the vocabulary.
-  // An automaton with more has bounds from then on.
-  static constexpr size_t kManyStates = 100'000, kEffortOfWalk = 50;
+  static constexpr size_t kMaxExplored = 64, kMaxEffort = 3'200, kMostOnPaths = 4'096;
+  // The greatest number of states of an automaton without stacks; fewer if each of them takes a walk of the vocabulary, which counts
+  // as one for each kTokensOfState tokens.
+  // An automaton with more has bounds from then on, and so has one of which the first kSample states suggest it.
+  static constexpr size_t kManyStates = 100'000, kTokensOfState = 2'500, kSample = 32;
 
   // What is known of a state; for its configurations with stacks: roots of decision trees.
   struct Info {
@@ -88,17 +89,22 @@ class TokenDistances {
     return std::max(plus(top, below), beneath);
   }
   // The same, computed if it is not cached: the bound of the current part plus what lies below, or the bound of what
-  // lies below.
+  // lies below. If the form of a state without stacks gives none, the ends of its tokens do: they are far fewer than the states
+  // that a search for distances visits.
   uint32_t most_after(Config config, Stacks& stacks) {
     if (const uint32_t known = known_most_after(config, stacks); known != kUnknown) return known;
     std::atomic<uint32_t>& kept = info(config.state).reserve;
     const uint32_t count = bytes_->stacks().count(config.state);
     if (kept.load() == kUnknown) {
       uint32_t top = 0;
-      if (!counts_bytes(config.state)) top = kUnreachable;
-      else if (count == 0) top = reserves_.of(bytes_->expressions().node(config.state));
-      else
+      if (!counts_bytes(config.state)) {
+        top = kUnreachable;
+      } else if (count == 0) {
+        top = reserves_.of(bytes_->expressions().node(config.state));
+        if (top == kUnreachable) top = longest_rest(config, stacks);
+      } else {
         for (const Member& member : bytes_->stacks().shape(config.state).members) top = std::max(top, reserves_.of(member.top));
+      }
       kept.store(top, std::memory_order_release);
     }
     if (kept.load() == kUnreachable) return kUnreachable;
@@ -124,17 +130,19 @@ class TokenDistances {
     if (const Distances::Entry* dead = known(state)) return dead->distance;
     Distances distances(bytes_->budget());
     const bool bounds = bytes_->is_lazy() && bounds_distances();
-    size_t explored = 0, effort = 0;
+    size_t explored = 0, visited = 0, effort = 0;
     TextPaths paths;
     if (bytes_->is_lazy() && (bounds || complete_)) {
       distances.give_up_unless(
           [&](State q) {
-            if (effort >= (bounds ? kMaxExplored * kEffortOfWalk : kManyStates)) return false;
+            if (effort >= (bounds ? kMaxEffort : kManyStates)) return false;
+            if (!bounds && visited >= kSample && effort * explored >= kManyStates * visited) return false;
             return paths.targets.contains(q) ? paths.targets.size() < kMostOnPaths : explored++ < (bounds ? kMaxExplored : kManyStates);
           },
-          [&](State q) { return lengths_.of(bytes_->expressions().node(q)); });
+          bounds ? [&](State q) { return lengths_.of(bytes_->expressions().node(q)); } : std::function<uint32_t(State)>());
     }
     const auto next = [&](State q) {
+      ++visited;
       if (!bounds) return successors(q, true, effort);
       const bool on_path = paths.targets.contains(q);
       Successors out;
@@ -149,7 +157,10 @@ class TokenDistances {
       return out;
     };
     const auto found = distances.solve(state, known, next, [&](State q) { return bytes_->accepting(q); });
-    if (distances.gave_up()) too_many_ = true;
+    if (distances.gave_up()) {
+      too_many_ = true;
+      if (!bounds) return solve(state);
+    }
     for (const auto& [q, distance, worst] : found) {
       info(q).worst = worst;
       info(q).distance.store(distance, std::memory_order_release);
@@ -161,7 +172,7 @@ class TokenDistances {
   Successors successors(State state, bool whole, size_t& effort) {
     Stacks stacks;
     const TokenTargets onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}, whole); });
-    effort += onward.whole && whole ? kEffortOfWalk : 1;
+    effort += onward.whole && whole ? 1 + vocabulary_->size() / kTokensOfState : 1;
     Successors out;
     out.some = onward.whole && !whole;
     for (Config config : onward.next) add(config, 1, stacks, out.next, out.sums);
@@ -304,6 +315,17 @@ class TokenDistances {
   }
   uint32_t bytes_below(StackId node, Stacks& stacks) {
     return stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return bytes_of_frame(frame); });
+  }
+  // The bytes that complete a state without stacks after any allowed token, at most. A walk of the vocabulary, once for each state.
+  uint32_t longest_rest(Config config, Stacks& stacks) {
+    auto known = worst_bytes_.find(config.state);
+    if (known == worst_bytes_.end()) {
+      uint32_t worst = 0;
+      const StacksTrial trial(stacks);
+      for (const Config end : ends_of_tokens(config, nullptr, stacks)) worst = std::max(worst, bytes_of(end, stacks));
+      known = worst_bytes_.emplace(config.state, worst).first;
+    }
+    return known->second;
   }
   // The configurations after allowed tokens, mostly each of them once.
   std::vector<Config> ends_of_tokens(Config config, InspectedNodes* asked, Stacks& stacks) {

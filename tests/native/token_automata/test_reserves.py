@@ -14,7 +14,8 @@ from reference.tokens.token_automaton import INFINITE
 from tests.support.worlds.budget_worlds import follow, random_case
 from tests.support.worlds.pushdown_worlds import compose as compose_grammar
 from tests.support.worlds.token_worlds import EVERY_BYTE, allowed, brute_force, compose, random_vocabulary
-from tokenfst import Matcher, Vocabulary, compile, json_schema, regex
+from tokenfst import Budget, Matcher, Vocabulary, compile, json_schema, regex
+from tokenfst.automata.formats.registry import FORMATS
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 
 TOKENS = [
@@ -122,6 +123,49 @@ def test_schemas_end_within_any_limit(number: int, order: str) -> None:
             assert matcher.accept_token(token)
         assert matcher.is_accepting() or matcher.is_terminated()
         json.loads(VOCABULARY.decode(matcher.tokens))
+
+
+@pytest.mark.parametrize("name", [each.name for each in FORMATS if each.build])
+@pytest.mark.parametrize("lengths", [{}, {"minLength": 2}, {"maxLength": 100}], ids=["any", "least", "most"])
+def test_far_from_a_limit_formats_have_their_plain_masks(
+    name: str, lengths: dict[str, int], tekken: Vocabulary
+) -> None:
+    """Within little time and memory: some of these languages have half a million states."""
+    schema = json_schema({"type": "string", "format": name, **lengths})
+    automaton = compile(schema, tekken, budget=Budget(seconds=20, bytes=256 << 20))
+    plain, limited = automaton.matcher(), automaton.matcher(500)
+    for token in tekken.encode_greedy(schema.shortest()):
+        assert allowed(limited, len(tekken)) == allowed(plain, len(tekken))
+        assert plain.accept_token(token) and limited.accept_token(token)
+    assert limited.is_accepting()
+
+
+@pytest.mark.parametrize("more", [0, 1, 4, 30, 300])
+def test_limits_where_the_form_gives_no_bound(more: int, tekken: Vocabulary) -> None:
+    """An intersection with thousands of states: each token that is allowed can be completed, and no other."""
+    language = (
+        regex(r"([a-z]+[ ,]+){0,40}[a-z]{2,}!") & regex(r"(?s:.){30,250}") & regex(r"(?s:.*)q(?s:.*)z(?s:.*)")
+    )
+    automaton, rng = compile(language, tekken), random.Random(more)
+    least = automaton.distance()
+    limited = automaton.matcher(least + more)
+    plain = automaton.matcher()
+    for _ in range(4):
+        left, mask, every = (
+            limited.max_tokens_left,
+            allowed(limited, len(tekken)),
+            allowed(plain, len(tekken)),
+        )
+        assert left is not None and mask and mask <= every
+        for token in [
+            *rng.sample(sorted(mask), min(40, len(mask))),
+            *rng.sample(sorted(every - mask), min(40, len(every - mask))),
+        ]:
+            after = plain.fork()
+            assert after.accept_token(token)
+            assert (after.distance() < left) == (token in mask)
+        token = rng.choice(sorted(mask))
+        assert limited.accept_token(token) and plain.accept_token(token)
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
