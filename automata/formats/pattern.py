@@ -16,8 +16,9 @@ ranges and counted repetitions ascend. So this is an approximation from below: e
 
 A disjunction is any sequence of terms and bars, because alternatives may be empty: so each level of nesting is one
 star, and the expression grows linearly with the depth (the automaton doubles: a group may be repeated, look-around may
-not). Names are written out, one alternative for each letter: so no intersection is needed, and a bound on what completes
-a pattern follows from the form of the expression. Rejected: refusing the format, which would leave the schemas that describe schemas without an answer.
+not). Names that are referred to are written out, one alternative for each letter. So no intersection is needed, and
+what completes a pattern has a bound by the form of the expression. Rejected: refusing the format, which would leave the
+schemas that describe schemas without an answer.
 """
 
 from __future__ import annotations

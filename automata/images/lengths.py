@@ -80,7 +80,7 @@ class _Narrowed:
             if node.op is Op.REPEAT and (narrowed := self._repetition(node, low, high)) is not None:
                 return narrowed
         character = character_set(((0, MAX_CODE_POINT),), True)
-        if high is None:  # without shorter texts: once the text is long enough, nothing is left of the intersection
+        if high is None:  # once a text is long enough, nothing is left of an intersection with a complement
             return intersect(node, complement(repeat(character, 0, low - 1)))
         return intersect(node, repeat(character, low, high))
 
