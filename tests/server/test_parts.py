@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from support.programs.command_line import tokenfst
 
 from tokenfst.cli.output.exits import UsageError
 from tokenfst.cli.services.serving import LimitOptions
+from tokenfst.server.front import application
 from tokenfst.server.front.answers import SizedCache, digest
 from tokenfst.server.front.application import Server
 from tokenfst.server.front.ranges import asked_range
@@ -147,3 +150,31 @@ def test_new_workers_need_not_load_the_front_ends() -> None:
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout.strip() == says
+
+
+def test_many_who_ask_whether_the_server_is_ready_look_at_the_store_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Anyone may ask, also while a look at a slow store takes place."""
+    looks: list[str] = []
+
+    class Slow:
+        def __init__(self, url: str) -> None:
+            looks.append(url)
+
+        def contains(self, key: str) -> bool:
+            time.sleep(0.1)
+            return False
+
+    async def ask() -> list[int]:
+        server = Server(Work((), Limits(workers=1), {}), "unused", None)
+        transport = httpx.ASGITransport(server.application())
+        async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
+            return [
+                each.status_code for each in await asyncio.gather(*(client.get("/readyz") for _ in range(20)))
+            ]
+
+    httpx = pytest.importorskip("httpx")
+    monkeypatch.setattr(application, "Store", Slow)
+    assert asyncio.run(ask()) == [503] * 20  # no worker is started
+    assert looks == ["unused"]

@@ -128,7 +128,10 @@ class Remote:
             self._files.invalidate_cache()
             try:
                 found = self._files.find(self._at(folder), detail=True)
-            except FileNotFoundError:
+                if not found:  # find() passes over what cannot be listed
+                    self._files.ls(self._at(folder), detail=False)
+            except FileNotFoundError as error:
+                _check_missing(error)
                 return
         root = self._files._strip_protocol(self._root).rstrip("/")  # noqa: SLF001  # there is no public name
         for path, info in sorted(found.items()):

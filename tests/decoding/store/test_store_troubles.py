@@ -261,3 +261,6 @@ def test_a_storage_that_is_not_reached_is_not_an_empty_one() -> None:
     for look in (store.contains, lambda key: store.get(key, SMALL)):
         with pytest.raises(StoreError, match="whether the storage can be reached"):
             look("0" * 64)
+    for count in (lambda: list(store.list()), store.verify, lambda: store.prune(unused_days=1)):
+        with pytest.raises(StoreError, match="whether the storage can be reached"):
+            count()

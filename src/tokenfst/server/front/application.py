@@ -42,7 +42,7 @@ _CHUNK = 256 << 10
 _READERS = 4
 """The greatest number of artifacts that are read from stores at the same time."""
 _LOOKED = 2.0
-"""Seconds for which a successful check of the store is trusted."""
+"""Seconds for which a check of the store is trusted."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TICK = 0.1
 _NOTHING = "0" * 64
@@ -82,7 +82,7 @@ class Server:
         self._artifacts: SizedCache[memoryview] = SizedCache(self._limits.memory_cache)
         self._flights: dict[bytes, asyncio.Task[Reply]] = {}
         self._reading = asyncio.Semaphore(_READERS)
-        self._looked, self._trouble = 0.0, ""
+        self._looked, self._looking, self._trouble = 0.0, asyncio.Lock(), ""
         self.is_draining = self.is_ending = False
         self.is_forced = self.has_ended = False
         """Whether to end without waiting for processes, and whether the application has ended."""
@@ -349,15 +349,16 @@ class Server:
 
     async def _ready(self, _: Request) -> Response:
         """Whether the server is ready for requests: it has workers, can reach the store, and is not shutting down."""
-        if time.monotonic() - self._looked > _LOOKED:
-            try:
-                store = await asyncio.to_thread(Store, self._store, **self._work.store_options)
-                await asyncio.to_thread(store.contains, _NOTHING)
-                self._trouble = ""
-            except StoreError as error:
-                self._trouble = str(error)
-                logs.event("store", logging.ERROR, error=str(error))
-            self._looked = time.monotonic()
+        async with self._looking:  # anyone may ask at any time: one look at a slow store is enough
+            if time.monotonic() - self._looked > _LOOKED:
+                try:
+                    store = await asyncio.to_thread(Store, self._store, **self._work.store_options)
+                    await asyncio.to_thread(store.contains, _NOTHING)
+                    self._trouble = ""
+                except StoreError as error:
+                    self._trouble = str(error)
+                    logs.event("store", logging.ERROR, error=str(error))
+                self._looked = time.monotonic()
         ready = {
             "ending": self.is_draining,
             "workers": self._pool.is_ready,
