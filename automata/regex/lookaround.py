@@ -22,7 +22,7 @@ and alternatives inside a look-behind that contain conditions (at most ``_MAX_AL
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenfst.automata.characters.classes import TEXT, members
 from tokenfst.automata.expressions.expression import (
@@ -78,6 +78,15 @@ _COPY = 64
 _MAX_ALTERNATIVES = 1000
 
 
+class _Edge(NamedTuple):
+    """Kinds of the first, the last, and all characters of a part's words; and whether the empty word is one of them."""
+
+    first: int
+    last: int
+    empty: bool
+    inside: int
+
+
 class Lookaround:
     """Translates a pattern with assertions; ``plain`` translates parts without assertions."""
 
@@ -85,68 +94,71 @@ class Lookaround:
         self.pattern, self.plain = pattern, plain
         self.text = bool(pattern.flags & TEXT)
         self.looks_behind = False
-        self.edges: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        self.edges: dict[tuple[int, int], _Edge] = {}
 
     def translate(self) -> Expr:
         """The pattern as an expression."""
-        part = self.sequence(self.pattern.tree, self.pattern.flags, EDGE, EDGE)
+        part = self.sequence(self.pattern.tree, self.pattern.flags, EDGE, EDGE, EDGE)
         result = before(part, EPSILON)
         return scope(result) if self.looks_behind else result
 
     # --- what a part begins and ends with ---
 
-    def edge(self, tree: Tree, flags: int) -> tuple[int, int, bool]:
-        """Kinds of the first and of the last character of a word of ``tree``, and whether it may be empty."""
+    def edge(self, tree: Tree, flags: int) -> _Edge:
+        """What the words of ``tree`` begin with, end with, and contain."""
         key = (id(tree), flags)
         if key not in self.edges:
-            first, last, empty = 0, 0, True
+            first, last, empty, inside = 0, 0, True, 0
             for op, argument in tree.data:
-                begin, end, skipped = self.item_edge(op, argument, flags)
-                first |= begin if empty else 0
-                last = end | (last if skipped else 0)
-                empty &= skipped
-            self.edges[key] = first, last, empty
+                item = self.item_edge(op, argument, flags)
+                first |= item.first if empty else 0
+                last = item.last | (last if item.empty else 0)
+                empty &= item.empty
+                inside |= item.inside
+            self.edges[key] = _Edge(first, last, empty, inside)
         return self.edges[key]
 
-    def item_edge(self, op: Any, argument: Any, flags: int) -> tuple[int, int, bool]:
-        """Kinds of the first and of the last character of a word of one item of a tree, and whether it may be empty."""
+    def item_edge(self, op: Any, argument: Any, flags: int) -> _Edge:
+        """The same for one item of a tree."""
         if op is AT or op is ASSERT or op is ASSERT_NOT:
-            return 0, 0, True
+            return _Edge(0, 0, True, 0)
         if op is FAILURE:
-            return 0, 0, False
+            return _Edge(0, 0, False, 0)
         if op is SUBPATTERN:
             _, added, removed, body = argument
             return self.edge(body, combine_flags(flags, added, removed))
         if op is MAX_REPEAT or op is MIN_REPEAT:
             low, high, body = argument
-            first, last, empty = self.edge(body, flags)
-            return (first, last, empty or low == 0) if high else (0, 0, True)
+            edge = self.edge(body, flags)
+            return edge._replace(empty=edge.empty or low == 0) if high else _Edge(0, 0, True, 0)
         if op is BRANCH:
             edges = [self.edge(each, flags) for each in argument[1]]
-            firsts, lasts, empties = zip(*edges, strict=True)
-            return _any(firsts), _any(lasts), any(empties)
+            firsts, lasts, empties, insides = zip(*edges, strict=True)
+            return _Edge(_any(firsts), _any(lasts), any(empties), _any(insides))
         found = kinds_of(members(op, argument, flags), self.text)
-        return found | (LAST_NEWLINE if found & NEWLINE else 0), found, False
+        first = found | (LAST_NEWLINE if found & NEWLINE else 0)
+        return _Edge(first, found, False, first)
 
-    # --- in a context: ``left`` and ``right`` are the kinds that may stand there ---
+    # --- in a context: ``left`` and ``right`` are the kinds that may stand there, ``beyond`` all that follow ---
 
-    def sequence(self, tree: Tree, flags: int, left: int, right: int) -> Part:
+    def sequence(self, tree: Tree, flags: int, left: int, right: int, beyond: int) -> Part:
         """Items in sequence, each with its neighbours as context."""
         if not self.pattern.asserting.get(id(tree), True):
             return self.plain(tree.data, flags)
         edges = [self.item_edge(op, argument, flags) for op, argument in tree.data]
-        rights = [right]
-        for first, _, empty in reversed(edges[1:]):
-            rights.append(first | (rights[-1] if empty else 0))
+        contexts = [(right, beyond)]
+        for edge in reversed(edges[1:]):
+            right, beyond = contexts[-1]
+            contexts.append((edge.first | (right if edge.empty else 0), edge.inside | beyond))
         parts: list[Part] = []
         run: list[_Item] = []
-        for item, right, (_, last, empty) in zip(tree.data, reversed(rights), edges, strict=True):
+        for item, (right, beyond), edge in zip(tree.data, reversed(contexts), edges, strict=True):
             if self.asserts(item):
-                parts += (self.plain(run, flags), self.item(item, flags, left, right))
+                parts += (self.plain(run, flags), self.item(item, flags, left, right, beyond))
                 run = []
             else:
                 run.append(item)
-            left = last | (left if empty else 0)
+            left = edge.last | (left if edge.empty else 0)
         return sequence([*parts, self.plain(run, flags)])
 
     def asserts(self, item: _Item) -> bool:
@@ -160,40 +172,41 @@ class Lookaround:
             return any(self.pattern.asserting[id(each)] for each in argument[1])
         return op is AT or op is ASSERT or op is ASSERT_NOT
 
-    def item(self, item: _Item, flags: int, left: int, right: int) -> Part:
+    def item(self, item: _Item, flags: int, left: int, right: int, beyond: int) -> Part:
         """One item of a tree."""
         op, argument = item
         if op is AT:
             return self.condition(relation_of(argument, flags), left, right)
         if op is SUBPATTERN:
             _, added, removed, body = argument
-            return self.sequence(body, combine_flags(flags, added, removed), left, right)
+            return self.sequence(body, combine_flags(flags, added, removed), left, right, beyond)
         if op is BRANCH:
-            return choice([self.sequence(each, flags, left, right) for each in argument[1]])
+            return choice([self.sequence(each, flags, left, right, beyond) for each in argument[1]])
         if op is MAX_REPEAT or op is MIN_REPEAT:
             low, high, body = argument
-            return self.loop(low, high, body, flags, left, right)
+            return self.loop(low, high, body, flags, left, right, beyond)
         direction, body = argument
         if len(body.data) == 1 and body.data[0][0] is AT:
             relation = relation_of(body.data[0][1], flags)
             if op is ASSERT_NOT:
                 relation = {kind: RIGHT & ~follows for kind, follows in relation.items()}
             return self.condition(relation, left, right)
-        looked = self.look_ahead if direction > 0 else self.look_behind
-        return looked(op is ASSERT_NOT, body, flags, left, right)
+        if direction > 0:
+            return self.look_ahead(op is ASSERT_NOT, body, flags, left, right, beyond)
+        return self.look_behind(op is ASSERT_NOT, body, flags, left, right)
 
-    def loop(self, low: int, high: int, body: Tree, flags: int, left: int, right: int) -> Part:
+    def loop(self, low: int, high: int, body: Tree, flags: int, left: int, right: int, beyond: int) -> Part:
         """A repetition, whose rounds may be adjacent to each other."""
         if high == 0:
             return EPSILON
         if body.getwidth()[1] == 0:
             # A condition is true or false at a place, however often it is tested.
-            return self.sequence(body, flags, left, right) if low else EPSILON
+            return self.sequence(body, flags, left, right, beyond) if low else EPSILON
         if high == 1:
-            part = self.sequence(body, flags, left, right)
+            part = self.sequence(body, flags, left, right, beyond)
             return part if low else choice([part, EPSILON])
-        first, last, _ = self.edge(body, flags)
-        part = self.sequence(body, flags, left | last, right | first)
+        edge = self.edge(body, flags)
+        part = self.sequence(body, flags, left | edge.last, right | edge.first, beyond | edge.inside)
         bound = None if high is MAXREPEAT else high
         if part is EMPTY:
             return EMPTY if low else EPSILON
@@ -222,10 +235,10 @@ class Lookaround:
         self.looks_behind = True
         return behind(past)
 
-    def look_ahead(self, negated: bool, body: Tree, flags: int, left: int, right: int) -> Part:
+    def look_ahead(self, negated: bool, body: Tree, flags: int, left: int, right: int, beyond: int) -> Part:
         """An assertion about the following text."""
-        first, _, empty = self.edge(body, flags)
-        part = EMPTY if not empty and not first & right else self.sequence(body, flags, left, RIGHT)
+        first, _, empty, _ = self.edge(body, flags)
+        part = EMPTY if not empty and not first & right else self.sequence(body, flags, left, beyond, beyond)
         if part is EMPTY or part is EPSILON:
             return EPSILON if negated == (part is EMPTY) else EMPTY
         seen = before(part, UNIVERSE)
@@ -233,7 +246,7 @@ class Lookaround:
 
     def look_behind(self, negated: bool, body: Tree, flags: int, left: int, right: int) -> Part:
         """An assertion about the preceding text."""
-        _, last, empty = self.edge(body, flags)
+        _, last, empty, _ = self.edge(body, flags)
         if not empty and not last & left:
             return EPSILON if negated else EMPTY
         pasts, here = self.prefixes(body, flags, left, right)
@@ -269,7 +282,7 @@ class Lookaround:
                         body, "a condition in a look-behind needs a fixed width between itself and the end"
                     )
                 elif width == 0:
-                    final.insert(0, self.item(item, inner, left, right))
+                    final.insert(0, self.item(item, inner, left, right, RIGHT))
                 else:
                     conditions.append(self.condition_inside(body, item, inner, width))
             past = UNIVERSE if not characters else concat(UNIVERSE, *characters)

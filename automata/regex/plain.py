@@ -1,23 +1,25 @@
-r"""Plain patterns, which the native core reads: characters, classes, groups without names, alternatives and counts.
+r"""Plain patterns, which the native core reads: characters, classes, groups without names, which may have flags,
+alternatives and counts.
 
 The core makes the nodes that ``translate`` would make, and answers what terminals of grammars ask (``leftmost``),
-without a tree of ``re._parser``. Everything else is left to the general way: flags, named groups, look-around, and all
-errors.
+without a tree of ``re._parser``. Everything else is left to the general way: flags of the whole pattern, named groups,
+look-around, and all errors.
 
 A class (``[a-z]``, ``\d``, ``.``) is read by ``re._parser`` when it first occurs, so its meaning is that of the running
-Python; the result is kept.
+Python; the result is kept. So is a class under flags, ``(?i:[a-z])``, and a character whose case is ignored.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from tokenfst._native import PlainPattern, read_pattern
-from tokenfst.automata.characters.classes import IN, LITERAL, NEGATE, leaf, members
+from tokenfst.automata.characters.classes import IN, LITERAL, NEGATE, is_cased, leaf, members
 from tokenfst.automata.expressions.expression import Expr
-from tokenfst.automata.regex.parse import Pattern, shorten
+from tokenfst.automata.regex.parse import Pattern, combine_flags, shorten
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError
 
@@ -51,20 +53,25 @@ class _Classes(dict[str, _Class | None]):
         return found
 
     def read(self, pattern: Pattern, text: str) -> _Class | None:
-        """The class that is the whole pattern."""
-        if len(pattern.tree.data) != 1:
+        """The class that is the whole pattern, or all of a group with flags."""
+        items, flags = pattern.tree.data, pattern.flags
+        if text.startswith("(?"):
+            [(_, (_, added, removed, body))] = items
+            items, flags = body.data, combine_flags(flags, added, removed)
+            text = text[text.index(":") + 1 : -1]
+        if len(items) != 1:
             return None
-        [(op, argument)] = pattern.tree.data
-        if op is LITERAL:
+        [(op, argument)] = items
+        if op is LITERAL and not (flags & re.IGNORECASE and is_cased(argument, flags)):
             return argument, True, None, None, b"", text
         key = (op, tuple(argument) if op is IN else argument)
-        ranges = np.array(members(op, argument, pattern.flags), np.uint32).tobytes()
-        is_positive = op is IN and argument[0][0] is not NEGATE
+        ranges = np.array(members(op, argument, flags), np.uint32).tobytes()
+        is_positive = op is LITERAL or (op is IN and argument[0][0] is not NEGATE)
         return (
             -1,
             is_positive,
             self.trees.setdefault(key, key),
-            leaf(op, argument, pattern.flags),
+            leaf(op, argument, flags),
             ranges,
             text,
         )

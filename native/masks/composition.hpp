@@ -347,7 +347,7 @@ class Composition {
   // Whether no token leaves a fragment within a word, since what follows it there begins with no word's byte; then the split says so.
   template <class Walk>
   bool leaves_no_word(Walk& walk, Config config, Split& at) {
-    if (at.no_word_after || at.counted || at.part != kEmpty || at.least != kEmpty || at.widened != kUnbounded) return false;
+    if (at.no_word_after || at.counted || at.least != kEmpty || at.widened != kUnbounded) return false;
     const Config after = walk.arrive(config, bytes_.expressions().intern(at.rest));
     if (is_dead(after)) return false;
     const State* row = bytes_.entries(after.state);

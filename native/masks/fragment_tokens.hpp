@@ -90,7 +90,7 @@ class FragmentTokens {
   bool gather_difference(Walk& walk, const Place& place, const Split& at, std::vector<uint32_t>& apart, MaskParts& out) {
     using Pair = Difference<Walk>;
     const size_t before = out.tokens.size();
-    Pair pair{walk, bytes_};
+    Pair pair{walk, bytes_, splits_.inner_classes(at)};
     std::vector<typename Pair::Position> path;
     const Trie& trie = vocabulary_.trie();
     auto take = [&](const TrieChild& child, const typename Pair::Position& position) {

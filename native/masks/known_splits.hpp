@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -80,14 +81,28 @@ class KnownSplits {
     const NodeId within = bytes_.expressions().node(bytes_.run(bytes_.expressions().intern(at.fragment), token));
     return bytes_.expressions().intern(bytes_.expressions().with_arena([&](Arena& arena) { return arena.concat(within, at.rest); }));
   }
+  // The classes of bytes before which no token leaves the fragment.
+  std::array<bool, 256> inner_classes(const Split& at) const {
+    std::array<bool, 256> inner;
+    inner.fill(at.no_word_after);
+    for (uint32_t byte = 0; byte <= 0xff; ++byte)
+      if (!is_word_byte(static_cast<uint8_t>(byte))) inner[bytes_.classes()[byte]] = false;
+    return inner;
+  }
   // The parts of a union, or of a concatenation that begins with one, if some of them split: those, and the union of
   // all others. With `unfold`, rules that are called first, and variables, are replaced by what they stand for; none if
-  // there are many.
+  // there are many. A rule that several parts call first is unfolded once, before the union of what follows.
   std::vector<NodeId> members_of(NodeId node, bool unfold = false) {
     return bytes_.expressions().with_arena([&](Arena& arena) {
       std::vector<NodeId> members, others, pending{node};
+      std::map<NodeId, std::vector<NodeId>> called;  // what follows the calls of each rule
       size_t unfolded = 0;
-      while (!pending.empty()) {
+      while (!pending.empty() || !called.empty()) {
+        if (pending.empty()) {
+          const auto first = called.begin();
+          pending.push_back(arena.concat(arena.rule(first->first), arena.concat(arena.returning(), arena.any_of(first->second))));
+          called.erase(first);
+        }
         const NodeId id = pending.back();
         pending.pop_back();
         const bool begins = arena[id].kind == Kind::Concat;
@@ -95,8 +110,8 @@ class KnownSplits {
         const Node head = arena[choice];
         if (unfold && (head.kind == Kind::Call || head.kind == Kind::Var)) {
           if (++unfolded > kMostUnfolded) return std::vector<NodeId>{};
-          pending.push_back(head.kind == Kind::Var ? arena.concat(head.a, rest)
-                                                   : arena.concat(arena.rule(head.a), arena.concat(arena.returning(), rest)));
+          if (head.kind == Kind::Var) pending.push_back(arena.concat(head.a, rest));
+          else called[head.a].push_back(rest);
         } else if (head.kind == Kind::Or) {
           const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
           for (NodeId member : choices) pending.push_back(arena.concat(member, rest));

@@ -1,6 +1,8 @@
 // The automata that the vocabulary's trie is walked with (vocabulary/trie.hpp), beside Walker for stacks (walker.hpp).
 #pragma once
 
+#include <array>
+
 #include "walks/walker.hpp"
 
 namespace tokenfst {
@@ -58,13 +60,14 @@ struct Difference {
   };
   Walk& walk;
   ByteAutomaton& bytes;
+  std::array<bool, 256> is_inner;  // the classes of bytes before which neither can be left
 
   const uint8_t* classes() const { return bytes.classes(); }
   Position next(const Position& from, uint32_t byte_class) {
     Position to{{},
                 from.part == kDead ? kDead : bytes.next(from.part, byte_class),
                 from.whole == kDead ? kDead : bytes.next(from.whole, byte_class),
-                from.left};
+                from.left && !is_inner[byte_class]};
     to.left |= bytes.accepting(to.part) != bytes.accepting(to.whole);
     if (!is_dead(to) && !is_dead(from.config)) to.config = walk.next(from.config, byte_class);
     return to;

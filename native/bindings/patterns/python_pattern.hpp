@@ -1,11 +1,12 @@
-// Plain patterns in Python's syntax: characters, classes, groups without names, alternatives and counts.
+// Plain patterns in Python's syntax: characters, classes, groups without names, which may have flags, alternatives and counts.
 //
 // Most patterns are plain. `re._parser` takes a microsecond for each character of them, and the translation of its tree as long again. Here
 // the items of the tree are made at once, and from them the expression and what terminals of grammars need to know. Everything else,
-// errors included, is left to the general way (tokenfst.automata.regex.translate): flags, named groups, look-around, anchors,
+// errors included, is left to the general way (tokenfst.automata.regex.translate): flags of the whole, named groups, look-around, anchors,
 // back-references, possessive quantifiers, octal escapes, patterns whose counts exceed the budget.
 //
 // What a class means is left to the running Python: `classes` maps its text to a tuple (`tokenfst.automata.regex.plain`), and keeps it.
+// Where flags change meanings, the text is in a group with these flags, and a character is asked for as well if case is ignored.
 //
 // Invariant: the nodes are those of the general way (tests/automata/regex/test_plain_python.py). Cost: linear in the pattern.
 #pragma once
@@ -109,21 +110,23 @@ class PythonPattern final : public PatternItems {
       }
       default: break;
     }
-    found.push_back(Item{.kind = Kind::Character, .code = next_code()});
-    return true;
+    return append_character(found, next_code());
   }
 
   bool group(Items& found, int depth) {
     ++at_;
-    const bool is_numbered = !is_at('?');
-    if (!is_numbered) {
-      if (!text_.substr(at_).starts_with("?:")) return false;
-      at_ += 2;
+    const Flags outside = flags_;
+    bool is_kept = !is_at('?');  // the tree has a node for the group
+    if (!is_kept) {
+      const size_t begin = ++at_;
+      if (!flags()) return false;
+      is_kept = at_ > begin + 1;
     }
     Items inner;
     if (depth == kDeepest || !alternatives(inner, depth + 1) || !is_at(')')) return false;
     ++at_;
-    if (is_numbered) {
+    flags_ = outside;
+    if (is_kept) {
       Item made{.kind = Kind::Group};
       made.ways.push_back(std::move(inner));
       found.push_back(std::move(made));
@@ -131,6 +134,36 @@ class PythonPattern final : public PatternItems {
       std::ranges::move(inner, std::back_inserter(found));
     }
     return true;
+  }
+
+  // Reads the flags of a group and the colon after them; false where it has others, or is no such group.
+  bool flags() {
+    std::string_view known = "aimsu", all;
+    const size_t begin = at_;
+    for (; at_ < text_.size() && known.find(text_[at_]) != std::string_view::npos; ++at_) set_flag(text_[at_], true);
+    all = text_.substr(begin, at_ - begin);
+    if (all.find('a') != std::string_view::npos && all.find('u') != std::string_view::npos) return false;
+    if (is_at('-')) {
+      known = "ims";
+      const size_t removed = ++at_;
+      for (; at_ < text_.size() && known.find(text_[at_]) != std::string_view::npos; ++at_) {
+        if (all.find(text_[at_]) != std::string_view::npos) return false;
+        set_flag(text_[at_], false);
+      }
+      if (at_ == removed) return false;
+    }
+    if (!is_at(':')) return false;
+    ++at_;
+    return true;
+  }
+  void set_flag(char letter, bool is_set) {
+    switch (letter) {
+      case 'a': flags_.is_ascii = true; break;
+      case 'u': flags_.is_ascii = false; break;
+      case 'i': flags_.ignores_case = is_set; break;
+      case 's': flags_.has_all = is_set; break;
+      default: break;  // `m` is about anchors
+    }
   }
 
   // Whether a quantifier stands here; it is read. `is_refused_`: it is one that `re` refuses.
@@ -213,12 +246,10 @@ class PythonPattern final : public PatternItems {
       case 'U': return number_of_character(found, 8);
       default:
         if (is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z')) return false;
-        found.push_back(Item{.kind = Kind::Character, .code = next_code()});
-        return true;
+        return append_character(found, next_code());
     }
     ++at_;
-    found.push_back(Item{.kind = Kind::Character, .code = code});
-    return true;
+    return append_character(found, code);
   }
   bool number_of_character(Items& found, size_t digits) {
     ++at_;
@@ -231,8 +262,7 @@ class PythonPattern final : public PatternItems {
       code = code * 16 + static_cast<uint64_t>(is_digit(each) ? each - '0' : lowered - 'a' + 10);
     }
     if (code > character_ranges::kLastCode || (code >= 0xD800 && code <= 0xDFFF)) return false;
-    found.push_back(Item{.kind = Kind::Character, .code = static_cast<uint32_t>(code)});
-    return true;
+    return append_character(found, static_cast<uint32_t>(code));
   }
 
   // One character of the text, which is valid UTF-8.
@@ -246,6 +276,17 @@ class PythonPattern final : public PatternItems {
   }
 
   // --- classes ---
+
+  bool append_character(Items& found, uint32_t code) {
+    if (flags_.ignores_case) return append_class(found, spelled(code));
+    found.push_back(Item{.kind = Kind::Character, .code = code});
+    return true;
+  }
+  static std::string spelled(uint32_t code) {
+    std::array<char, 11> text{};
+    std::snprintf(text.data(), text.size(), "\\U%08x", code);
+    return text.data();
+  }
 
   bool append_class(Items& found, std::string_view text) {
     Item made{.kind = Kind::Set};
@@ -262,6 +303,15 @@ class PythonPattern final : public PatternItems {
 
   // The class with this text, or the character if it is no more; false where Python refuses it.
   bool set_of(Item& made, std::string_view text) {
+    std::string flagged;
+    if (flags_ != Flags{}) {
+      flagged = "(?";
+      if (flags_.is_ascii) flagged += 'a';
+      if (flags_.ignores_case) flagged += 'i';
+      if (flags_.has_all) flagged += 's';
+      (flagged += ':').append(text) += ')';
+      text = flagged;
+    }
     nb::object known = classes_[nb::str(text.data(), text.size())];
     if (known.is_none()) return false;
     const int64_t code = nb::cast<int64_t>(part_of(known, kCode));
@@ -289,9 +339,7 @@ class PythonPattern final : public PatternItems {
       if (!text.empty()) text += '|';
       const Item& only = way[0];
       if (only.kind == Kind::Character) {
-        std::array<char, 11> spelled{};
-        std::snprintf(spelled.data(), spelled.size(), "\\U%08x", only.code);
-        text += spelled.data();
+        text += spelled(only.code);
       } else if (nb::cast<bool>(part_of(only.leaf, kIsPositive))) {
         text += nb::cast<std::string_view>(part_of(only.leaf, kText));
       } else {
@@ -305,7 +353,13 @@ class PythonPattern final : public PatternItems {
   nb::object leaf(const Item& item) const override { return nb::borrow(part_of(item.leaf, kLeaf)); }
   nb::object label(const Item& item) const override { return named_(nb::str(text_.data() + item.begin, item.end - item.begin)); }
 
+  struct Flags {
+    bool is_ascii = false, ignores_case = false, has_all = false;  // `has_all`: the dot has all characters
+    bool operator==(const Flags&) const = default;
+  };
+
   nb::str pattern_;
+  Flags flags_;  // where the reader stands
   nb::object classes_, named_;
   std::vector<nb::object> kept_;
   Items items_;

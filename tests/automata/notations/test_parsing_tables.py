@@ -145,7 +145,8 @@ def test_text_is_ignored_as_by_the_automaton_of_runs(seed: int) -> None:
         ([r"/\/\/[^y]*/"], False),
         (["T"], True),
         (["/([ ,]|#[^#]*#)+/"], False),  # the same as T, but only by its words
-        (["/(?i: )+/"], False),  # not plain
+        (["/[ ]+/x"], False),  # not plain
+        (["/(?i: )+/"], True),
     ],
 )
 def test_where_the_patterns_show_the_ends_of_ignored_text(ignored: list[str], shows: bool) -> None:

@@ -12,6 +12,7 @@ import tokenfst.automata.regex.translate as module
 from reference.expressions.expressions import matches
 from tokenfst.automata.expressions.expression import Expr, Op
 from tokenfst.automata.expressions.program import linearize
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import expression, regex
 
 
@@ -53,6 +54,23 @@ def test_what_the_context_decides_costs_nothing(pattern: str, same: str | None) 
         return
     assert not operators(expr) & BOOLEAN
     assert regex(pattern).equivalent(regex(same))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "plain"),
+    [
+        (r"(?!(?:if|on)\b)[a-z_][a-z0-9_]*", True),
+        (r"(?!(?:if|on)$)[a-z_][a-z0-9_]*", True),
+        (r"(?ai:(?!(if|on)\b)[a-z_][a-z0-9_]*)", True),
+        (r"(?!(?:if|on)\b)[a-z-]+", False),
+        (r"(?!(?:if|on)\b)[a-z]+-?", False),
+    ],
+)
+def test_names_without_some_words_are_a_difference(pattern: str, plain: bool) -> None:
+    """No character of a name ends a word before the name does, so only these words are excluded."""
+    expr = expression(pattern)
+    complement = next(node for node in expr.walk() if node.op is Op.COMPLEMENT)
+    assert Language(complement.args[0]).is_finite() == plain
 
 
 def test_look_ahead_leaves_the_other_parts_counted() -> None:
@@ -155,6 +173,24 @@ def test_no_str_pattern_matches_invalid_utf8() -> None:
         (r"(?!.*(?<=a)-(?!a)).*", re.DOTALL),
         (r"(?:(?!(?<=a)-)[a-])*", 0),
         (r"a*(?:a|(?!(?<=a)-|(?<=a)))", 0),
+        (r"(?!(?:a|aé)\b)[aé]+", 0),
+        (r"(?a)(?!(?:a|aé)\b)[aé]+", 0),
+        (r"(?!(?:a|a-)\b)[a-]+", 0),
+        (r"(?!a\B)a[a-]*", 0),
+        (r"(?!a$)a\n?a*", 0),
+        (r"(?!a$)[a\n]+-?", 0),
+        (r"(?!a\Z)(?:a\n?)+", 0),
+        (r"(?m)(?!a$)[a\n]+", 0),
+        (r"(?:(?!a\b)[a-]-?)*", 0),
+        (r"(?:(?!a\b)a+|-)*", 0),
+        (r"(?=a\b)a[-a]?|(?!a\b)a+", 0),
+        (r"(?!(?=a\b)a)a+-?", 0),
+        (r"(?!a(?!a))a+-*", 0),
+        (r"(?!a(?=-|$))a+(?:|-a)", 0),
+        (r"(?:(?!aa\b)a{1,3}|-){2}", 0),
+        (r"(?!a\b(?<=a))a+", 0),
+        (r"(?=a+\b(?!-))a+.?", 0),
+        (r"a(?!\b-)(?!a\b).*", re.DOTALL),
     ],
 )
 def test_corners_of_look_around(pattern: str, flags: int) -> None:
