@@ -100,8 +100,8 @@ class TokenAutomaton : protected TokenDistances {
   using TokenDistances::bounds_distances;
   // Whether distances are known to be exact, and not just bounds. For finished artifacts this is not known.
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
-  // The most bytes that may be missing after any allowed token; kUnreachable if the form of the expression does not
-  // give a bound. O(1) once known.
+  // The most bytes that may be missing after any allowed token: by the form of the expression, or, without stacks, by a walk of
+  // the vocabulary where the form gives no bound; kUnreachable if neither gives one. O(1) once known.
   uint32_t most_bytes_after(Config config, Stacks& stacks) {
     const uint32_t known = known_most_after(config, stacks);
     return known == kUnknown ? find_most_after(config, stacks) : known;

@@ -25,7 +25,8 @@ class TokenDistances {
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow),
         complete_(composition_.tokens_lead_on()), lengths_(*bytes_), reserves_(*bytes_, *vocabulary_, lengths_) {}
 
-  // How many states of a push-down automaton one search for distances visits, and how many on the paths of shortest texts.
+  // Where distances are bounds: how many states one search visits, with what effort (a state is one, a walk of the vocabulary more,
+  // see below), and how many states on the paths of shortest texts.
   static constexpr size_t kMaxExplored = 64, kMaxEffort = 3'200, kMostOnPaths = 4'096;
   // The greatest number of states of an automaton without stacks; fewer if each of them takes a walk of the vocabulary, which counts
   // as one for each kTokensOfState tokens.
