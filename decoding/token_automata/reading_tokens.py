@@ -98,7 +98,7 @@ class TokenTemperatures:
         data += b"".join(part for part in parts if isinstance(part, bytes))
         found = temperature_of(run, data)
         self._runs[key] = run, data
-        if len(self._runs) > _MOST_RUNS:
-            with suppress(RuntimeError):  # another thread makes room
+        while len(self._runs) > _MOST_RUNS:  # two threads may have removed the same one
+            with suppress(RuntimeError, StopIteration):  # another thread changed it meanwhile
                 self._runs.pop(next(iter(self._runs)), None)
         return found

@@ -29,8 +29,8 @@ class Recent(Generic[_Key, _Made]):
         if found is None:
             found = make()
             found = self.known.setdefault(key, found)
-            if len(self.known) > self._most:
-                with suppress(RuntimeError):  # another thread makes room
+            while len(self.known) > self._most:  # two threads may have removed the same one
+                with suppress(RuntimeError, StopIteration):  # another thread changed it meanwhile
                     self.known.pop(next(iter(self.known)), None)
         return found
 
