@@ -319,6 +319,13 @@ def body_of(node: Expr) -> Expr:
     return body
 
 
+def members_of(node: Expr) -> tuple[Expr, ...]:
+    """The members of an UNORDERED node, without the separator: the options, those that are required first, and the
+    member that may repeat, if there is one (``Unordered``).
+    """
+    return node.args[1:]
+
+
 def copies(bounds: tuple[int, int]) -> int:
     """How many copies of its body a repetition has when it is expanded; a loop counts as one."""
     low, high = bounds

@@ -22,7 +22,7 @@ from types import MappingProxyType
 import tokenfst.common.notebook as notebook
 from tokenfst._native import nodes_below
 from tokenfst.automata.captures.trees import Reading, within
-from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
+from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call, members_of
 from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.grammars.captured import NamedParts, grammar_reading
 from tokenfst.automata.grammars.conflict import Conflict, make_conflict
@@ -442,7 +442,7 @@ class Grammar(Operators):
                 if node.op is not Op.UNORDERED:
                     continue
                 empty = nullable(self._rules, self._budget)
-                if any(id(arg) in empty for arg in node.args[1:]):
+                if any(id(arg) in empty for arg in members_of(node)):
                     raise ConstraintError(
                         f"in the rule {name!r} a member that may come in any order has the empty word: leave the empty "
                         f"word out, the member need not be required"

@@ -107,7 +107,7 @@ class _Thompson:
                 if node.op is not Op.EMPTY:
                     self.arcs[source].append((node, target))
             elif node.op is Op.CONCAT:
-                places = [source, *(self.state() for _ in node.args[1:]), target]
+                places = [source, *(self.state() for _ in range(len(node.args) - 1)), target]
                 work += reversed(list(zip(node.args, places[:-1], places[1:], strict=True)))
             else:
                 work += reversed(self.repetition(node, source, target))

@@ -24,6 +24,7 @@ from tokenfst.automata.expressions.expression import (
     body_of,
     bounds_of,
     intersect,
+    members_of,
     repeat,
 )
 from tokenfst.automata.languages.emptiness import has_word
@@ -70,7 +71,7 @@ class Sizes:
             elif not self.alive(node):
                 found[node] = False
             elif node.op in _COMPOSED:
-                members = node.args[1:] if node.op is Op.UNORDERED else node.args
+                members = members_of(node) if node.op is Op.UNORDERED else node.args
                 found[node] = any(found[arg] for arg in members)
             else:
                 found[node] = self._leaf_is_filled(node)
@@ -103,8 +104,9 @@ class Sizes:
                     return Growth(True, calls)
                 stack.append((body, grows or (high != 1 and filled_body)))
             elif isinstance(node.value, Unordered):
-                others = [arg for arg in node.args[1:] if self.alive(arg)]
-                if node.value.repeats and node.value.high < 0 and self.alive(node.args[-1]):
+                members = members_of(node)
+                others = [arg for arg in members if self.alive(arg)]
+                if node.value.repeats and node.value.high < 0 and self.alive(members[-1]):
                     return Growth(True, calls)
                 several = node.value.high != 1 and (len(others) > 1 or node.value.repeats > 0)
                 stack += ((arg, grows or several) for arg in (others if not several else node.args))

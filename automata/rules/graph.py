@@ -14,7 +14,7 @@ from typing import TypeVar
 from tokenfst._native import RuleBody
 from tokenfst._native import components as strong_components
 from tokenfst._native import least_true as native_least_true
-from tokenfst.automata.expressions.expression import Expr, Op, below
+from tokenfst.automata.expressions.expression import Expr, Op, below, members_of
 from tokenfst.automata.expressions.metering import Deadline
 
 Graph = Mapping[str, Iterable[str]]
@@ -137,7 +137,7 @@ def first_operands(node: Expr) -> tuple[Expr, ...]:
     """The operands with which the words of a node, not a concatenation, can start. Unordered members are never empty,
     so their separator is not among them.
     """
-    return node.args[1:] if node.op is Op.UNORDERED else node.args
+    return members_of(node) if node.op is Op.UNORDERED else node.args
 
 
 def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:

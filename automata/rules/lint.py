@@ -12,7 +12,7 @@ import enum
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from tokenfst.automata.expressions.expression import Expr, Op, Unordered, bounds_of
+from tokenfst.automata.expressions.expression import Expr, Op, Unordered, bounds_of, members_of
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.emptiness import has_empty_word, has_word
 from tokenfst.automata.rules.graph import (
@@ -125,7 +125,7 @@ def _alone(body: Expr, empty: Container[int]) -> list[str]:
             return node.args if not needed else needed if len(needed) == 1 else ()
         if isinstance(node.value, Unordered):
             low, _, required, _ = node.value
-            return node.args[1 : 2 if required else None] if low <= 1 else ()
+            return members_of(node)[: 1 if required else None] if low <= 1 else ()
         if isinstance(node.value, tuple):
             low, _ = bounds_of(node)
             repeated, *_ = node.args

@@ -23,10 +23,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from tokenfst.common.arguments import shown
 from tokenfst.common.plurals import counted
+from tokenfst.common.renamed import old_names
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.errors import LogitsError, MissingDependencyError, ModelError, TokenIdError
 
@@ -422,3 +423,7 @@ def _check_lengths(lengths: torch.Tensor, rows: int, most: int) -> None:
 def _check_rewind(count: int, length: int) -> None:
     if not 0 <= count <= length:
         raise ModelError(f"cannot rewind {counted(count, 'token')}: {length} were added to the prompts")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__, {"start_behind": "start_after"})

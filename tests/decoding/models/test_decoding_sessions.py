@@ -7,6 +7,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenfst
+from tokenfst.decoding.models import language_model
 from tokenfst.decoding.models.language_model import (
     CallbackModel,
     as_language_model,
@@ -190,3 +191,8 @@ def test_a_model_with_the_old_name_of_start_after() -> None:
     with pytest.warns(DeprecationWarning, match="start_after"):
         start_after(model, [[1]], [[2, 3]])
     assert asked == [([[1]], [[2, 3]])]
+
+
+def test_the_old_name_of_start_after() -> None:
+    with pytest.warns(DeprecationWarning, match="start_after"):
+        assert language_model.start_behind is start_after  # type: ignore[attr-defined]
