@@ -50,8 +50,11 @@ def test_tests_lie_in_the_rooms_of_what_they_test() -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_rooms_docstring_names_its_files(room: str) -> None:
+def test_a_rooms_docstring_says_its_invariant_its_cost_and_its_files(room: str) -> None:
     text = (ROOT / room / "__init__.py").read_text()
+    assert "\nInvariant: " in text and re.search(r"\bCost( of a step)?:\s", text), (
+        f"{room}: an invariant and a cost"
+    )
     for path in (ROOT / room).glob("*.py"):
         assert path.stem == "__init__" or f"``{path.stem}``" in text, (
             f"{room}: {path.name} is not in its reading order"

@@ -4,6 +4,8 @@ pynini is not needed. A machine is an object of the core, with one class for eac
 tables. Operations that OpenFst does in place are methods and return the machine; operations that make a new machine are
 functions. All of them take a budget.
 
+Invariant: two machines are combined only if semirings and symbol tables agree. Cost: linear in the arcs.
+
 Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``checks`` (arguments), ``arcs`` (and the
 properties in which two machines must agree), ``property_bits`` (OpenFst's names of properties), ``vector`` (machines),
 ``iterating`` (the arcs of a state), ``growth`` (cost of machines built in Python), ``mapping`` (arc by arc: arcmap,

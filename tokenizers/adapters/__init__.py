@@ -3,6 +3,9 @@
 The bytes of a token are those that the library's own ``decode`` writes. To add an adapter, write a module here that
 returns a ``Vocabulary``, and name it in ``sources``.
 
+Invariant: the tokens' bytes are the library's, or the adapter raises an error. Cost: linear in the bytes of all
+tokens.
+
 Read in this order: ``sources`` (vocabularies by name), ``decoder_chain``, ``normalized_tokens`` and ``huggingface``,
 then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``, ``token_file``, ``pack`` (files that load
 quickly).

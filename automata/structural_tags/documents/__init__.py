@@ -2,6 +2,8 @@
 
 Every field is known and has its type, or an error names its position in the document. No expression is built here.
 
+Invariant: a format that was read is complete and well-formed. Cost: linear in the document.
+
 Read in this order: ``formats`` (the values), ``xml_styles`` (the styles in which models write call parameters),
 ``fields`` (the fields of one object), ``reading`` (from the document to formats).
 """

@@ -5,7 +5,8 @@ text, as lines of a batch. An artifact is sent from the store to the cluster onc
 processes of a computer map the same pages. If a computer is lost, only its unfinished lines are compiled again, because
 the store records which are done.
 
-Read in this order: ``batches`` (``compile_batch``), ``artifacts`` (shared by computers), ``decoding`` (``generate``).
+Read in this order: ``batches`` (``compile_batch``), ``artifacts`` (shared by computers), ``decoding`` (``generate``),
+``vllm_workers`` (actors that run vLLM).
 """
 
 from __future__ import annotations

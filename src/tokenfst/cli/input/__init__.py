@@ -1,3 +1,3 @@
 """Input that all commands share: ``groups`` (option groups), ``tokens`` (vocabularies), ``budgets``, ``json_files``,
-and shell completion (``completion``).
+``signing`` (keys of stores), and shell completion (``completion``).
 """
