@@ -67,7 +67,7 @@ def decoding(world: World) -> Iterator[Figure]:
 def per_token(
     model: Any, prompts: list[list[int]], automaton: tokenfst.TokenAutomaton, what: str
 ) -> Iterator[Figure]:
-    """The two loops take turns, so that both see the same neighbours on the machine."""
+    """The two loops take turns, so that both see the same neighbours on the computer."""
     found = tokenfst.generate(model, prompts, automaton, max_new_tokens=MOST, jump_forward=False)
     constrained = partial(
         tokenfst.generate, model, prompts, automaton, max_new_tokens=MOST, jump_forward=False
@@ -178,7 +178,7 @@ def dict_of(names: list[str], sequences: list[list[int]]) -> Callable[[bytes], l
 
 def take_turns(*functions: Callable[[], object], runs: int = RUNS) -> list[list[float]]:
     """Seconds of processor time of each function, the functions one after the other in every round. One round first
-    that is not timed. Nothing here waits, and other work on the machine changes the clock more than a constraint does.
+    that is not timed. Nothing here waits, and other work on the computer changes the clock more than a constraint does.
     """
     seconds: list[list[float]] = [[] for _ in functions]
     with quiet():

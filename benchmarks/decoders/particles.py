@@ -86,7 +86,7 @@ def particles(world: World) -> Iterator[Figure]:
         ),
         "plain samples of the same model": plain,
     }
-    # In turn: what else the machine does falls on all alike.
+    # In turn: what else the computer does falls on all alike.
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(7):
         for name, call in calls.items():

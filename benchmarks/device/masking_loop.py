@@ -24,7 +24,7 @@ CALLS = 20
 
 
 def device(world: World) -> Iterator[Figure]:
-    """All figures of the machine that this runs on."""
+    """All figures of the computer that this runs on."""
     if version("torch") is None:
         yield Figure("masking loop on a device", OURS, None, note="needs torch, which is not installed")
         return

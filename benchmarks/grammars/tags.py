@@ -101,7 +101,7 @@ def _spec(rows: list[Row]) -> dict[str, Any]:
 
 
 def _parsed(rows: list[Row]) -> Iterator[Figure]:
-    """Texts of one megabyte read back, in processor time: each takes longer than a shared machine is left alone."""
+    """Texts of one megabyte read back, in processor time: each takes longer than a shared computer is left alone."""
     made = tools([_tool(row) for row in rows], format="qwen_3")
     written = [(_name(row), json.dumps(_valid(row), ensure_ascii=False)) for row in rows]
     calls = [

@@ -41,7 +41,7 @@ SYLLABLES = [
 
 
 PATIENT = tokenfst.Budget(seconds=600)
-"""Seconds by the clock: a busy machine takes many for few of the processor."""
+"""Seconds by the clock: a busy computer takes many for few of the processor."""
 
 
 def make_labels(count: int, rng: random.Random) -> list[str]:

@@ -1,8 +1,8 @@
 """Records of the leaderboard in the repository: ``benchmarks/leaderboard/records/SUITE.jsonl.xz``.
 
 One line of JSON a case, sorted by the case's name, compressed by xz. A run goes on from these files and writes them at
-its end, so it may be continued on another machine: commit them. ``build/leaderboard`` holds the cases of runs that have
-not ended yet.
+its end, so it may be continued on another computer: commit them. ``build/leaderboard`` holds the cases of runs that
+have not ended yet.
 
 All of MaskBench has to fit into about a megabyte, so some things are left out or rounded: seconds and bytes have three
 digits; messages are cut; the seconds of each step are kept for the first ``STEPPED`` cases of a suite's order, with two

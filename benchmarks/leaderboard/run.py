@@ -5,7 +5,7 @@ refuses, is wrong about both ways, how long the first mask and each step take, m
 (``mask_by_mask``). All of MaskBench takes hours, so the run can be stopped: each case is a file in
 ``build/leaderboard``, and what is there is not run again, unless the library's version is another one by now. A run
 goes on from the records that are kept in the repository (``kept``), and at its end, or with ``--page`` alone, writes
-all records there: commit them, and the run may be continued on another machine. Then the results go to
+all records there: commit them, and the run may be continued on another computer. Then the results go to
 docs/data/leaderboard.json, and from there to docs/leaderboard.md and its pictures (``page``), unless these are of more
 cases already: ``--fewer`` writes them all the same.
 
@@ -242,7 +242,7 @@ def _made_so(record: dict[str, Any], marks: dict[str, Any], wanted: tuple[str, .
     return bool(record) and all(record.get(key, {}) == marks[key] for key in wanted)
 
 
-def machine() -> dict[str, str]:
+def computer() -> dict[str, str]:
     """What the figures depend on."""
     names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if "model name" in line]
     return {
@@ -283,7 +283,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--fewer", action="store_true", help="write the page though the one there is of more cases"
     )
     options = parser.parse_args(arguments)
-    about = machine()
+    about = computer()
     if not options.page:
         pin_to_one_cpu()
         engines = [

@@ -2,7 +2,7 @@
 
 A sample is taken after warm-up calls and with the garbage collector off; it is summed up by its median and
 its least value. What takes ``LONG`` or more is measured by the processor time of the process, so that other work on
-the machine is not counted; what is shorter is measured by the clock, which costs less to read.
+the computer is not counted; what is shorter is measured by the clock, which costs less to read.
 The process is pinned to one CPU, so that "one thread" holds for every library whatever it starts.
 """
 

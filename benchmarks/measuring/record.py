@@ -88,7 +88,7 @@ def run_now(figures: Iterable[Figure], versions: str = "", note: str = "", comma
         command or _command(sys.orig_argv),
         datetime.now(UTC).strftime("%Y-%m-%d"),
         commit(),
-        machine(),
+        computer(),
         tuple(figures),
         versions,
         note,
@@ -102,7 +102,7 @@ def commit() -> str:
     return done.stdout.strip()
 
 
-def machine() -> str:
+def computer() -> str:
     """The processor, its cores, and how busy it is."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []

@@ -1,7 +1,7 @@
 """All speed figures in one table: ``python benchmarks/run.py [--only NAME]... [--json] [--save]``.
 
 Every benchmark is a function that yields figures; ours come first, and the ratio column divides each line by
-ours of the same run. A target that is missed is marked, and no error: other work on the machine can cause it.
+ours of the same run. A target that is missed is marked, and no error: other work on the computer can cause it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     benchmarks = BENCHMARKS | {"schemas": partial(schemas.schemas, count=options.schemas)}
     cores, cpu = os.cpu_count(), pin_to_one_cpu()
-    about = machine(cpu, cores)
+    about = computer(cpu, cores)
     commit = record.commit()
     if not options.json:
         for key, value in about.items():
@@ -144,7 +144,7 @@ def print_line(found: Figure, ours: Figure, verdict: str) -> None:
         print(f"      {found.note}", flush=True)
 
 
-def machine(cpu: int | None, cores: int | None) -> dict[str, str]:
+def computer(cpu: int | None, cores: int | None) -> dict[str, str]:
     """What the figures depend on."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")

@@ -4,7 +4,7 @@
     python -m benchmarks.schemas.maskbench tokenfst --max-new-tokens 640
     python -m benchmarks.schemas.maskbench llguidance
 
-For machines that others use as well: the first mask (compiling, from the schema as a dict) is CPU time of the process,
+For computers that others use as well: the first mask (compiling, from the schema as a dict) is CPU time of the process,
 and a mask with its advance the smaller one of the clock and the thread's CPU time of both calls; the look at the mask
 between them is numpy's and not timed. What a busy neighbour takes of the caches is in both, so that libraries are
 compared in runs at the same time only. Schemas are refused, or judged by all of their documents, end token included. A

@@ -54,7 +54,7 @@ class Record:
     """What a library did with one schema.
 
     ``first_mask``: seconds from the schema to the first mask; None if there is none; ``first_mask_cpu``: the same in
-    seconds of the process, which other work on the machine does not change. ``steps``: seconds of a mask and
+    seconds of the process, which other work on the computer does not change. ``steps``: seconds of a mask and
     an advance, for each token of all documents. ``refused``: why it did not compile. ``trouble``: ``"timeout"``,
     ``"crash"``, or the error in the midst of a walk, or of compiling where it is no answer about the schema. Then
     numbers of documents: invalid ones that were accepted; valid ones that were rejected, but are accepted with their

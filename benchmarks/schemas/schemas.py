@@ -1,7 +1,7 @@
 """JSON Schema beside llguidance and xgrammar: real schemas, with documents that are valid and that are not.
 
 The schemas are a development split of MaskBench (``../shared/maskbench``). All libraries get one schema after the
-other, in turns, so that what else happens on the machine meets them alike; each runs in a process of its own
+other, in turns, so that what else happens on the computer meets them alike; each runs in a process of its own
 (``runner``). All records are written to a file, one JSON object a line, with the reasons of all refusals and
 the documents that were judged wrongly.
 """

@@ -305,7 +305,7 @@ def main() -> int:
         finally:
             process.terminate()
             code = process.wait()
-    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
+    print(f"load of the computer: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
     report("server", figures(seen), keep=given.save)
     print(f"wrong:   {len(seen.wrong)}", *seen.wrong[:5], sep="\n  ")
     print(f"the server ended with the code {code}")

@@ -5,7 +5,7 @@
 SGLang's scheduler is a process of its own and has one backend for its life, so there is an engine for each, in
 processes that are stopped (SIGSTOP) while another one's turn is measured. A round is one run of each; a ratio is taken
 within a round, and the median of the rounds is printed. Time is CPU time of all processes of the engine in nanoseconds
-(``/proc/PID/task/*/schedstat``), the scheduler's waiting among it, which polls: on a shared machine wall-clock time
+(``/proc/PID/task/*/schedstat``), the scheduler's waiting among it, which polls: on a shared computer wall-clock time
 says more about neighbours than about the code.
 
 Requests are those of ``vllm``: JSON Schemas of MaskBench that all backends take, whose texts are long. The figures of

@@ -5,10 +5,10 @@
 The engine runs in this process, on a CPU, and is told before each run which backend it has, so that all of them meet
 the same weights, caches and neighbours. A round is one run of each; a ratio is taken within a round, and
 the median of the rounds is printed. Time is CPU time of the whole process, threads that compile and fill masks
-included: on a shared machine wall-clock time says more about neighbours than about the code. The time of the backend's
+included: on a shared computer wall-clock time says more about neighbours than about the code. The time of the backend's
 own calls, which fill masks and take tokens, is measured inside of the engine and is the steadier figure: that of the
 thread that calls and of the backend's own threads. Other threads, such as those of torch's communication,
-use 0.2 ms in the time of a call on a busy machine, and are left out.
+use 0.2 ms in the time of a call on a busy computer, and are left out.
 
 Texts of "tokenfst" are whole: complete within ``max_tokens``, all of which the random model uses, so each mask near the
 end depends on the number of tokens that are left. The others do not know ``max_tokens``, and their texts are cut off.

@@ -3,7 +3,7 @@
     python -m benchmarks.workers.store_batch --jobs 2 [--save]
 
 The schemas are ``../shared/maskbench``, the vocabulary is Tekken. CPU time is that of all processes, starting them
-among it; on a machine that others use as well the wall clock says little.
+among it; on a computer that others use as well the wall clock says little.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def nested(encode: Callable[[str], list[int]]) -> tuple[Any, Texts]:
     return tokenfst.gbnf("\n".join(rules)), texts
 
 
-def machine(threads: int) -> list[Job]:
+def hashing(threads: int) -> list[Job]:
     """Work that shares nothing, and gives up Python's lock: what two threads can be on this computer, now."""
     data = bytes(1 << 20)
 
@@ -232,7 +232,7 @@ def main() -> None:
     schema, texts = branches(lambda text: vocabulary.encode_greedy(text.encode()))
     grammar, lists = nested(lambda text: vocabulary.encode_greedy(text.encode()))
     works: dict[str, Callable[[int], list[Job]]] = {
-        "the computer: SHA-256": machine,
+        "the computer: SHA-256": hashing,
         "warm masks, batches of 128": partial(warm_masks, vocabulary, schema, texts),
         "a warm batch of 1,024, its own threads": partial(warm_batch, vocabulary, schema, texts),
         "known states": partial(known_states, vocabulary, schema, texts),
