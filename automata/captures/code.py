@@ -53,7 +53,7 @@ class Split(NamedTuple):
     ways: tuple[int, ...]
 
 
-class Mark(NamedTuple):
+class Save(NamedTuple):
     """The start or end of a group, or of a leaf that is parsed again (by its number)."""
 
     name: str | int | Temperature
@@ -91,7 +91,7 @@ class Accept(NamedTuple):
     """The end of the text."""
 
 
-Instruction = Read | ReadToken | Split | Mark | Enter | Begin | Check | Leave | Accept
+Instruction = Read | ReadToken | Split | Save | Enter | Begin | Check | Leave | Accept
 ACCEPT, LEAVE = 0, 1
 _WHERE = "the repetitions around named groups"
 
@@ -100,8 +100,8 @@ class Code:
     """The instructions of a reading.
 
     ``leaves``: the automaton of each leaf; ``inner``: the readers of leaves that are parsed again, by the number of
-    their marks; ``entry``: the first instruction of each rule, and ``start`` of the text; ``counting``: leaves that
-    count tokens. Immutable; shared by threads.
+    their saved positions; ``entry``: the first instruction of each rule, and ``start`` of the text; ``counting``:
+    leaves that count tokens. Immutable; shared by threads.
     """
 
     def __init__(self, reading: Reading, budget: Budget) -> None:
@@ -146,8 +146,8 @@ class Code:
             case Group():
                 if tree.ignored is not None and isinstance(tree.name, str):
                     self.ignored[tree.name] = self._number(tree.ignored)
-                end = self._add(Mark(tree.name, False, then))
-                return self._add(Mark(tree.name, True, self._emit(tree.part, end)))
+                end = self._add(Save(tree.name, False, then))
+                return self._add(Save(tree.name, True, self._emit(tree.part, end)))
             case Call():
                 return self._add(Enter(tree.rule, -1 if then == LEAVE else then))
             case Repeat():
@@ -161,8 +161,8 @@ class Code:
             return self._add(Read(number, leaf.longest, then))
         self.inner.append([Code(reading, self.budget) for reading in leaf.inner])
         own = len(self.inner) - 1
-        end = self._add(Mark(own, False, then))
-        return self._add(Mark(own, True, self._add(Read(number, leaf.longest, end))))
+        end = self._add(Save(own, False, then))
+        return self._add(Save(own, True, self._add(Read(number, leaf.longest, end))))
 
     def _number(self, leaf: Leaf) -> int:
         """The number of a leaf's automaton."""

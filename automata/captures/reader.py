@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import tokenfst._native as _native
 from tokenfst.automata.captures.code import Code
-from tokenfst.automata.captures.run import Marks, Run, listed
+from tokenfst.automata.captures.run import Run, Saved, listed
 from tokenfst.automata.captures.trees import Reading, Temperature
 from tokenfst.automata.captures.values import Capture, Captures
 from tokenfst.automata.expressions.expression import TokenName
@@ -43,17 +43,17 @@ class Reader:
 
         ``whole``: True: only as a text of the constraint; False: only as a prefix of one; None: as a text if possible.
         """
-        marks = _best(self.code, parts, whole)
+        saved = _best(self.code, parts, whole)
         data = b"".join(part for part in parts if isinstance(part, bytes))
-        if marks == ():
+        if saved == ():
             return None
         found: Captures = {name: [] for name in self.names}
-        for capture in _captured(self.code, marks, data, 0):  # type: ignore[arg-type]
+        for capture in _captured(self.code, saved, data, 0):  # type: ignore[arg-type]
             found[capture.name].append(capture)
         return found
 
     def closed(self, name: str | int, begin: int, end: int, data: bytes | bytearray) -> Iterable[Capture]:
-        """The captures of a pair of marks."""
+        """The captures of a pair of saved positions."""
         return _of_span(self.code, name, begin, end, data, 0)
 
 
@@ -68,22 +68,24 @@ def feed_parts(run: Run, parts: Iterable[Part]) -> None:
             run.token(part)
 
 
-def _best(code: Code, parts: Sequence[Part], whole: bool | None) -> Marks | tuple[()]:
-    """The marks of the preferred parse of a text; ``()`` if there is none."""
+def _best(code: Code, parts: Sequence[Part], whole: bool | None) -> Saved | tuple[()]:
+    """The saved positions of the preferred parse of a text; ``()`` if there is none."""
     run = Run(code)
     feed_parts(run, parts)
     if whole or (whole is None and run.ended != ()):
         return run.ended
-    ways = run.all_marks()
+    ways = run.all_saved()
     return ways[0] if ways else ()
 
 
-def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Capture]:
-    """The captures of marks, in the order of their starts. ``offset``: the position of ``data`` in the whole text."""
+def _captured(code: Code, saved: Saved, data: bytes, offset: int) -> Iterable[Capture]:
+    """The captures of saved positions, in the order of their starts. ``offset``: the position of ``data`` in the whole
+    text.
+    """
     begun: list[tuple[str | int, int]] = []
     ends: list[int | None] = []
     open_: dict[str | int, list[int]] = {}
-    for name, begins, place in listed(marks) or ():
+    for name, begins, place in listed(saved) or ():
         if isinstance(name, Temperature):
             continue
         if begins:

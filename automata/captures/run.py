@@ -2,11 +2,12 @@
 
 All parses of the text so far are followed in parallel, in order of preference (Pike; Thompson, "Regular Expression
 Search Algorithm", 1968; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009). A thread is an
-instruction that waits for a byte, a state in its leaf, a stack of rules, and the marks so far. Of two threads that
-differ only in their marks the first is kept: they have the same futures, in which the first would win.
+instruction that waits for a byte, a state in its leaf, a stack of rules, and the saved positions so far. Of two
+threads that differ only in their saved positions the first is kept: they have the same futures, in which the first
+would win.
 
-Invariant: every thread can be completed to some text, so the first one is the preferred parse as far as known. Marks
-that all threads share are final: no continuation can change them.
+Invariant: every thread can be completed to some text, so the first one is the preferred parse as far as known. Saved
+positions that all threads share are final: no continuation can change them.
 
 Cost: threads × bytes; there are few threads unless the text is ambiguous. Threads with different stacks are never
 merged, so an ambiguous grammar can have very many: ``Budget.states`` bounds them.
@@ -24,9 +25,9 @@ from tokenfst.automata.captures.code import (
     Code,
     Enter,
     Instruction,
-    Mark,
     Read,
     ReadToken,
+    Save,
     Split,
 )
 from tokenfst.automata.captures.trees import Temperature
@@ -34,19 +35,21 @@ from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded
 
-Marks = tuple[str | int | Temperature, bool, int, "Marks"] | None
-"""The marks of a thread, the last first: a name, whether it is a start, and the position; then the earlier marks."""
+Saved = tuple[str | int | Temperature, bool, int, "Saved"] | None
+"""The saved positions of a thread, the last first: a name, whether it is a start, and the position; then the earlier
+ones.
+"""
 
 _WHERE = "the ways to read a text with captures"
-_Way = tuple[int, int, int, Marks]
-"""A thread: an instruction that reads, a state in its leaf, a stack, and the marks."""
+_Way = tuple[int, int, int, Saved]
+"""A thread: an instruction that reads, a state in its leaf, a stack, and the saved positions."""
 _Bits = tuple[int, "_Bits"] | None
 """The repeated bodies of a rule that started at this position, as bits; then those of the rule that called it.
 ``None``: no body of these rules started here. A rule has bits of its own because it may call itself: the repetition of
 the inner call is not that of the outer one.
 """
-_Step = tuple[int, int, _Bits, Marks]
-"""An instruction, a stack, the bodies that started here, and the marks."""
+_Step = tuple[int, int, _Bits, Saved]
+"""An instruction, a stack, the bodies that started here, and the saved positions."""
 
 
 class Run:
@@ -54,8 +57,8 @@ class Run:
 
     def __init__(self, code: Code) -> None:
         self.code, self.position = code, 0
-        self.ended: Marks | tuple[()] = ()
-        """The marks of the preferred parse of the whole text; ``()`` if it is not a text."""
+        self.ended: Saved | tuple[()] = ()
+        """The saved positions of the preferred parse of the whole text; ``()`` if it is not a text."""
         self._frames: list[tuple[int, int]] = [(-1, -1)]
         self._frame_numbers: dict[tuple[int, int], int] = {}
         self._walks = [_native.ByteWalk(leaf) for leaf in code.leaves]
@@ -80,7 +83,7 @@ class Run:
             deadline.tick(2 + 4 * len(ways))
             if len(ways) > self.code.budget.states:
                 raise BudgetExceeded("states", self.code.budget.states, _WHERE)
-            for at, place, stack, marks in ways:
+            for at, place, stack, saved in ways:
                 instruction = instructions[at]
                 if not isinstance(instruction, Read):
                     continue
@@ -90,11 +93,11 @@ class Run:
                     step = steps[leaf][place << 8 | byte] = self._step(leaf, place, byte)
                 to, ends, goes_on = step
                 if goes_on and instruction.longest:
-                    self._wait(at, to, stack, marks)
+                    self._wait(at, to, stack, saved)
                 if ends:
-                    self._follow(instruction.then, stack, marks)
+                    self._follow(instruction.then, stack, saved)
                 if goes_on and not instruction.longest:
-                    self._wait(at, to, stack, marks)
+                    self._wait(at, to, stack, saved)
 
     def token(self, is_one: Callable[[TokenName], bool]) -> None:
         """Read a token without bytes. ``is_one``: whether the token belongs to a token name."""
@@ -102,10 +105,10 @@ class Run:
         self._seen.clear()
         self._waiting.clear()
         self.ended = ()
-        for at, _, stack, marks in ways:
+        for at, _, stack, saved in ways:
             instruction = self.code.instructions[at]
             if isinstance(instruction, ReadToken) and is_one(instruction.name):
-                self._follow(instruction.then, stack, marks)
+                self._follow(instruction.then, stack, saved)
 
     def boundary(self) -> None:
         """Read a token boundary, which matters if tokens are counted."""
@@ -114,23 +117,23 @@ class Run:
             return
         ways, self._ways = self._ways, []
         self._waiting.clear()
-        for at, place, stack, marks in ways:
+        for at, place, stack, saved in ways:
             instruction = self.code.instructions[at]
             if isinstance(instruction, Read) and instruction.leaf in counting:
                 walk = self._walks[instruction.leaf]
                 place = walk.boundary(place)
                 if place < 0 or not walk.arcs(place):
                     continue
-            self._wait(at, place, stack, marks)
+            self._wait(at, place, stack, saved)
 
     @property
-    def going_on(self) -> list[Marks]:
-        """The marks of each thread that continues."""
+    def going_on(self) -> list[Saved]:
+        """The saved positions of each thread that continues."""
         return [way[3] for way in self._ways]
 
-    def all_marks(self) -> list[Marks]:
-        """The marks of each thread in order of preference; complete parses of the text first."""
-        ended: list[Marks] = [] if self.ended == () else [self.ended]  # type: ignore[list-item]
+    def all_saved(self) -> list[Saved]:
+        """The saved positions of each thread in order of preference; complete parses of the text first."""
+        ended: list[Saved] = [] if self.ended == () else [self.ended]  # type: ignore[list-item]
         return ended + self.going_on
 
     def _step(self, leaf: int, place: int, byte: int) -> tuple[int, bool, bool]:
@@ -139,20 +142,20 @@ class Run:
         to = walk.advance(place, byte)
         return (to, False, False) if to < 0 else (to, walk.accepting(to), bool(walk.arcs(to)))
 
-    def _wait(self, at: int, place: int, stack: int, marks: Marks) -> None:
+    def _wait(self, at: int, place: int, stack: int, saved: Saved) -> None:
         key = at, place, stack
         if key not in self._waiting:
             self._waiting.add(key)
-            self._ways.append((at, place, stack, marks))
+            self._ways.append((at, place, stack, saved))
 
-    def _follow(self, at: int, stack: int, marks: Marks) -> None:
+    def _follow(self, at: int, stack: int, saved: Saved) -> None:
         """Continue from an instruction to all instructions that read."""
         instructions, seen = self.code.instructions, self._seen
-        todo: list[_Step] = [(at, stack, None, marks)]
+        todo: list[_Step] = [(at, stack, None, saved)]
         while todo:
-            at, stack, bits, marks = todo.pop()
+            at, stack, bits, saved = todo.pop()
             if at < 0:  # a leaf that may be empty and prefers to be
-                self._wait(-at, 0, stack, marks)
+                self._wait(-at, 0, stack, saved)
                 continue
             if (at, stack, bits) in seen:
                 continue
@@ -161,47 +164,47 @@ class Run:
                 raise BudgetExceeded("states", self.code.budget.states, _WHERE)
             instruction = instructions[at]
             if isinstance(instruction, ReadToken):
-                self._wait(at, 0, stack, marks)
+                self._wait(at, 0, stack, saved)
             elif isinstance(instruction, Read):
-                todo += self._read(at, instruction, stack, bits, marks)
+                todo += self._read(at, instruction, stack, bits, saved)
             elif not isinstance(instruction, Accept):
-                todo += self._next(instruction, stack, bits, marks)
+                todo += self._next(instruction, stack, bits, saved)
             elif self.ended == ():
-                self.ended = marks
+                self.ended = saved
 
-    def _read(self, at: int, read: Read, stack: int, bits: _Bits, marks: Marks) -> list[_Step]:
+    def _read(self, at: int, read: Read, stack: int, bits: _Bits, saved: Saved) -> list[_Step]:
         """Begin a leaf. Returns the instructions to continue with, last one first."""
         walk = self._walks[read.leaf]
         if not len(walk):
             return []
         ends, goes_on = walk.accepting(0), bool(walk.arcs(0))
-        after = [(read.then, stack, bits, marks)] if ends else []
+        after = [(read.then, stack, bits, saved)] if ends else []
         if goes_on and ends and not read.longest:
-            return [(-at, stack, bits, marks), *after]
+            return [(-at, stack, bits, saved), *after]
         if goes_on:
-            self._wait(at, 0, stack, marks)
+            self._wait(at, 0, stack, saved)
         return after
 
-    def _next(self, instruction: Instruction, stack: int, bits: _Bits, marks: Marks) -> list[_Step]:
+    def _next(self, instruction: Instruction, stack: int, bits: _Bits, saved: Saved) -> list[_Step]:
         """The continuations of an instruction that reads nothing, last one first."""
         match instruction:
             case Split(ways):
-                return [(way, stack, bits, marks) for way in reversed(ways)]
-            case Mark(name, begins, then):
-                return [(then, stack, bits, (name, begins, self.position, marks))]
+                return [(way, stack, bits, saved) for way in reversed(ways)]
+            case Save(name, begins, then):
+                return [(then, stack, bits, (name, begins, self.position, saved))]
             case Enter(rule, back):
                 entry = self.code.entry[rule]
                 if back < 0:  # the caller does nothing more
-                    return [(entry, stack, bits and bits[1] and (0, bits[1]), marks)]
-                return [(entry, self._pushed(back, stack), bits and (0, bits), marks)]
+                    return [(entry, stack, bits and bits[1] and (0, bits[1]), saved)]
+                return [(entry, self._pushed(back, stack), bits and (0, bits), saved)]
             case Begin(bit, then):
                 own, around = bits or (0, None)
-                return [(then, stack, (own | bit, around), marks)]
+                return [(then, stack, (own | bit, around), saved)]
             case Check(bit, on, out):
-                return [(out if bits and bits[0] & bit else on, stack, bits, marks)]
+                return [(out if bits and bits[0] & bit else on, stack, bits, saved)]
             case _:  # the end of a rule
                 back, outer = self._frames[stack]
-                return [(back, outer, bits and bits[1], marks)]
+                return [(back, outer, bits and bits[1], saved)]
 
     def _pushed(self, back: int, stack: int) -> int:
         key = back, stack
@@ -213,23 +216,23 @@ class Run:
 
 
 Listed = list[tuple[str | int | Temperature, bool, int]]
-"""Marks in the order in which they were made."""
+"""Saved positions in the order in which they were made."""
 
 
-def listed(marks: Marks, known: Marks = None) -> Listed | None:
-    """The marks in order, only those after ``known``; None if ``known`` is not among them."""
+def listed(saved: Saved, known: Saved = None) -> Listed | None:
+    """The saved positions in order, only those after ``known``; None if ``known`` is not among them."""
     found: Listed = []
-    while marks is not known:
-        if marks is None:
+    while saved is not known:
+        if saved is None:
             return None
-        name, begins, place, marks = marks
+        name, begins, place, saved = saved
         found.append((name, begins, place))
     return found[::-1]
 
 
-def shared(ways: Iterable[Marks], known: Marks = None) -> Listed | None:
-    """The common marks of all threads after ``known``; None if some thread does not contain ``known``."""
-    lists = [listed(marks, known) for marks in ways]
+def shared(ways: Iterable[Saved], known: Saved = None) -> Listed | None:
+    """The common saved positions of all threads after ``known``; None if some thread does not contain ``known``."""
+    lists = [listed(saved, known) for saved in ways]
     found: Listed = []
     if any(each is None for each in lists):
         return None

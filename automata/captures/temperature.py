@@ -4,13 +4,13 @@ In every thread of a run, the next byte or token is read inside some nested rule
 temperature counts. If threads differ, the highest temperature counts, as in llguidance. Threads in which no rule sets a
 temperature are ignored.
 
-Cost: the number of threads, and their marks since the start of the enclosing rule.
+Cost: the number of threads, and their saved positions since the start of the enclosing rule.
 """
 
 from __future__ import annotations
 
 from tokenfst.automata.captures.code import Code
-from tokenfst.automata.captures.run import Marks, Run
+from tokenfst.automata.captures.run import Run, Saved
 from tokenfst.automata.captures.trees import Temperature
 
 
@@ -18,17 +18,17 @@ def temperature_of(run: Run, data: bytes) -> float | None:
     """The temperature after ``run`` has read ``data``; ``None`` if no rule sets one."""
     found = [
         temperature
-        for marks in run.going_on
-        if (temperature := _innermost(run.code, marks, data)) is not None
+        for saved in run.going_on
+        if (temperature := _innermost(run.code, saved, data)) is not None
     ]
     return max(found, default=None)
 
 
-def _innermost(code: Code, marks: Marks, data: bytes) -> float | None:
+def _innermost(code: Code, saved: Saved, data: bytes) -> float | None:
     """The temperature of the innermost open rule that has one."""
     closed: dict[int | Temperature, int] = {}
-    while marks is not None:
-        name, begins, place, marks = marks
+    while saved is not None:
+        name, begins, place, saved = saved
         if isinstance(name, str):
             continue
         if not begins:

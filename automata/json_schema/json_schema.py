@@ -1,7 +1,7 @@
 """``json_schema``: the language of the JSON texts whose values a schema allows.
 
 A schema is read on demand (``documents.source``) and becomes a set of values that is divided by type and closed under
-intersection, union and complement (``reading.meaning``, ``sets.shape``). Each set whose values have parts becomes a
+intersection, union and complement (``reading.meaning``, ``sets.value_set``). Each set whose values have parts becomes a
 rule of a grammar (``writing.writer``). Nothing is approximated: a keyword without an exact automaton of reasonable size
 is rejected with its JSON pointer.
 
@@ -39,7 +39,7 @@ from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.recipes import Recipe, recipe_for
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.layout import Layout, Surrounding, layout
-from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
+from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, SchemaRules, Writer
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.automata.languages.language import Language
@@ -114,7 +114,7 @@ class SchemaGrammar(ComparedSchema, WrittenGrammar):
     __slots__ = ("_reader", "_recipe", "document", "relaxed")
     _made_again = (*WrittenGrammar._made_again, "_recipe")  # noqa: SLF001  # its own base class
 
-    def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
+    def __init__(self, rules: SchemaRules, about: About, budget: Budget | None) -> None:
         super().__init__(
             {START: rules.start, **rules.bodies},
             START,
@@ -378,7 +378,7 @@ def _nested(depth: int) -> dict[str, Any]:
     return {"$defs": levels, "$ref": f"#/$defs/{depth}"}
 
 
-def _constraint(rules: Rules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
+def _constraint(rules: SchemaRules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
     """A grammar if there are calls, otherwise a language."""
     return SchemaGrammar(rules, about, budget) if rules.bodies else SchemaLanguage(rules.start, about, budget)
 

@@ -29,25 +29,25 @@ from tokenfst.budget import Budget
 @lru_cache(maxsize=512)
 def text_without(
     end: bytes,
-    marks: tuple[bytes, ...],
+    delimiters: tuple[bytes, ...],
     excludes: tuple[bytes, ...],
     budget: Budget,
     other_ends: tuple[bytes, ...] = (),
     *,
-    is_mark: bool = False,
+    is_delimiter: bool = False,
     across: bool = True,
 ) -> Expr:
-    """Texts that end with ``end``, end with none of the other ends before, and contain none of the marks and excluded
-    strings.
+    """Texts that end with ``end``, end with none of the other ends before, and contain none of the delimiters and
+    excluded strings.
 
-    ``is_mark``: ``end`` is a mark, before which no other may end. ``across``: exclusions also apply to occurrences that
-    overlap ``end``.
+    ``is_delimiter``: ``end`` is a delimiter, before which no other may end. ``across``: exclusions also apply to
+    occurrences that overlap ``end``.
     """
     ended = concat(Language.any_text().expr, literal(end))
     held = [concat(UNIVERSE, literal(each)) for each in other_ends]
-    if marks:
-        after = concat(ANY_BYTE, UNIVERSE) if is_mark else UNIVERSE
-        held.append(concat(UNIVERSE, union(*map(literal, marks)), after))
+    if delimiters:
+        after = concat(ANY_BYTE, UNIVERSE) if is_delimiter else UNIVERSE
+        held.append(concat(UNIVERSE, union(*map(literal, delimiters)), after))
     if excludes:
         after = UNIVERSE if across else concat(UNIVERSE, literal(end))
         held.append(concat(UNIVERSE, union(*map(literal, excludes)), after))
@@ -69,9 +69,12 @@ def dispatch(
     Without ``loop``, the text ends after that expression. Free text may end anywhere and contains no tag and no
     excluded string.
     """
-    marks = tuple(sorted({tag for tag, _ in tags}))
-    last = text_without(b"", marks, excludes, budget)
+    delimiters = tuple(sorted({tag for tag, _ in tags}))
+    last = text_without(b"", delimiters, excludes, budget)
     some = union(
-        *(concat(text_without(tag, marks, excludes, budget, is_mark=True), body) for tag, body in tags)
+        *(
+            concat(text_without(tag, delimiters, excludes, budget, is_delimiter=True), body)
+            for tag, body in tags
+        )
     )
     return concat(repeat(some), last) if loop else union(last, some)

@@ -24,7 +24,7 @@ from itertools import groupby
 
 from tokenfst.automata.expressions.expression import EMPTY, Dfa, Expr, call, concat, repeat, union
 from tokenfst.automata.rules.leaf_walks import ACCEPTING
-from tokenfst.automata.rules.product_ends import Choice, Ends, Key, Leaf, Loop, RuleNode, Shape
+from tokenfst.automata.rules.product_ends import Choice, Ends, Key, Leaf, Loop, RuleNode, Skeleton
 from tokenfst.budget import Budget
 
 _SMALL = 8
@@ -49,10 +49,10 @@ def intersect(rules: Mapping[str, Expr], start: str, dfa: Dfa, budget: Budget) -
     """
     if start not in rules or dfa.start == 0:
         return Product({start: EMPTY}, {start: start})
-    shape = Shape(rules, start)
-    ends = Ends(shape, dfa, budget)
-    ends.run(shape.rules[start])
-    return _Writer(shape, ends, start).write()
+    skeleton = Skeleton(rules, start)
+    ends = Ends(skeleton, dfa, budget)
+    ends.run(skeleton.rules[start])
+    return _Writer(skeleton, ends, start).write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class _Definition:
 class _Writer:
     """Writes the triples that the root needs."""
 
-    def __init__(self, shape: Shape, ends: Ends, start: str) -> None:
-        self.shape, self.ends, self.start = shape, ends, start
+    def __init__(self, skeleton: Skeleton, ends: Ends, start: str) -> None:
+        self.skeleton, self.ends, self.start = skeleton, ends, start
         self.definitions: dict[_Triple, _Definition] = {}
         self.uses: Counter[_Triple] = Counter()
         self.names: dict[_Triple, str] = {}
@@ -90,7 +90,7 @@ class _Writer:
         self._taken = {start}
 
     def write(self) -> Product:
-        number = self.shape.rules[self.start]
+        number = self.skeleton.rules[self.start]
         root = self._triple(number, self.ends.start, ACCEPTING)
         if root is None:
             return Product({self.start: EMPTY}, {self.start: self.start})
@@ -101,8 +101,8 @@ class _Writer:
                 self._name(triple)
         for triple in self.definitions:
             self._write_below(triple)
-        places = {name: place for place, name in enumerate(self.shape.rules)}
-        owner = self.shape.owner
+        places = {name: place for place, name in enumerate(self.skeleton.rules)}
+        owner = self.skeleton.owner
         order = sorted(self.bodies, key=lambda each: (each != root, places[owner[each[0]]], each))
         return Product(
             {self.names[triple]: self.bodies[triple] for triple in order},
@@ -118,16 +118,16 @@ class _Writer:
             if triple in self.definitions or self._is_leaf(triple):
                 continue
             definition = self.definitions[triple] = self._define(triple)
-            self.ends.meter.charge(1 + len(definition.options), self.shape.owner[triple[0]])
+            self.ends.meter.charge(1 + len(definition.options), self.skeleton.owner[triple[0]])
             for part in definition.parts():
                 self.uses[part] += 1
                 stack.append(part)
 
     def _define(self, triple: _Triple) -> _Definition:
         number, before, after = triple
-        node = self.shape.nodes[number]
+        node = self.skeleton.nodes[number]
         if isinstance(node, RuleNode):
-            return _Definition(self._sequences((self.shape.bodies[number],), before, after))
+            return _Definition(self._sequences((self.skeleton.bodies[number],), before, after))
         if isinstance(node, Choice):
             found = [self._sequences(option, before, after) for option in node.options]
             return _Definition([option for options in found for option in options])
@@ -140,7 +140,7 @@ class _Writer:
             if back is None:
                 return _Definition([()])
             return _Definition([()], back, node.low, None if node.high < 0 else node.high, node.source)
-        following = self.shape.following(number)
+        following = self.skeleton.following(number)
         here = after == before or (after == ACCEPTING and before in self.ends.accepting)
         stop: list[tuple[_Triple, ...]] = [()] if node.low == 0 and here else []
         onward = self._sequences((node.body, following), before, after)
@@ -179,10 +179,10 @@ class _Writer:
         return self._states[key]
 
     def _is_leaf(self, triple: _Triple) -> bool:
-        return isinstance(self.shape.nodes[triple[0]], Leaf)
+        return isinstance(self.skeleton.nodes[triple[0]], Leaf)
 
     def _is_rule(self, triple: _Triple) -> bool:
-        return isinstance(self.shape.nodes[triple[0]], RuleNode)
+        return isinstance(self.skeleton.nodes[triple[0]], RuleNode)
 
     # --- expressions ----------------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ class _Writer:
 
     def _written(self, triple: _Triple) -> tuple[list[Expr], int]:
         """A triple within the body of another: its parts, last first, and its number of positions."""
-        node = self.shape.nodes[triple[0]]
+        node = self.skeleton.nodes[triple[0]]
         if isinstance(node, Leaf):
             return [self.ends.walks.words(node.expr, *triple[1:])], 1
         if triple in self.names:
@@ -245,7 +245,7 @@ class _Writer:
         if triple in self.names:
             return
         number, before, after = triple
-        name = self.shape.owner[number]
+        name = self.skeleton.owner[number]
         if not self._is_rule(triple):
             numbers = self._numbers.setdefault(name, {})
             name += f"#{numbers.setdefault(number, len(numbers) + 1)}"

@@ -65,7 +65,7 @@ class Loop:
 Node = Leaf | RuleNode | Choice | Loop
 
 
-class Shape:
+class Skeleton:
     """The nodes of all rules that the start reaches, by number."""
 
     def __init__(self, rules: Mapping[str, Expr], start: str) -> None:
@@ -140,8 +140,8 @@ _COPY = -2
 class Ends:
     """For each node and the state in which it is entered, the states in which it can end."""
 
-    def __init__(self, shape: Shape, dfa: Dfa, budget: Budget) -> None:
-        self.shape = shape
+    def __init__(self, skeleton: Skeleton, dfa: Dfa, budget: Budget) -> None:
+        self.skeleton = skeleton
         self.meter = NodeMeter(budget)
         self.rule = ""
         self.start = dfa.start
@@ -174,7 +174,7 @@ class Ends:
 
     def _enter(self, key: Key) -> None:
         if key not in self.found:
-            self.meter.charge(1, self.shape.owner[key[0]])
+            self.meter.charge(1, self.skeleton.owner[key[0]])
             self.found[key] = {}
             self._waiting[key] = []
             self._entered.append(key)
@@ -182,24 +182,24 @@ class Ends:
     def _wait(self, key: Key, user: Key, then: int) -> None:
         """Enter a node. When it ends, ``user`` continues with ``then``."""
         self._enter(key)
-        self.meter.charge(1, self.shape.owner[key[0]])
+        self.meter.charge(1, self.skeleton.owner[key[0]])
         self._waiting[key].append((user, then))
         self._news += [(user, then, state) for state in self.found[key]]
 
     def _end(self, key: Key, state: int) -> None:
         if state not in self.found[key]:
-            self.meter.charge(1, self.shape.owner[key[0]])
+            self.meter.charge(1, self.skeleton.owner[key[0]])
             self.found[key][state] = None
             self._news += [(user, then, state) for user, then in self._waiting[key]]
 
     def _begin(self, key: Key) -> None:
         number, state = key
-        node, self.rule = self.shape.nodes[number], self.shape.owner[number]
+        node, self.rule = self.skeleton.nodes[number], self.skeleton.owner[number]
         if isinstance(node, Leaf):
             for end in self._leaf_ends(node.expr, state):
                 self._end(key, end)
         elif isinstance(node, RuleNode):
-            self._wait((self.shape.bodies[number], state), key, _DONE)
+            self._wait((self.skeleton.bodies[number], state), key, _DONE)
         elif isinstance(node, Choice):
             for first, *rest in node.options:
                 self._wait((first, state), key, rest[0] if rest else _DONE)
@@ -223,7 +223,7 @@ class Ends:
         As long as copies only lead back, bounds do not matter, and the copies are not counted.
         """
         number, before = key
-        node, following = self.shape.nodes[number], self.shape.following(number)
+        node, following = self.skeleton.nodes[number], self.skeleton.following(number)
         assert isinstance(node, Loop)
         if state == before:
             self._end(key, state)

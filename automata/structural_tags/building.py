@@ -36,10 +36,10 @@ from tokenfst.automata.structural_tags.documents.formats import (
     AnyText,
     AnyTokens,
     ConstString,
+    Delimiter,
     Format,
     GrammarText,
     JsonSchema,
-    Mark,
     Or,
     Pattern,
     Repeat,
@@ -56,7 +56,13 @@ from tokenfst.automata.structural_tags.documents.formats import (
 from tokenfst.automata.structural_tags.end_tokens import stopping
 from tokenfst.automata.structural_tags.free_text import FreeText
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.special_tokens import Marks, Spelled, shown, spelled_expr, token_expr
+from tokenfst.automata.structural_tags.special_tokens import (
+    Delimiters,
+    Spelled,
+    shown,
+    spelled_expr,
+    token_expr,
+)
 from tokenfst.automata.structural_tags.token_text import TokenText, special_but
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, StructuralTagError
@@ -67,13 +73,13 @@ class Builder:
 
     def __init__(
         self,
-        marks: Marks,
+        delimiters: Delimiters,
         schemas: Schemas,
         token_text: TokenText,
         budget: Budget | None,
         makers: Makers = PLAIN,
     ) -> None:
-        self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
+        self.delimiters, self.schemas, self.token_text, self.budget = delimiters, schemas, token_text, budget
         self.parts = Parts(budget, makers)
         self._leaves: dict[Hashable, Constraint] = {}
         """A cache by the ids of schemas or formats."""
@@ -108,19 +114,20 @@ class Builder:
     def _limited(self, format: Format) -> Expr:
         """The words of a format that defines its own end."""
         if isinstance(format, ConstString):
-            return self.marks.expr(format.value, f"{format.pointer}/value")
+            return self.delimiters.expr(format.value, f"{format.pointer}/value")
         if isinstance(format, (JsonSchema, GrammarText, Pattern)):
             return self.parts.expr(self.leaf(format))
         if isinstance(format, Tag):
             return concat(
-                self._mark(format.begin, f"{format.pointer}/begin"), self._tagged(format.content, format.ends)
+                self._delimiter(format.begin, f"{format.pointer}/begin"),
+                self._tagged(format.content, format.ends),
             )
         if isinstance(format, Separated):
             tag, separator = self.separated(format)
             some = tag if separator is EMPTY else concat(tag, repeat(concat(separator, tag)))
             return some if format.at_least_one else optional(some)
         assert isinstance(format, Token)
-        return token_expr(self.marks.token(format.token))
+        return token_expr(self.delimiters.token(format.token))
 
     def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
         """The constraint of a format that is a language by itself; built once."""
@@ -145,12 +152,12 @@ class Builder:
             return grammar
         return _placed(f"{format.pointer}/grammar", lambda: ebnf(grammar, budget=self.budget))
 
-    def _mark(self, mark: Mark, pointer: str) -> Expr:
-        if isinstance(mark, TokenRef):
-            return token_expr(self.marks.token(mark))
-        return self.marks.expr(mark, pointer)
+    def _delimiter(self, delimiter: Delimiter, pointer: str) -> Expr:
+        if isinstance(delimiter, TokenRef):
+            return token_expr(self.delimiters.token(delimiter))
+        return self.delimiters.expr(delimiter, pointer)
 
-    def _tagged(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
+    def _tagged(self, content: Format, ends: tuple[Delimiter, ...]) -> Expr:
         """A content followed by one of its ends."""
         pointer = f"{content.pointer.removesuffix('/content')}/end"
         if needs_end(content) and not any(ends):
@@ -159,7 +166,7 @@ class Builder:
                 "this content has no end: give a tag end that is not empty, or list "
                 "in 'excludes' the texts that it must not contain",
             )
-        inner = self.expr(content, read_closing(ends, self.marks, pointer))
+        inner = self.expr(content, read_closing(ends, self.delimiters, pointer))
         sentinels = self.schemas.sentinels
         if sentinels is None:
             return inner
@@ -186,12 +193,12 @@ class Builder:
         if format.max_tokens is not None:
             tokens = repeat(TEXT_TOKEN, 0, format.max_tokens)
             limit = tokens if limit is None else intersect(limit, tokens)
-        text = self._free_text(closing.marks, format, closing, limit)
+        text = self._free_text(closing.delimiters, format, closing, limit)
         return _closed(text, closing)
 
     def _free_text(
         self,
-        marks: tuple[Spelled, ...],
+        delimiters: tuple[Spelled, ...],
         format: AnyText | Triggered,
         closing: Closing,
         limit: Expr | None = None,
@@ -201,9 +208,12 @@ class Builder:
         held = (*(each.encode() for each in excludes), *spellings, *closing.avoided)
         others = EMPTY
         if self.token_text.control_tokens and limit is None:
-            named = [*marks, *(way for each in excludes for way in self.marks.variants(each, pointer))]
+            named = [
+                *delimiters,
+                *(way for each in excludes for way in self.delimiters.variants(each, pointer)),
+            ]
             others = special_but({part for way in named for part in way if isinstance(part, TokenName)})
-        return FreeText(marks, held, self.parts.budget or Budget(), limit, others)
+        return FreeText(delimiters, held, self.parts.budget or Budget(), limit, others)
 
     def _triggered(self, format: Triggered, closing: Closing) -> Expr:
         at_once, later, text = self._pieces(format, closing)
@@ -219,12 +229,12 @@ class Builder:
         variants: list[list[Spelled]] = []
         spellings: list[bytes] = []
         for trigger, place in zip(format.triggers, format.places, strict=True):
-            variants.append(self.marks.variants(trigger, place))
-            spelling = self.marks.spelling(trigger, place)
+            variants.append(self.delimiters.variants(trigger, place))
+            spelling = self.delimiters.spelling(trigger, place)
             if spelling is not None:
                 spellings.append(spelling)
-        marks = tuple(each for way in variants for each in way) + closing.marks
-        text = self._free_text(marks, format, closing, spellings=spellings)
+        delimiters = tuple(each for way in variants for each in way) + closing.delimiters
+        text = self._free_text(delimiters, format, closing, spellings=spellings)
         for trigger, place, ways in zip(format.triggers, format.places, variants, strict=True):
             self._check_reached(text, trigger, place, ways)
         after = after or (lambda rule: self._rule(format, rule, closing))
@@ -253,14 +263,14 @@ class Builder:
                 continue
             assert isinstance(rule.begin, str)
             pointer = f"{rule.content.pointer.removesuffix('/content')}/begin"
-            crossed = self.marks.crossed(trigger + rule.begin, len(trigger))
+            crossed = self.delimiters.crossed(trigger + rule.begin, len(trigger))
             if crossed is not None:
                 raise StructuralTagError(
                     format.places[number],
                     f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's full "
                     'name, or choose special_tokens="text"',
                 )
-            found.append(concat(self.marks.expr(rule.begin, pointer), after(rule)))
+            found.append(concat(self.delimiters.expr(rule.begin, pointer), after(rule)))
         return union(*found)
 
     def _rule(self, format: Triggered | TokenTriggered, rule: Rule, closing: Closing) -> Expr:
@@ -278,8 +288,8 @@ class Builder:
         self, format: TokenTriggered, closing: Closing, after: Callable[[Rule], Expr] | None = None
     ) -> tuple[Expr, Expr, Expr]:
         """As ``_pieces``, over tokens."""
-        triggers = [self.marks.token(each) for each in format.triggers]
-        excluded = {self.marks.token(each) for each in format.excludes}
+        triggers = [self.delimiters.token(each) for each in format.triggers]
+        excluded = {self.delimiters.token(each) for each in format.excludes}
         for token, reference in zip(triggers, format.triggers, strict=True):
             if token in excluded or token in closing.tokens:
                 why = "excluded" if token in excluded else "an end of the tag around it"
@@ -297,14 +307,14 @@ class Builder:
         tag = union(*map(self._limited, format.tags))
         if format.stop_after_first:
             return tag, EMPTY
-        return tag, self.marks.expr(format.separator, f"{format.pointer}/separator")
+        return tag, self.delimiters.expr(format.separator, f"{format.pointer}/separator")
 
     # --- end tokens -----------------------------------------------------------------------------------
 
     def stopped(self, tag: Tag) -> Expr:
         """A tag's beginning and content, if an end token may end it; otherwise EMPTY."""
         last = self._stopped(tag.content, tag.ends)
-        return last if last is EMPTY else concat(self._mark(tag.begin, f"{tag.pointer}/begin"), last)
+        return last if last is EMPTY else concat(self._delimiter(tag.begin, f"{tag.pointer}/begin"), last)
 
     def stopped_behind_triggers(self, format: Triggered | TokenTriggered) -> Expr:
         """Tags in free text, the last of which ends with an end token; EMPTY if that is not allowed."""
@@ -331,8 +341,8 @@ class Builder:
             return self._pieces(format, OPEN, after)[:2]
         return self._token_pieces(format, OPEN, after)[:2]
 
-    def _stopped(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
-        closing = read_closing(ends, self.marks, f"{content.pointer.removesuffix('/content')}/end")
+    def _stopped(self, content: Format, ends: tuple[Delimiter, ...]) -> Expr:
+        closing = read_closing(ends, self.delimiters, f"{content.pointer.removesuffix('/content')}/end")
         return union(
             self.expr(content, closing.elsewhere) if closing.stops else EMPTY,
             stopping(self, content) if "" in ends else EMPTY,
@@ -343,7 +353,7 @@ def _closed(text: FreeText, closing: Closing) -> Expr:
     """Free text, followed by the text that closes it."""
     if not closing.here:
         return text.open()
-    ways = [text.until(mark, closes=True) for mark in closing.marks]
+    ways = [text.until(delimiter, closes=True) for delimiter in closing.delimiters]
     if closing.other is not None:
         ways.append(concat(text.open(), closing.other))
     return union(*ways)

@@ -11,20 +11,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tokenfst.automata.expressions.expression import EPSILON, Expr, TokenName, union
-from tokenfst.automata.structural_tags.documents.formats import Mark, TokenRef
-from tokenfst.automata.structural_tags.special_tokens import Marks, Spelled, spelled_expr, token_expr
+from tokenfst.automata.structural_tags.documents.formats import Delimiter, TokenRef
+from tokenfst.automata.structural_tags.special_tokens import Delimiters, Spelled, spelled_expr, token_expr
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
     """The ends of a content.
 
-    ``marks``: the ends as sequences. ``tokens``: the ends that are one token. ``avoided``: texts that free text must
-    not contain because of them. ``other``: ends that are not markers of free text, including the empty end. ``here``:
-    the content ends here, so an end follows. ``stops``: an end token is one of the ends.
+    ``delimiters``: the ends as sequences. ``tokens``: the ends that are one token. ``avoided``: texts that free text
+    must not contain because of them. ``other``: ends that are not markers of free text, including the empty end.
+    ``here``: the content ends here, so an end follows. ``stops``: an end token is one of the ends.
     """
 
-    marks: tuple[Spelled, ...] = ()
+    delimiters: tuple[Spelled, ...] = ()
     tokens: frozenset[TokenName | bytes] = frozenset()
     avoided: tuple[bytes, ...] = ()
     other: Expr | None = None
@@ -37,7 +37,7 @@ class Closing:
         if not self.here:
             return EPSILON
         others = () if self.other is None else (self.other,)
-        return union(*map(spelled_expr, self.marks), *others)
+        return union(*map(spelled_expr, self.delimiters), *others)
 
     @property
     def elsewhere(self) -> Closing:
@@ -49,7 +49,7 @@ OPEN = Closing()
 """No end closes the content."""
 
 
-def read_closing(ends: Iterable[Mark], marks: Marks, pointer: str) -> Closing:
+def read_closing(ends: Iterable[Delimiter], delimiters: Delimiters, pointer: str) -> Closing:
     """The ends of a tag."""
     found: list[Spelled] = []
     tokens: set[TokenName | bytes] = set()
@@ -57,24 +57,24 @@ def read_closing(ends: Iterable[Mark], marks: Marks, pointer: str) -> Closing:
     others: list[Expr] = []
     stops = False
     for end in ends:
-        if marks.stops(end):
+        if delimiters.stops(end):
             stops = True
-            if isinstance(end, str) and marks.reading == "both":
+            if isinstance(end, str) and delimiters.reading == "both":
                 found.append((end.encode(),))
             elif isinstance(end, str):
                 avoided.append(end.encode())
         elif isinstance(end, TokenRef):
-            token = marks.token(end)
+            token = delimiters.token(end)
             tokens.add(token)
             if isinstance(token, bytes):
                 others.append(token_expr(token))
             else:
                 found.append((token,))
         elif end:
-            variants = marks.variants(end, pointer)
+            variants = delimiters.variants(end, pointer)
             found += variants
             tokens |= {each[0] for each in variants if len(each) == 1 and isinstance(each[0], TokenName)}
-            spelling = marks.spelling(end, pointer)
+            spelling = delimiters.spelling(end, pointer)
             if spelling is not None:
                 avoided.append(spelling)
         else:

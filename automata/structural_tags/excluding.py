@@ -21,8 +21,8 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.json_schema.reading.meaning import Meaning
 from tokenfst.automata.json_schema.sets.formula import Formula
-from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
 from tokenfst.automata.json_schema.sets.strings import Strings, spelled
+from tokenfst.automata.json_schema.sets.value_sets import EVERY, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout
@@ -46,9 +46,9 @@ class Excluding(OwnMembers):
         """The JSON strings that contain no excluded text."""
         return with_word(intersect(text, complement(self._held)), self.work) if text is not EMPTY else EMPTY
 
-    def scalars(self, shape: Shape, where: str) -> Expr:
-        strings = union(*(self.kept(cell.json(self.spelling, self.work)) for cell in shape.strings))
-        return union(super().scalars(shape.without_strings(), where), strings)
+    def scalars(self, value_set: ValueSet, where: str) -> Expr:
+        strings = union(*(self.kept(cell.json(self.spelling, self.work)) for cell in value_set.strings))
+        return union(super().scalars(value_set.without_strings(), where), strings)
 
     def member(self, name: str, formula: Formula) -> Expr:
         key = name, id(formula)
@@ -61,10 +61,10 @@ class Excluding(OwnMembers):
     def _any(self) -> Expr:
         return self._body(EVERY, "#")
 
-    def _body(self, shape: Shape, where: str) -> Expr:
-        arrays = [Items(self, cell).texts() for cell in shape.arrays]
-        objects = [_Members(self, cell).texts() for cell in shape.objects]
-        return union(self.scalars(shape, where), *arrays, *objects)
+    def _body(self, value_set: ValueSet, where: str) -> Expr:
+        arrays = [Items(self, cell).texts() for cell in value_set.arrays]
+        objects = [_Members(self, cell).texts() for cell in value_set.objects]
+        return union(self.scalars(value_set, where), *arrays, *objects)
 
 
 class _Members(Members):

@@ -1,15 +1,16 @@
-"""Free text between marks: text without marks and excluded strings, and text up to the first mark.
+"""Free text between delimiters: text without delimiters and excluded strings, and text up to the first delimiter.
 
-Let Σ* be all texts, P the marks and E the excluded strings. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to and
-including a mark p that is the first of all marks by where it ends is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; if p ends the text
-for good, less Σ*EΣ*p instead, because an end may be excluded from the text before it. All of these are regular:
-deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975) that also check UTF-8. The
-texts up to first marks are prefix-free, so the end of free text is unambiguous.
+Let Σ* be all texts, P the delimiters and E the excluded strings. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to
+and including a delimiter p that is the first of all delimiters by where it ends is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; if p
+ends the text for good, less Σ*EΣ*p instead, because an end may be excluded from the text before it. All of these are
+regular: deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975) that also check
+UTF-8. The texts up to first delimiters are prefix-free, so the end of free text is unambiguous.
 
-A mark with special tokens is recognized by them: free text has none, so the text before the first token of the mark is
-open text that ends with the mark's first bytes, and not with those of another mark that is complete earlier.
+A delimiter with special tokens is recognized by them: free text has none, so the text before the first token of the
+delimiter is open text that ends with the delimiter's first bytes, and not with those of another delimiter that is
+complete earlier.
 
-Cost: for each mark that ends a text, an automaton with a few states for each byte of the marks; cached.
+Cost: for each delimiter that ends a text, an automaton with a few states for each byte of the delimiters; cached.
 """
 
 from __future__ import annotations
@@ -37,50 +38,50 @@ class FreeText:
 
     def __init__(
         self,
-        marks: Iterable[Spelled],
+        delimiters: Iterable[Spelled],
         excludes: Iterable[bytes],
         budget: Budget,
         limit: Expr | None = None,
         others: Expr = EMPTY,
     ) -> None:
-        self.marks = tuple(dict.fromkeys(marks))
+        self.delimiters = tuple(dict.fromkeys(delimiters))
         self.excludes = tuple(dict.fromkeys(excludes))
         self.limit, self.others = limit, others
         self._budget = budget
         self._plain = tuple(
-            sorted(each[0] for each in self.marks if len(each) == 1 and isinstance(each[0], bytes))
+            sorted(each[0] for each in self.delimiters if len(each) == 1 and isinstance(each[0], bytes))
         )
 
     def open(self) -> Expr:
-        """Text without marks and excluded strings."""
+        """Text without delimiters and excluded strings."""
         last = self._limited(text_without(b"", self._plain, self.excludes, self._budget), EPSILON)
         return last if self.others is EMPTY else concat(self._runs(), last)
 
-    def until(self, mark: Spelled, *, closes: bool = False) -> Expr:
-        """Text up to and including ``mark``, the first of the marks. EMPTY if it never is the first.
+    def until(self, delimiter: Spelled, *, closes: bool = False) -> Expr:
+        """Text up to and including ``delimiter``, the first of the delimiters. EMPTY if it never is the first.
 
-        ``closes``: the text ends with it, so excluded strings may occur in the mark and across its beginning.
+        ``closes``: the text ends with it, so excluded strings may occur in the delimiter and across its beginning.
         """
-        if self.blocker(mark, closes=closes) is not None:
+        if self.blocker(delimiter, closes=closes) is not None:
             return EMPTY
-        lead, rest = _divided(mark)
-        others = [_divided(other) for other in self.marks if other != mark]
+        lead, rest = _divided(delimiter)
+        others = [_divided(other) for other in self.delimiters if other != delimiter]
         earlier = tuple(sorted(own for own, after in others if _is_begun(after, rest) and own.endswith(lead)))
         before = text_without(
-            lead, self._plain, self.excludes, self._budget, earlier, is_mark=not rest, across=not closes
+            lead, self._plain, self.excludes, self._budget, earlier, is_delimiter=not rest, across=not closes
         )
         last = concat(self._limited(before, literal(lead)), spelled_expr(rest))
         return last if self.others is EMPTY else concat(self._runs(), last)
 
-    def blocker(self, mark: Spelled, *, closes: bool = False) -> Spelled | None:
-        """A string in ``mark`` that prevents it from being the first: a mark that ends earlier, or an excluded
-        string.
+    def blocker(self, delimiter: Spelled, *, closes: bool = False) -> Spelled | None:
+        """A string in ``delimiter`` that prevents it from being the first: a delimiter that ends earlier, or an
+        excluded string.
         """
-        for other in self.marks:
-            if ends_inside(other, mark):
+        for other in self.delimiters:
+            if ends_inside(other, delimiter):
                 return other
         for text in () if closes else self.excludes:
-            if any(isinstance(part, bytes) and text in part for part in mark):
+            if any(isinstance(part, bytes) and text in part for part in delimiter):
                 return (text,)
         return None
 
@@ -92,9 +93,9 @@ class FreeText:
         return text if self.limit is None else intersect(text, concat(self.limit, end))
 
 
-def _divided(mark: Spelled) -> tuple[bytes, Spelled]:
+def _divided(delimiter: Spelled) -> tuple[bytes, Spelled]:
     """The bytes before the first special token, and the rest."""
-    return (mark[0], mark[1:]) if isinstance(mark[0], bytes) else (b"", mark)
+    return (delimiter[0], delimiter[1:]) if isinstance(delimiter[0], bytes) else (b"", delimiter)
 
 
 def _is_begun(short: Spelled, long: Spelled) -> bool:

@@ -23,7 +23,7 @@ from tokenfst.automata.expressions.expression import (
     tokens,
     union,
 )
-from tokenfst.automata.structural_tags.documents.formats import Mark, TokenRef
+from tokenfst.automata.structural_tags.documents.formats import Delimiter, TokenRef
 from tokenfst.common.plurals import counted
 from tokenfst.errors import StructuralTagError
 
@@ -48,7 +48,7 @@ class TokenTable(Protocol):
     def ids(self, data: bytes, /) -> Iterable[int]: ...
 
 
-class Marks:
+class Delimiters:
     """Parses strings and references to tokens, with a vocabulary if there is one."""
 
     def __init__(self, vocabulary: TokenTable | None, reading: Reading) -> None:
@@ -84,7 +84,7 @@ class Marks:
         return union(*(spelled_expr(each) for each in self.variants(text, pointer)))
 
     def spelling(self, text: str, pointer: str) -> bytes | None:
-        """The bytes that free text must not contain if this string is a mark, in addition to its variants;
+        """The bytes that free text must not contain if this string is a delimiter, in addition to its variants;
         ``None``: none.
         """
         if self.reading != "token" or (text.encode(),) in self.variants(text, pointer):
@@ -98,12 +98,12 @@ class Marks:
                 return match[0]
         return None
 
-    def stops(self, mark: Mark) -> bool:
-        """Whether a mark is an end token of the vocabulary."""
+    def stops(self, delimiter: Delimiter) -> bool:
+        """Whether a delimiter is an end token of the vocabulary."""
         table = self.vocabulary
-        if table is None or (isinstance(mark, str) and self.reading == "text"):
+        if table is None or (isinstance(delimiter, str) and self.reading == "text"):
             return False
-        named = mark.token if isinstance(mark, TokenRef) else mark
+        named = delimiter.token if isinstance(delimiter, TokenRef) else delimiter
         return (table.special_tokens.get(named) if isinstance(named, str) else named) in table.eos_token_ids
 
     def token(self, reference: TokenRef) -> TokenName | bytes:

@@ -9,7 +9,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.reading import read_document
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.special_tokens import Marks, Reading, TokenTable
+from tokenfst.automata.structural_tags.special_tokens import Delimiters, Reading, TokenTable
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked
@@ -49,7 +49,7 @@ def structural_tag(
         raise ConstraintError(f"special_tokens must be 'token', 'text' or 'both', not {special_tokens!r}")
     reading: Reading = special_tokens
     format = read_document(spec)
-    marks = Marks(vocabulary, reading)
+    delimiters = Delimiters(vocabulary, reading)
     schemas = Schemas(whitespace, additional_properties, budget)
-    builder = Builder(marks, schemas, TokenText(marks, control_tokens=control_tokens), budget)
+    builder = Builder(delimiters, schemas, TokenText(delimiters, control_tokens=control_tokens), budget)
     return builder.finish(builder.build(format), source or "structural_tag(...)")

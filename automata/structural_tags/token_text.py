@@ -28,18 +28,18 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.automata.structural_tags.closing import Closing
 from tokenfst.automata.structural_tags.documents.formats import AnyTokens
-from tokenfst.automata.structural_tags.special_tokens import Marks
+from tokenfst.automata.structural_tags.special_tokens import Delimiters
 
 
 class TokenText:
     """Makes expressions of free text over tokens. ``control_tokens``: whether it may contain special tokens."""
 
-    def __init__(self, marks: Marks, *, control_tokens: bool) -> None:
-        self.marks, self.control_tokens = marks, control_tokens
+    def __init__(self, delimiters: Delimiters, *, control_tokens: bool) -> None:
+        self.delimiters, self.control_tokens = delimiters, control_tokens
 
     def any_tokens(self, format: AnyTokens, closing: Closing) -> Expr:
         """Any tokens, followed by the text that closes them."""
-        excluded = {self.marks.token(each) for each in format.excludes} | closing.tokens
+        excluded = {self.delimiters.token(each) for each in format.excludes} | closing.tokens
         return concat(repeat(one_of_others(excluded), format.low, format.high), closing.expr)
 
     def between(self, excluded: Collection[TokenName | bytes]) -> Expr:

@@ -31,13 +31,20 @@ from tokenfst.automata.json_schema.reading.meaning import Meaning
 from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
-from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
+from tokenfst.automata.json_schema.sets.value_sets import NOTHING, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout, layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.writer import START, OwnMembers, Rules, Writer, name_of, place_of
+from tokenfst.automata.json_schema.writing.writer import (
+    START,
+    OwnMembers,
+    SchemaRules,
+    Writer,
+    name_of,
+    place_of,
+)
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
@@ -121,10 +128,10 @@ class Elements(OwnMembers):
         self.excludes = excludes
         self._text = FreeText([(self._stop,)], excludes, budget).until((self._stop,), closes=True)
 
-    def write(self, root: Formula) -> Rules:
+    def write(self, root: Formula) -> SchemaRules:
         """The rules of the members of the objects that ``root`` describes."""
-        shape = self.meaning.shape(root)
-        return self.finish(lambda: self._objects(replace(NOTHING, objects=shape.objects)))
+        value_set = self.meaning.value_set(root)
+        return self.finish(lambda: self._objects(replace(NOTHING, objects=value_set.objects)))
 
     def value(self, formula: Formula) -> Expr:
         """An item: an element without a name, or JSON."""
@@ -162,10 +169,10 @@ class Elements(OwnMembers):
 
     def element(self, lead: Expr, name: str | None, formula: Formula) -> Expr:
         """An element with any of a formula's values. ``lead``: everything before the sentinel after the name."""
-        shape = self.meaning.shape(formula)
+        value_set = self.meaning.value_set(formula)
         close = self.style.close.format("item" if name is None else name).encode()
         ways: dict[tuple[str, ...], list[tuple[Expr, ElementEnd]]] = {}
-        for kind, part in _by_kind(shape):
+        for kind, part in _by_kind(value_set):
             after = self.style.after[kind]
             if name is None and after[0].startswith('"'):
                 after = (after[0][1:], *after[1:])
@@ -187,35 +194,37 @@ class Elements(OwnMembers):
         first, *rest = parts
         return [first, *(each for part in rest for each in (self.gap, part))]
 
-    def _end(self, kind: str, shape: Shape) -> ElementEnd:
+    def _end(self, kind: str, value_set: ValueSet) -> ElementEnd:
         """The end of an element whose value is of one kind."""
         if kind == "string":
-            return ElementEnd(kind, None if shape.strings == EVERY_STRING else shape.strings)
+            return ElementEnd(kind, None if value_set.strings == EVERY_STRING else value_set.strings)
         return ElementEnd(kind if kind in ("array", "object") and self.style.nested else "json")
 
-    def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula, ended: ElementEnd) -> Expr:
+    def _typed(
+        self, kind: str, value_set: ValueSet, close: bytes, formula: Formula, ended: ElementEnd
+    ) -> Expr:
         """Values of one kind, followed by the end of the element."""
         sentinel = EPSILON if self.sentinels is None else self.sentinels.ended(ended)
         if kind == "string":
-            return concat(union(*map(self._bare, shape.strings)), literal(close), sentinel)
+            return concat(union(*map(self._bare, value_set.strings)), literal(close), sentinel)
         end = concat(literal(self._stop + close), sentinel)
         if ended.kind != "json":
-            key = "element", kind, close, shape
+            key = "element", kind, close, value_set
             return self._call(
                 key,
                 lambda: f"{kind} {name_of(formula)}",
-                lambda: concat(self._nested(shape), end),
+                lambda: concat(self._nested(value_set), end),
                 self._level,
             )
-        text = self.json.of_shape(shape, formula)
+        text = self.json.of_value_set(value_set, formula)
         return concat(self.gap, text, self.gap, end) if self.style.spaced else concat(text, end)
 
-    def _nested(self, shape: Shape) -> Expr:
+    def _nested(self, value_set: ValueSet) -> Expr:
         """Arrays and objects as elements."""
-        return union(*(Items(self, cell).texts() for cell in shape.arrays), self._objects(shape))
+        return union(*(Items(self, cell).texts() for cell in value_set.arrays), self._objects(value_set))
 
-    def _objects(self, shape: Shape) -> Expr:
-        return union(*(_Parameters(self, cell).texts() for cell in shape.objects))
+    def _objects(self, value_set: ValueSet) -> Expr:
+        return union(*(_Parameters(self, cell).texts() for cell in value_set.objects))
 
     def _bare(self, cell: Strings) -> Expr:
         """The strings of a cell, each followed by the first stop."""
@@ -258,18 +267,22 @@ class _Parameters(Members):
         return with_word(names, self.writer.work)
 
 
-def _by_kind(shape: Shape) -> list[tuple[str, Shape]]:
-    """The parts of a shape by the types that styles distinguish."""
+def _by_kind(value_set: ValueSet) -> list[tuple[str, ValueSet]]:
+    """The parts of a value set by the types that styles distinguish."""
     parts = [
-        ("string", replace(NOTHING, strings=shape.strings), bool(shape.strings)),
+        ("string", replace(NOTHING, strings=value_set.strings), bool(value_set.strings)),
         (
             "number",
-            replace(NOTHING, numbers=shape.numbers, whole=shape.whole, bare=shape.bare),
-            shape.has_numbers(),
+            replace(NOTHING, numbers=value_set.numbers, whole=value_set.whole, bare=value_set.bare),
+            value_set.has_numbers(),
         ),
-        ("boolean", replace(NOTHING, true=shape.true, false=shape.false), shape.true or shape.false),
-        ("null", replace(NOTHING, null=True), shape.null),
-        ("array", replace(NOTHING, arrays=shape.arrays), bool(shape.arrays)),
-        ("object", replace(NOTHING, objects=shape.objects), bool(shape.objects)),
+        (
+            "boolean",
+            replace(NOTHING, true=value_set.true, false=value_set.false),
+            value_set.true or value_set.false,
+        ),
+        ("null", replace(NOTHING, null=True), value_set.null),
+        ("array", replace(NOTHING, arrays=value_set.arrays), bool(value_set.arrays)),
+        ("object", replace(NOTHING, objects=value_set.objects), bool(value_set.objects)),
     ]
     return [(kind, part) for kind, part, there in parts if there]

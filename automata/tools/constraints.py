@@ -20,7 +20,7 @@ from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.formats import Format
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.sentinels import Sentinels
-from tokenfst.automata.structural_tags.special_tokens import Marks
+from tokenfst.automata.structural_tags.special_tokens import Delimiters
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.automata.tools.definitions.definitions import Tool
 from tokenfst.automata.tools.definitions.formats import CallFormat
@@ -53,17 +53,19 @@ class About:
         """The budget of all queries."""
         return self.schemas.budget
 
-    def build(self, marks: Marks, sentinels: Sentinels | None, makers: Makers) -> Language | Grammar:
+    def build(
+        self, delimiters: Delimiters, sentinels: Sentinels | None, makers: Makers
+    ) -> Language | Grammar:
         """The constraint of the formats."""
         how = Schemas(self.schemas.whitespace, self.schemas.additional_properties, self.budget, sentinels)
-        builder = Builder(marks, how, TokenText(marks, control_tokens=False), self.budget, makers)
+        builder = Builder(delimiters, how, TokenText(delimiters, control_tokens=False), self.budget, makers)
         return builder.finish(builder.build(self.format), self.source)
 
     def tag(self) -> TagWithSentinels:
         """The automaton that parses texts; built once."""
         if self._tag is None:
             sentinels = Sentinels()
-            automaton = self.build(Marks(None, "text"), sentinels, PLAIN).automaton
+            automaton = self.build(Delimiters(None, "text"), sentinels, PLAIN).automaton
             kinds = {
                 role.tool: sentinels.kinds.get(id(self._schema_at(pointer)), {})
                 for pointer, role in self.roles.items()

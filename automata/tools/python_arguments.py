@@ -17,13 +17,13 @@ from tokenfst.automata.json_schema.reading.meaning import Meaning
 from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
-from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
+from tokenfst.automata.json_schema.sets.value_sets import EVERY, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.writer import START, OwnMembers, Rules, place_of
+from tokenfst.automata.json_schema.writing.writer import START, OwnMembers, SchemaRules, place_of
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text import literals
@@ -63,13 +63,13 @@ class _Values(OwnMembers):
         written = layout("flexible", spelling="plain", separators=(", ", ": "))
         super().__init__(meaning, written, fractions=True, any_order=False, distinct=False)
 
-    def scalars(self, shape: Shape, where: str) -> Expr:
-        constants = ((b"None", shape.null), (b"True", shape.true), (b"False", shape.false))
-        rest = replace(shape.without_strings(), null=False, true=False, false=False)
+    def scalars(self, value_set: ValueSet, where: str) -> Expr:
+        constants = ((b"None", value_set.null), (b"True", value_set.true), (b"False", value_set.false))
+        rest = replace(value_set.without_strings(), null=False, true=False, false=False)
         return union(
             *(literal(text) for text, there in constants if there),
             super().scalars(rest, where),
-            self.strings(shape.strings),
+            self.strings(value_set.strings),
         )
 
     def strings(self, cells: tuple[Strings, ...]) -> Expr:
@@ -89,10 +89,10 @@ class _Values(OwnMembers):
     def _any(self) -> Expr:
         return self._body(EVERY, "#")
 
-    def _body(self, shape: Shape, where: str) -> Expr:
-        arrays = [Items(self, cell).texts() for cell in shape.arrays]
-        objects = [_Pairs(self, cell).texts() for cell in shape.objects]
-        return union(self.scalars(shape, where), *arrays, *objects)
+    def _body(self, value_set: ValueSet, where: str) -> Expr:
+        arrays = [Items(self, cell).texts() for cell in value_set.arrays]
+        objects = [_Pairs(self, cell).texts() for cell in value_set.objects]
+        return union(self.scalars(value_set, where), *arrays, *objects)
 
     def _cell_texts(self, cell: Strings) -> Expr:
         if cell.values is not None:
@@ -117,10 +117,10 @@ class _Keywords(OwnMembers):
         self.values = values
         self.share_rules(values)
 
-    def write(self, root: Formula) -> Rules:
+    def write(self, root: Formula) -> SchemaRules:
         """The rules of the members of the objects that ``root`` describes."""
-        shape = self.meaning.shape(root)
-        return self.finish(lambda: union(*(_Named(self, cell).texts() for cell in shape.objects)))
+        value_set = self.meaning.value_set(root)
+        return self.finish(lambda: union(*(_Named(self, cell).texts() for cell in value_set.objects)))
 
     def member(self, name: str, formula: Formula) -> Expr:
         if not name.isidentifier() or keyword.iskeyword(name):

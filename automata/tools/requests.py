@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from tokenfst.automata.json_schema.json_schema import json_object, json_schema
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.automata.structural_tags.special_tokens import Marks, TokenTable
+from tokenfst.automata.structural_tags.special_tokens import Delimiters, TokenTable
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.definitions.choosing import Chosen, read_choice
 from tokenfst.automata.tools.definitions.definitions import check_flag, read_tools, refuse_others
@@ -76,7 +76,7 @@ def from_openai(
         whitespace,
         budget,
     )
-    return planned(plan, Marks(vocabulary, special), whitespace, "from_openai(...)")
+    return planned(plan, Delimiters(vocabulary, special), whitespace, "from_openai(...)")
 
 
 def _row(format: str | None, chosen: Chosen, reasoning: Reasoning) -> CallFormat:

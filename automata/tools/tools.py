@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tokenfst.automata.structural_tags.documents.reading import read_document
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.special_tokens import Marks, TokenTable
+from tokenfst.automata.structural_tags.special_tokens import Delimiters, TokenTable
 from tokenfst.automata.tools.constraints import About, ToolConstraint, makers
 from tokenfst.automata.tools.definitions.choosing import read_choice
 from tokenfst.automata.tools.definitions.definitions import read_tools
@@ -61,7 +61,10 @@ def tools(
         budget=budget,
     )
     return planned(
-        plan, Marks(vocabulary, read_special(special_tokens)), whitespace, f"tools(..., format={format!r})"
+        plan,
+        Delimiters(vocabulary, read_special(special_tokens)),
+        whitespace,
+        f"tools(..., format={format!r})",
     )
 
 
@@ -81,7 +84,7 @@ def read_special(special_tokens: Any) -> Literal["token", "text", "both"]:
     return found
 
 
-def planned(plan: Plan, marks: Marks, whitespace: str, source: str) -> ToolConstraint:
+def planned(plan: Plan, delimiters: Delimiters, whitespace: str, source: str) -> ToolConstraint:
     """The constraint of a plan."""
     sketch, format = draw(plan)
     document, roles, places = sketch.finish(format)
@@ -95,7 +98,7 @@ def planned(plan: Plan, marks: Marks, whitespace: str, source: str) -> ToolConst
         source,
     )
     try:
-        made = about.build(marks, None, makers(about))
+        made = about.build(delimiters, None, makers(about))
     except SchemaError as error:
         raise type(error)(_origin(error.pointer, places), error.reason) from None
     except EmptyLanguageError as error:

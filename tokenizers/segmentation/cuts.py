@@ -21,9 +21,9 @@ piece has one preferred match. A *state* is a set of hypotheses, with the incomp
 ``CharacterKinds``); state 0 is dead. Between the characters of one token, hypotheses with a boundary are dropped,
 because no token crosses a boundary.
 
-Cost. Tokens whose characters have the same kinds behave alike: Tekken's 131,072 tokens have about 950 such shapes, and
-a state's row of next states is one walk over them, cached: 4 KB for each state. Rejected: a search back from where the
-doubt arose, which could retract tokens that were sampled.
+Cost. Tokens whose characters have the same kinds behave alike: Tekken's 131,072 tokens have about 950 such readings,
+and a state's row of next states is one walk over them, cached: 4 KB for each state. Rejected: a search back from where
+the doubt arose, which could retract tokens that were sampled.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 DEAD = 0
 
 _Set = frozenset[int]
-_Shape = tuple[bytes, int]
+_Reading = tuple[bytes, int]
 
-_NO_SHAPE: _Shape = (b"", BETWEEN)
+_NO_READING: _Reading = (b"", BETWEEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Segmentation:
         self._late = [
             (t, data) for t, data in enumerate(vocabulary.tokens) if data and 0x80 <= data[0] < 0xC0
         ]
-        self._shapes: dict[int, tuple[list[_Shape], npt.NDArray[np.int32]]] = {}
+        self._readings: dict[int, tuple[list[_Reading], npt.NDArray[np.int32]]] = {}
         self._state(BETWEEN, frozenset())
         begun = self._grouped(
             [(self._begun[kind][0], frozenset(), kind, True) for kind in range(self._kinds)]
@@ -109,49 +109,49 @@ class Segmentation:
 
     def after(self, state: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The next state after each of ``tokens``; special tokens lead to state 0."""
-        _, shape_of = self._shapes_after(self._states[state][0])
-        found: npt.NDArray[np.int32] = self._row(state)[shape_of[tokens]]
+        _, reading_of = self._readings_after(self._states[state][0])
+        found: npt.NDArray[np.int32] = self._row(state)[reading_of[tokens]]
         return found
 
     def next(self, state: int, token: int) -> int:
         """The next state after ``token``."""
-        _, shape_of = self._shapes_after(self._states[state][0])
-        return int(self._row(state)[shape_of[token]])
+        _, reading_of = self._readings_after(self._states[state][0])
+        return int(self._row(state)[reading_of[token]])
 
     # --- tokens ---------------------------------------------------------------------------------------------------
 
-    def _shapes_after(self, pending: int) -> tuple[list[_Shape], npt.NDArray[np.int32]]:
-        """The shapes of tokens that begin with the rest of an incomplete character, or with none; and the shape of
+    def _readings_after(self, pending: int) -> tuple[list[_Reading], npt.NDArray[np.int32]]:
+        """The readings of tokens that begin with the rest of an incomplete character, or with none; and the reading of
         each token.
 
-        A shape is the kinds of the complete characters, and the incomplete one at the end. Shapes are sorted. Shape
-        0 is not part of any text.
+        A reading is the kinds of the complete characters, and the incomplete one at the end. Readings are sorted.
+        Reading 0 is not part of any text.
         """
-        known = self._shapes.get(pending)
+        known = self._readings.get(pending)
         if known is None:
-            read: dict[int, _Shape] = {}
+            read: dict[int, _Reading] = {}
             for token, data in self._late if pending else enumerate(self._tokens):
-                shape = self._characters.read(data, pending)
-                if shape is not None and data:
-                    read[token] = shape
-            shapes = [_NO_SHAPE, *sorted(set(read.values()))]
-            numbers = {shape: number for number, shape in enumerate(shapes)}
-            shape_of = np.zeros(len(self._tokens), np.int32)
-            shape_of[list(read)] = [numbers[shape] for shape in read.values()]
-            known = self._shapes[pending] = shapes, shape_of
+                reading = self._characters.read(data, pending)
+                if reading is not None and data:
+                    read[token] = reading
+            readings = [_NO_READING, *sorted(set(read.values()))]
+            numbers = {reading: number for number, reading in enumerate(readings)}
+            reading_of = np.zeros(len(self._tokens), np.int32)
+            reading_of[list(read)] = [numbers[reading] for reading in read.values()]
+            known = self._readings[pending] = readings, reading_of
         return known
 
     def _row(self, state: int) -> npt.NDArray[np.int32]:
-        """The next state after each shape."""
+        """The next state after each reading."""
         known = self._rows.get(state)
         if known is not None:
             return known
         pending, held = self._states[state]
-        shapes, _ = self._shapes_after(pending)
-        row = np.zeros(len(shapes), np.int32)
+        readings, _ = self._readings_after(pending)
+        row = np.zeros(len(readings), np.int32)
         path: list[_Set] = [held]
         previous = b""
-        for number, (kinds, tail) in enumerate(shapes[1:], 1):
+        for number, (kinds, tail) in enumerate(readings[1:], 1):
             whole = kinds if tail else kinds[:-1]
             shared = 0
             while shared < min(len(whole), len(previous)) and whole[shared] == previous[shared]:

@@ -1,11 +1,11 @@
-"""Translation of schemas to shapes, one nesting level of a value at a time.
+"""Translation of schemas to value sets, one nesting level of a value at a time.
 
-The ``shape`` of a formula inspects only its atoms' keywords; sub-schemas of parts (``properties``, ``items``) become
-formulas that are not inspected yet. In-place applicators (``allOf``, ``$ref``, ``not``, ...) are combined at once. So
-``$ref`` may recurse through parts without limit, and a ``$ref`` cycle in place is an error.
+The ``value_set`` of a formula inspects only its atoms' keywords; sub-schemas of parts (``properties``, ``items``)
+become formulas that are not inspected yet. In-place applicators (``allOf``, ``$ref``, ``not``, ...) are combined at
+once. So ``$ref`` may recurse through parts without limit, and a ``$ref`` cycle in place is an error.
 
-Invariant: a shape has exactly the values that the schema allows; with ``relax``, unsupported keywords are omitted and
-reported, and their shapes are marked inexact.
+Invariant: a value set has exactly the values that the schema allows; with ``relax``, unsupported keywords are omitted
+and reported, and their value sets are marked inexact.
 
 Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant separates (``overlaps``), n² at most, and
 complements only the branches that it cannot separate by what the other keywords leave of them.
@@ -31,12 +31,12 @@ from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.arrays import cell as array_cell
-from tokenfst.automata.json_schema.sets.constants import Constant, constant_shape
+from tokenfst.automata.json_schema.sets.constants import Constant, constant_value_set
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas, Kind
 from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.objects import cell as object_cell
-from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_SCALAR, NOTHING, Algebra, Shape
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
+from tokenfst.automata.json_schema.sets.value_sets import EVERY, EVERY_SCALAR, NOTHING, Algebra, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
@@ -78,7 +78,7 @@ class Relaxed:
 
 
 class Meaning:
-    """The shapes of one schema and its sub-schemas."""
+    """The value sets of one schema and its sub-schemas."""
 
     def __init__(self, source: Source, typed: TypedKeywords, work: Work, *, relax: bool) -> None:
         self.formulas = Formulas(work)
@@ -96,7 +96,7 @@ class Meaning:
         self.relaxed: dict[Relaxed, None] = {}
         self.relaxes, self.shares = relax, typed.shares
         self._source, self._typed = source, typed
-        self._shapes: dict[Formula, Shape] = {ANY: EVERY, NONE: NOTHING}
+        self._value_sets: dict[Formula, ValueSet] = {ANY: EVERY, NONE: NOTHING}
         self.targets: dict[_Link, Formula] = {}
         """For each reference that was followed, the formula of its target."""
         self._active: dict[Formula, None] = {}
@@ -188,11 +188,11 @@ class Meaning:
         made = Constant(value, self.formulas.work)
         return self.formulas.atom(made.key, made)
 
-    # --- shapes ---------------------------------------------------------------------------------------
+    # --- value sets ---------------------------------------------------------------------------------------
 
-    def shape(self, formula: Formula) -> Shape:
+    def value_set(self, formula: Formula) -> ValueSet:
         """The values that satisfy a formula. Raises SchemaError, UnsupportedSchemaError."""
-        found = self._shapes.get(formula)
+        found = self._value_sets.get(formula)
         if found is None:
             if formula in self._active:
                 raise _Circular(
@@ -209,32 +209,32 @@ class Meaning:
                 work.place = formula.atom
             work.tick()
             try:
-                found = self._shapes[formula] = self._shape(formula)
+                found = self._value_sets[formula] = self._value_set(formula)
                 work.place = before
             finally:
                 del self._active[formula]
         return found
 
-    def _shape(self, formula: Formula) -> Shape:
+    def _value_set(self, formula: Formula) -> ValueSet:
         if formula.kind is Kind.ATOM:
             if isinstance(formula.atom, Constant):
-                return constant_shape(formula.atom.value, self.constant, self.formulas.work)
+                return constant_value_set(formula.atom.value, self.constant, self.formulas.work)
             assert isinstance(formula.atom, Place)
             return self._schema(formula.atom)
         where = _where(formula)
         if formula.kind is Kind.NOT:
-            inner = self.shape(formula.parts[0])
+            inner = self.value_set(formula.parts[0])
             return self.tried(lambda: self.algebra.invert(inner, where))
         if formula.kind is Kind.OR:
-            shapes = [self.shape(part) for part in formula.parts]
-            return self.algebra.join(shapes, where)
+            value_sets = [self.value_set(part) for part in formula.parts]
+            return self.algebra.join(value_sets, where)
         result = EVERY
         for part in formula.parts:
-            result = self.algebra.meet(result, self.shape(part), where)
+            result = self.algebra.meet(result, self.value_set(part), where)
         return result
 
-    def tried(self, make: Callable[[], Shape], otherwise: Shape = EVERY) -> Shape:
-        """A shape; if it is unsupported and may be relaxed, ``otherwise``, marked as inexact."""
+    def tried(self, make: Callable[[], ValueSet], otherwise: ValueSet = EVERY) -> ValueSet:
+        """A value set; if it is unsupported and may be relaxed, ``otherwise``, marked as inexact."""
         try:
             return make()
         except UnsupportedSchemaError as error:
@@ -245,47 +245,49 @@ class Meaning:
 
     # --- schemas --------------------------------------------------------------------------------------
 
-    def _schema(self, place: Place) -> Shape:
+    def _schema(self, place: Place) -> ValueSet:
         keywords = known(place)
         closed = closing(place, self._target)
         if closed.named is None and _APPLICATORS.isdisjoint(keywords):
-            return self.tried(partial(self._typed.shape, place, keywords, self))
+            return self.tried(partial(self._typed.value_set, place, keywords, self))
         # Its own keywords first, because its own members come first in the texts.
-        steps: list[tuple[str, Callable[[], Shape] | None]] = [
-            ("", partial(self._typed.shape, place, keywords, self))
+        steps: list[tuple[str, Callable[[], ValueSet] | None]] = [
+            ("", partial(self._typed.value_set, place, keywords, self))
         ]
         for name in keywords:
             step = self._applicator(place, name, keywords, closed)
             if name == "oneOf" or step is not None:
                 steps.append((name, step))
-        shapes = {name: self.tried(step) for name, step in steps if step is not None}
+        value_sets = {name: self.tried(step) for name, step in steps if step is not None}
         if "oneOf" in keywords:
             members = self._members(place, "oneOf", keywords["oneOf"], closed)
-            shapes["oneOf"] = self.tried(lambda: self._one_of(place, members, list(shapes.values())))
+            value_sets["oneOf"] = self.tried(lambda: self._one_of(place, members, list(value_sets.values())))
         if closed.named is not None:
             steps.append(("closed", None))
             names = self._others(place, closed.named, "properties")
-            shapes["closed"] = Shape(
+            value_sets["closed"] = ValueSet(
                 objects=object_cell(Object(demands=(Named(names, NONE),), where=place.where()), self.formulas)
             )
         result = EVERY
         for name, _ in steps:
-            result = self.tried(partial(self.algebra.meet, result, shapes[name], place.where()), result)
+            result = self.tried(partial(self.algebra.meet, result, value_sets[name], place.where()), result)
         return result
 
     def _applicator(
         self, place: Place, name: str, keywords: Mapping[str, Any], closed: Closing
-    ) -> Callable[[], Shape] | None:
+    ) -> Callable[[], ValueSet] | None:
         """The meaning of an in-place applicator except ``oneOf``, which is decided with the result of all others."""
         value = keywords[name]
         if name in ("$ref", "$dynamicRef", "$recursiveRef"):
-            return lambda: self.shape(self.formula(self._target(place, value, name).closing(closed.of(name))))
+            return lambda: self.value_set(
+                self.formula(self._target(place, value, name).closing(closed.of(name)))
+            )
         if name == "allOf":
-            return lambda: self.shape(self.formulas.all_of(self._members(place, name, value, closed)))
+            return lambda: self.value_set(self.formulas.all_of(self._members(place, name, value, closed)))
         if name == "anyOf":
-            return lambda: self.shape(self.formulas.any_of(self._members(place, name, value, closed)))
+            return lambda: self.value_set(self.formulas.any_of(self._members(place, name, value, closed)))
         if name == "not":
-            return lambda: self.shape(self.formulas.negate(self.opened(place.below(value, name))))
+            return lambda: self.value_set(self.formulas.negate(self.opened(place.below(value, name))))
         if name == "if" and ("then" in keywords or "else" in keywords):
             return lambda: self._condition(place, keywords)
         if name in ("dependentSchemas", "dependentRequired", "dependencies"):
@@ -313,28 +315,28 @@ class Meaning:
             return self._source.resolve(place, reference, name)
         return self._source.resolve_dynamically(place, reference, name)
 
-    def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
-        """Exactly one of the schemas, with its formula, among the values that are in all shapes ``beside``."""
+    def _one_of(self, place: Place, formulas: list[Formula], beside: list[ValueSet]) -> ValueSet:
+        """Exactly one of the schemas, with its formula, among the values that are in all value sets ``beside``."""
         where = self.formulas.work.place = place.where("oneOf")
         opened = formulas
         if place.closed is not None:
             schemas = known(place)["oneOf"]
             opened = [self.opened(place.below(each, "oneOf", k)) for k, each in enumerate(schemas)]
-        found = ExactlyOne(self.algebra, self.formulas.work, self._glance).shapes(
-            [self.shape(formula) for formula in opened],
+        found = ExactlyOne(self.algebra, self.formulas.work, self._glance).value_sets(
+            [self.value_set(formula) for formula in opened],
             beside,
-            lambda branch: self.shape(self.formulas.negate(opened[branch])),
+            lambda branch: self.value_set(self.formulas.negate(opened[branch])),
             where,
             counted=opened is formulas,
         )
         if opened is not formulas:
             found = [
-                self.algebra.meet(shape, self.shape(formula), where)
-                for shape, formula in zip(found, formulas, strict=True)
+                self.algebra.meet(value_set, self.value_set(formula), where)
+                for value_set, formula in zip(found, formulas, strict=True)
             ]
         return self.algebra.join(found, where)
 
-    def _condition(self, place: Place, keywords: Mapping[str, Any]) -> Shape:
+    def _condition(self, place: Place, keywords: Mapping[str, Any]) -> ValueSet:
         condition = self.opened(place.below(keywords["if"], "if"))
         then, other = (
             self.formula(place.below(keywords[name], name)) if name in keywords else ANY
@@ -342,24 +344,24 @@ class Meaning:
         )
         negation = self.formulas.negate(condition)
         parts = [self.formulas.all_of((condition, then)), self.formulas.all_of((negation, other))]
-        return self.shape(self.formulas.any_of(parts))
+        return self.value_set(self.formulas.any_of(parts))
 
-    def _dependencies(self, place: Place, name: str, table: Mapping[str, Any]) -> Shape:
+    def _dependencies(self, place: Place, name: str, table: Mapping[str, Any]) -> ValueSet:
         result = EVERY
         for key, value in table.items():
-            absent = Shape(objects=(Object(((key, NONE),), where=place.where()),))
+            absent = ValueSet(objects=(Object(((key, NONE),), where=place.where()),))
             names = value if isinstance(value, list) else []
             low = len({key, *names})
             member = Object((), frozenset({key, *names}), low=low, where=place.where())
-            present = Shape(False, False, False, NOTHING.numbers, (), (), (member,))
+            present = ValueSet(False, False, False, NOTHING.numbers, (), (), (member,))
             if not isinstance(value, list):
-                inner = self.shape(self.formula(place.below(value, name, key)))
+                inner = self.value_set(self.formula(place.below(value, name, key)))
                 present = self.algebra.meet(present, inner, place.where(name, key))
             both = self.algebra.join([absent, present], place.where(name, key))
             result = self.algebra.meet(result, both, place.where(name))
         return result
 
-    def _unevaluated(self, place: Place, name: str, value: Any) -> Shape:
+    def _unevaluated(self, place: Place, name: str, value: Any) -> ValueSet:
         held = self.entered(place.below(value, name))
         if held is ANY:
             return EVERY
@@ -367,18 +369,18 @@ class Meaning:
         follower = Follower(members, self.formulas, self.formula, self._target, place.where(name))
         found = []
         for formula, evaluated in follower.cases(place.closing(None), top=True):
-            shape = EVERY
+            value_set = EVERY
             if members and not evaluated.everything:
                 names = self._others(place, evaluated, name)
-                shape = Shape(
+                value_set = ValueSet(
                     objects=object_cell(
                         Object(demands=(Named(names, held),), where=place.where()), self.formulas
                     )
                 )
             elif not evaluated.everything:
                 rest = self.formulas.any_of((held, *evaluated.matching))
-                shape = Shape(arrays=array_cell(Array((ANY,) * evaluated.prefix, rest)))
-            found.append(self.algebra.meet(self.shape(formula), shape, place.where(name)))
+                value_set = ValueSet(arrays=array_cell(Array((ANY,) * evaluated.prefix, rest)))
+            found.append(self.algebra.meet(self.value_set(formula), value_set, place.where(name)))
         return self.algebra.join(found, place.where(name))
 
     def _others(self, place: Place, evaluated: Evaluated, name: str) -> Strings:
@@ -413,16 +415,16 @@ class Meaning:
             return False
         if formula.kind is not Kind.AND or len(formula.parts) <= _FEW_PARTS:
             return self._surely_empty(formula)
-        shapes = [self._glance(part) for part in formula.parts]
+        value_sets = [self._glance(part) for part in formula.parts]
         scalars = EVERY_SCALAR
-        for shape in shapes:
-            if shape is None:
+        for value_set in value_sets:
+            if value_set is None:
                 return False
-            scalars = self.algebra.meet(scalars, shape.without_parts(), "")
+            scalars = self.algebra.meet(scalars, value_set.without_parts(), "")
         if not scalars.is_plainly_empty():
             return False
-        arrays = all(shape is not None and shape.arrays for shape in shapes)
-        objects = all(shape is not None and shape.objects for shape in shapes)
+        arrays = all(value_set is not None and value_set.arrays for value_set in value_sets)
+        objects = all(value_set is not None and value_set.objects for value_set in value_sets)
         for one, other in combinations(formula.parts, 2):
             if (arrays or objects) and (one.kind, other.kind) != (Kind.NOT, Kind.NOT):
                 both = self._looked_into(self.formulas.both(one, other))
@@ -430,12 +432,12 @@ class Meaning:
                 objects = objects and (both is None or both.objects != ())
         return not arrays and not objects
 
-    def _looked_into(self, formula: Formula) -> Shape | None:
-        """The shape of a part, with a smaller limit for its own parts; ``None`` if it is out of range."""
+    def _looked_into(self, formula: Formula) -> ValueSet | None:
+        """The value set of a part, with a smaller limit for its own parts; ``None`` if it is out of range."""
         self._look -= 1
-        shape = self._glance(formula)
+        value_set = self._glance(formula)
         self._look += 1
-        return shape
+        return value_set
 
     def _surely_empty(self, formula: Formula) -> bool:
         if formula is ANY or formula is NONE:
@@ -443,14 +445,14 @@ class Meaning:
         key = formula, self._look
         found = self._empty.get(key)
         if found is None:
-            shape = self._looked_into(formula)
-            found = self._empty[key] = shape is not None and shape.is_plainly_empty()
+            value_set = self._looked_into(formula)
+            found = self._empty[key] = value_set is not None and value_set.is_plainly_empty()
         return found
 
-    def _glance(self, formula: Formula) -> Shape | None:
-        """The shape of a part, unless it is out of range."""
+    def _glance(self, formula: Formula) -> ValueSet | None:
+        """The value set of a part, unless it is out of range."""
         try:
-            return self.shape(formula)
+            return self.value_set(formula)
         except (UnsupportedSchemaError, _Circular):
             return None
 

@@ -1,4 +1,4 @@
-"""Translation of the keywords of one type to shapes: ``type``, ``enum``, ``minimum``, ``pattern``, ``items``,
+"""Translation of the keywords of one type to value sets: ``type``, ``enum``, ``minimum``, ``pattern``, ``items``,
 ``properties`` and similar.
 
 In-place applicators are translated by ``meaning``. Patterns are compiled once for a schema, so that equal ones are one
@@ -20,11 +20,10 @@ from tokenfst.automata.json_schema.documents.source import Place
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.arrays import Array, Contains
 from tokenfst.automata.json_schema.sets.arrays import cell as array_cell
-from tokenfst.automata.json_schema.sets.constants import NotJsonError, constants_shape
+from tokenfst.automata.json_schema.sets.constants import NotJsonError, constants_value_set
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.objects import cell as object_cell
-from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGERS, NO_NUMBER, Shape
 from tokenfst.automata.json_schema.sets.strings import (
     EVERY_STRING,
     NO_STRING,
@@ -33,6 +32,7 @@ from tokenfst.automata.json_schema.sets.strings import (
     StringSet,
     TextPattern,
 )
+from tokenfst.automata.json_schema.sets.value_sets import EVERY, EVERY_NUMBER, INTEGERS, NO_NUMBER, ValueSet
 from tokenfst.automata.json_values.numbers import NumberSet
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.ecma import ecma_pattern
@@ -69,40 +69,42 @@ LONGEST_CONSTANTS = 500_000
 
 
 class TypedKeywords:
-    """Translation of keywords to shapes, with a cache of one schema's patterns."""
+    """Translation of keywords to value sets, with a cache of one schema's patterns."""
 
     def __init__(self, budget: Budget | None, formats: Literal["assert", "annotate"]) -> None:
         self._budget, self._formats = budget, formats
         self.shares = formats if budget is None else None
-        """What shapes without parts depend on besides their keywords; ``None`` for the user's own budget."""
+        """What value sets without parts depend on besides their keywords; ``None`` for the user's own budget."""
         self._patterns: dict[str, Language] = {}
 
-    def shape(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Shape:
-        """The shape of all keywords of ``place`` that are not in-place applicators."""
+    def value_set(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> ValueSet:
+        """The value set of all keywords of ``place`` that are not in-place applicators."""
         result = EVERY
         if "type" in keywords:
             named = keywords["type"]
             result = typed(named if isinstance(named, str) else tuple(named), place.draft == 4)
-        steps: list[Callable[[], Shape]] = []
+        steps: list[Callable[[], ValueSet]] = []
         if "enum" in keywords:
             steps.append(lambda: _listed(place, "enum", keywords["enum"], meaning))
         if "const" in keywords:
             steps.append(lambda: _listed(place, "const", [keywords["const"]], meaning))
         if not _OF_NUMBERS.isdisjoint(keywords):
-            steps.append(lambda: Shape(numbers=_numbers(place, keywords, self._budget)))
+            steps.append(lambda: ValueSet(numbers=_numbers(place, keywords, self._budget)))
         if not _OF_LENGTHS.isdisjoint(keywords):
-            steps.append(lambda: Shape(strings=_lengths(place, keywords)))
+            steps.append(lambda: ValueSet(strings=_lengths(place, keywords)))
         if "pattern" in keywords:
             steps.append(
-                lambda: Shape(strings=schema_strings.within(self.pattern(place, keywords["pattern"])))
+                lambda: ValueSet(strings=schema_strings.within(self.pattern(place, keywords["pattern"])))
             )
         if "format" in keywords and (self._formats == "assert" or place.resource.dialect.asserts):
-            steps.append(lambda: Shape(strings=_format(place, keywords["format"])))
+            steps.append(lambda: ValueSet(strings=_format(place, keywords["format"])))
         if not _OF_ARRAYS.isdisjoint(keywords):
-            steps.append(lambda: Shape(arrays=array_cell(_array(place, keywords, meaning))))
+            steps.append(lambda: ValueSet(arrays=array_cell(_array(place, keywords, meaning))))
         if not _OF_OBJECTS.isdisjoint(keywords):
             steps.append(
-                lambda: Shape(objects=object_cell(self._object(place, keywords, meaning), meaning.formulas))
+                lambda: ValueSet(
+                    objects=object_cell(self._object(place, keywords, meaning), meaning.formulas)
+                )
             )
         for step in steps:
             result = meaning.algebra.meet(result, meaning.tried(step), place.where())
@@ -149,10 +151,10 @@ class TypedKeywords:
         return Object(tuple(listed.items()), required, tuple(demands), (), low, high, place.where())
 
     def _names(self, place: Place, schema: Any, meaning: Meaning) -> list[Named]:
-        shape = meaning.shape(meaning.formula(place.below(schema, "propertyNames")))
-        if not shape.exact:
+        value_set = meaning.value_set(meaning.formula(place.below(schema, "propertyNames")))
+        if not value_set.exact:
             raise UnsupportedSchemaError(place.where("propertyNames"), "what it says of names was relaxed")
-        return [Named(cell, NONE) for cell in schema_strings.invert(shape.strings, meaning.formulas.work)]
+        return [Named(cell, NONE) for cell in schema_strings.invert(value_set.strings, meaning.formulas.work)]
 
 
 @lru_cache(maxsize=512)
@@ -162,14 +164,14 @@ def _pattern(pattern: str, budget: Budget | None) -> Language:
 
 
 @lru_cache(maxsize=256)
-def typed(value: str | tuple[str, ...], strict: bool) -> Shape:
+def typed(value: str | tuple[str, ...], strict: bool) -> ValueSet:
     """The values of one or several types. ``strict``: in draft-04, an integer has no fraction and no exponent."""
     types = {value} if isinstance(value, str) else set(value)
     integers = INTEGERS if "integer" in types else NO_NUMBER
     if strict and "integer" in types and "number" not in types:
         rest = typed(tuple(types - {"integer"}), False)
         return replace(rest, whole=INTEGERS)
-    return Shape(
+    return ValueSet(
         "null" in types,
         "boolean" in types,
         "boolean" in types,
@@ -181,7 +183,7 @@ def typed(value: str | tuple[str, ...], strict: bool) -> Shape:
     )
 
 
-def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> Shape:
+def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> ValueSet:
     where = place.where(keyword)
     length = sum(len(value) for value in values if isinstance(value, str))
     if length > LONGEST_CONSTANTS:
@@ -195,9 +197,9 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
     before, work.place = work.place, where
     work.tick(1 + len(values) // 8)
     try:
-        shape = constants_shape(values, meaning.constant, work)
+        value_set = constants_value_set(values, meaning.constant, work)
         work.place = before
-        return shape
+        return value_set
     except NotJsonError as error:
         raise SchemaError(where, str(error)) from None
     except ValueError as error:

@@ -15,7 +15,7 @@ from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.arrays import of_items
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.objects import of_members
-from tokenfst.automata.json_schema.sets.shape import INTEGERS, NO_NUMBER, Shape
+from tokenfst.automata.json_schema.sets.value_sets import INTEGERS, NO_NUMBER, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.bounds import exact, is_finite
 from tokenfst.automata.json_values.numbers import NumberSet
@@ -29,7 +29,7 @@ class NotJsonError(ValueError):
 
 
 class Whole(int):
-    """An integer that is written without a fraction and an exponent (``Shape.whole``)."""
+    """An integer that is written without a fraction and an exponent (``ValueSet.whole``)."""
 
 
 class Constant:
@@ -75,12 +75,12 @@ def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
     raise NotJsonError(f"{value!r} is not a JSON value")
 
 
-def constant_shape(value: Any, constant: Callable[[Any], Formula], work: Work) -> Shape:
+def constant_value_set(value: Any, constant: Callable[[Any], Formula], work: Work) -> ValueSet:
     """Exactly this value."""
-    return constants_shape([value], constant, work)
+    return constants_value_set([value], constant, work)
 
 
-def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula], work: Work) -> Shape:
+def constants_value_set(values: Iterable[Any], constant: Callable[[Any], Formula], work: Work) -> ValueSet:
     """Exactly these values. Raises the errors of ``freeze``."""
     known = list(values)
     numbers = [
@@ -93,7 +93,7 @@ def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula], w
         freeze(number, work)
     arrays = {freeze(each, work): each for each in known if isinstance(each, list | tuple)}
     objects = {freeze(each, work): each for each in known if isinstance(each, Mapping)}
-    return Shape(
+    return ValueSet(
         null=any(each is None for each in known),
         true=any(each is True for each in known),
         false=any(each is False for each in known),
@@ -109,7 +109,7 @@ def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula], w
 
 
 def _bare(numbers: list[int | float | Decimal | Fraction]) -> NumberSet:
-    """``Shape.bare`` of constants: those that are not given with a fraction or an exponent."""
+    """``ValueSet.bare`` of constants: those that are not given with a fraction or an exponent."""
     others = [each for each in numbers if not is_bare(each)]
     if not numbers:
         return NO_NUMBER
@@ -121,25 +121,29 @@ def is_bare(number: int | float | Decimal | Fraction) -> bool:
     return isinstance(number, int)
 
 
-def listed_values(shape: Shape) -> list[Any] | None:
-    """The values of a shape without arrays and objects, if they are few; otherwise ``None``.
+def listed_values(value_set: ValueSet) -> list[Any] | None:
+    """The values of a value set without arrays and objects, if they are few; otherwise ``None``.
 
     Numbers are ints if they are bare, and fractions otherwise.
     """
-    words = schema_strings.subset_of_words(shape.strings)
-    numbers = [cut for cut, there in zip(shape.numbers.cuts, shape.numbers.at, strict=True) if there]
-    if shape.arrays or shape.objects or words is None or shape.numbers.count() != len(numbers):
+    words = schema_strings.subset_of_words(value_set.strings)
+    numbers = [cut for cut, there in zip(value_set.numbers.cuts, value_set.numbers.at, strict=True) if there]
+    if value_set.arrays or value_set.objects or words is None or value_set.numbers.count() != len(numbers):
         return None
     whole: list[Whole] = []
-    if shape.whole is not None:
-        members = [cut for cut, there in zip(shape.whole.cuts, shape.whole.at, strict=True) if there]
-        if shape.whole.count() != len(members):
+    if value_set.whole is not None:
+        members = [cut for cut, there in zip(value_set.whole.cuts, value_set.whole.at, strict=True) if there]
+        if value_set.whole.count() != len(members):
             return None
         if any(number.denominator == 1 and number not in members for number in numbers):
             return None
         whole = [Whole(number) for number in members if number not in numbers]
     found: list[Any] = [
-        value for value, there in ((None, shape.null), (True, shape.true), (False, shape.false)) if there
+        value
+        for value, there in ((None, value_set.null), (True, value_set.true), (False, value_set.false))
+        if there
     ]
-    given = [int(each) if each.denominator == 1 and shape.bare.contains(each) else each for each in numbers]
+    given = [
+        int(each) if each.denominator == 1 and value_set.bare.contains(each) else each for each in numbers
+    ]
     return [*found, *given, *whole, *sorted(words)]

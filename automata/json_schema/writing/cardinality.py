@@ -41,16 +41,16 @@ class ValueCounts:
 
     def _count(self, formula: Formula, depth: int) -> int:
         self._writer.work.tick()
-        shape = self._writer.meaning.shape(formula)
-        count = shape.null + shape.true + shape.false
-        numbers = [each for each in (shape.numbers, shape.whole) if each is not None]
+        value_set = self._writer.meaning.value_set(formula)
+        count = value_set.null + value_set.true + value_set.false
+        numbers = [each for each in (value_set.numbers, value_set.whole) if each is not None]
         count += max(MANY if (size := each.count()) is None else size for each in numbers)
-        if shape.strings:
-            strings = count_texts(shape.strings, self._writer.spelling, self._writer.work).count
+        if value_set.strings:
+            strings = count_texts(value_set.strings, self._writer.spelling, self._writer.work).count
             count += 0 if strings is None else strings
         # Cells of one type may share values.
-        count += max((self._arrays(cell, depth - 1) for cell in shape.arrays), default=0)
-        return count + max((self._objects(cell, depth - 1) for cell in shape.objects), default=0)
+        count += max((self._arrays(cell, depth - 1) for cell in value_set.arrays), default=0)
+        return count + max((self._objects(cell, depth - 1) for cell in value_set.objects), default=0)
 
     def _arrays(self, cell: Array, depth: int) -> int:
         count = 1

@@ -70,13 +70,14 @@ class Counting:
         if len(cell.contains) <= _FEW:
             return False
         try:
-            items = [meaning.shape(formula) for formula in (cell.rest, *cell.prefix)]
-            kinds = [meaning.shape(each.formula) for each in cell.contains]
-            kinds += [meaning.shape(self.formulas.negate(each.formula)) for each in cell.contains]
+            items = [meaning.value_set(formula) for formula in (cell.rest, *cell.prefix)]
+            kinds = [meaning.value_set(each.formula) for each in cell.contains]
+            kinds += [meaning.value_set(self.formulas.negate(each.formula)) for each in cell.contains]
         except UnsupportedSchemaError:
             return False
-        return not any(shape.arrays or shape.objects for shape in items) and all(
-            shape.arrays in ((), EVERY_ARRAY) and shape.objects in ((), EVERY_OBJECT) for shape in kinds
+        return not any(value_set.arrays or value_set.objects for value_set in items) and all(
+            value_set.arrays in ((), EVERY_ARRAY) and value_set.objects in ((), EVERY_OBJECT)
+            for value_set in kinds
         )
 
     def _state(self, key: _State) -> Expr:
@@ -133,7 +134,7 @@ class Counting:
         """The conjunction; ``NONE`` if it is found to have no value."""
         self.formulas.work.tick()
         both = self.formulas.both(held, kind)
-        if self.apart and self.writer.meaning.shape(both).is_plainly_empty():
+        if self.apart and self.writer.meaning.value_set(both).is_plainly_empty():
             return NONE
         return both
 

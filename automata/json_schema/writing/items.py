@@ -16,8 +16,8 @@ from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, conca
 from tokenfst.automata.json_schema.sets.arrays import Array, Contains
 from tokenfst.automata.json_schema.sets.constants import Whole, listed_values
 from tokenfst.automata.json_schema.sets.formula import NONE, Formula
-from tokenfst.automata.json_schema.sets.shape import Shape
 from tokenfst.automata.json_schema.sets.strings import subset_of_words
+from tokenfst.automata.json_schema.sets.value_sets import ValueSet
 from tokenfst.automata.json_schema.writing.cardinality import ValueCounts
 from tokenfst.automata.json_schema.writing.contains import Counting
 from tokenfst.automata.json_schema.writing.distinct import count_texts, fresh_text
@@ -93,7 +93,7 @@ class Items:
         cell = self.cell
         formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
         if not cell.contains and all(
-            listed_values(self.writer.meaning.shape(formula)) is not None for formula in formulas
+            listed_values(self.writer.meaning.value_set(formula)) is not None for formula in formulas
         ):
             return False, self._distinct()
         return True, self._different_values()
@@ -102,7 +102,7 @@ class Items:
         """Items of which two are equal: for each listed value, the sequences that contain it twice."""
         cell, writer = self.cell, self.writer
         formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
-        listed = [listed_values(writer.meaning.shape(formula)) for formula in formulas]
+        listed = [listed_values(writer.meaning.value_set(formula)) for formula in formulas]
         each_value = [value for found in listed for value in found or ()]
         values = dict.fromkeys(
             writer.meaning.constant(Fraction(value) if value.__class__ is int else value)
@@ -185,9 +185,9 @@ class Items:
         if cell.contains or not self.writer.distinct:
             return None
         work = self.writer.work
-        shapes = [self.writer.meaning.shape(formula) for formula in cell.prefix]
-        prefix = [self._different(shape, place) for place, shape in enumerate(shapes)]
-        last = self.writer.meaning.shape(cell.rest)
+        value_sets = [self.writer.meaning.value_set(formula) for formula in cell.prefix]
+        prefix = [self._different(value_set, place) for place, value_set in enumerate(value_sets)]
+        last = self.writer.meaning.value_set(cell.rest)
         rest = EMPTY if cell.rest is NONE else self._different(last, len(prefix))
         if rest is None or any(item is None for item in prefix):
             return None
@@ -201,7 +201,11 @@ class Items:
                 )
             if cell.low > counts + len(others):
                 return None if prefix else EMPTY
-        if prefix and not others and all(not listed_values(shape.without_strings()) for shape in shapes):
+        if (
+            prefix
+            and not others
+            and all(not listed_values(value_set.without_strings()) for value_set in value_sets)
+        ):
             return self._in_order([item for item in prefix if item is not None], rest)
         if prefix or others is None:
             return None
@@ -218,7 +222,7 @@ class Items:
         places: list[list[int]] = []
         listed: set[tuple[Any, bool]] = set()
         """For each number, whether it is written as an integer."""
-        found_at = [listed_values(self.writer.meaning.shape(formula)) for formula in formulas]
+        found_at = [listed_values(self.writer.meaning.value_set(formula)) for formula in formulas]
         loose = {each for found in found_at for each in found or () if isinstance(each, Fraction)}
         """Numbers that are not bare in some place, because equal items must be one constant."""
         for found in found_at:
@@ -272,14 +276,17 @@ class Items:
             }
         return following[frozenset()]
 
-    def _different(self, shape: Shape, place: int) -> Expr | None:
-        """The strings of a shape, each at most once.
+    def _different(self, value_set: ValueSet, place: int) -> Expr | None:
+        """The strings of a value set, each at most once.
 
         Only if they are not listed, one remains when that many others are used, and there are few other values.
         """
         spelling, work = self.layout.spelling, self.writer.work
-        if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
+        if (
+            subset_of_words(value_set.strings) is not None
+            or listed_values(value_set.without_strings()) is None
+        ):
             return None
-        if place and (count_texts(shape.strings, spelling, work).count or 0) <= place:
+        if place and (count_texts(value_set.strings, spelling, work).count or 0) <= place:
             return None
-        return fresh_text(shape.strings, spelling, work)
+        return fresh_text(value_set.strings, spelling, work)

@@ -21,8 +21,8 @@ from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, conca
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Named, Object
-from tokenfst.automata.json_schema.sets.shape import EVERY
 from tokenfst.automata.json_schema.sets.strings import Strings, has_surrogate
+from tokenfst.automata.json_schema.sets.value_sets import EVERY
 from tokenfst.automata.json_schema.writing.choices import Groups, choices, subsets
 from tokenfst.automata.json_schema.writing.distinct import (
     MANY,
@@ -151,16 +151,18 @@ class Members:
 
     def _has_value(self, formula: Formula, depth: int = _LOOK) -> bool | None:
         """Whether a formula has a value, by a check of this number of levels of parts."""
-        shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
-        if any((shape.null, shape.true, shape.false, shape.has_numbers())) or any(
-            cell.json(self.layout.spelling, self.formulas.work) is not EMPTY for cell in shape.strings
+        value_set = EVERY if formula is ANY else self.writer.meaning.value_set(formula)
+        if any((value_set.null, value_set.true, value_set.false, value_set.has_numbers())) or any(
+            cell.json(self.layout.spelling, self.formulas.work) is not EMPTY for cell in value_set.strings
         ):
             return True
-        if any(cell.low == 0 for cell in shape.arrays) or any(cell.low == 0 for cell in shape.objects):
+        if any(cell.low == 0 for cell in value_set.arrays) or any(
+            cell.low == 0 for cell in value_set.objects
+        ):
             return True
-        if depth and any(self._has_plain_value(cell, depth - 1) for cell in shape.objects):
+        if depth and any(self._has_plain_value(cell, depth - 1) for cell in value_set.objects):
             return True
-        return None if shape.arrays or shape.objects else False
+        return None if value_set.arrays or value_set.objects else False
 
     def _has_plain_value(self, cell: Object, depth: int) -> bool:
         """Whether an object with only the required members of a cell is clearly in it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tokenfst.automata.expressions.expression import EMPTY, Expr, complement, intersect, union
-from tokenfst.automata.json_schema.sets.shape import INTEGERS, NO_NUMBER
+from tokenfst.automata.json_schema.sets.value_sets import INTEGERS, NO_NUMBER
 from tokenfst.automata.json_values.numbers import NumberSet
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.json_values.texts import number_language, plain_numbers
@@ -22,7 +22,7 @@ from tokenfst.automata.languages.emptiness import record_word
 def number_texts(
     numbers: NumberSet, whole: NumberSet | None, bare: NumberSet, spelling: Spelling, fractions: bool
 ) -> Expr:
-    """The texts of numbers. ``whole`` and ``bare``: as in ``Shape``.
+    """The texts of numbers. ``whole`` and ``bare``: as in ``ValueSet``.
 
     ``fractions``: whether the ``"any"`` spelling may write 1.0 for an integer. It always may if the integer is in a
     set with numbers that are not integers: the 7 of ``{"minimum": 0}``, but not that of ``{"enum": [7, 2.5]}``.

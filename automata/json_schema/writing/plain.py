@@ -1,4 +1,4 @@
-"""Plain schemas, which most sub-schemas are: their texts without the algebra of shapes.
+"""Plain schemas, which most sub-schemas are: their texts without the algebra of value sets.
 
 The idea: a schema that has only a type, listed members, or items is directly a cell of the normal form. No set
 operation is needed, so its rule is written from the keywords at once, in the native core (``PlainWriter``), which
@@ -24,8 +24,8 @@ from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.objects import Object
-from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
 from tokenfst.automata.json_schema.sets.strings import words
+from tokenfst.automata.json_schema.sets.value_sets import EVERY, ValueSet
 from tokenfst.automata.json_schema.writing.distinct import endless
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.members import Members
@@ -137,12 +137,19 @@ def _object_key(listed: dict[str, Formula], required: frozenset[str], held: Form
     return tuple(listed), tuple(map(id, listed.values())), required, id(held)
 
 
-def plain_key(shape: Shape) -> Hashable | None:
-    """The key of the plain schema with the objects of a shape; ``None`` if there is none."""
-    if len(shape.objects) != 1 or shape.null or shape.true or shape.false or shape.strings or shape.arrays:
+def plain_key(value_set: ValueSet) -> Hashable | None:
+    """The key of the plain schema with the objects of a value set; ``None`` if there is none."""
+    if (
+        len(value_set.objects) != 1
+        or value_set.null
+        or value_set.true
+        or value_set.false
+        or value_set.strings
+        or value_set.arrays
+    ):
         return None
-    cell = shape.objects[0]
-    if cell.some or cell.high is not None or cell.low > len(cell.required) or shape.has_numbers():
+    cell = value_set.objects[0]
+    if cell.some or cell.high is not None or cell.low > len(cell.required) or value_set.has_numbers():
         return None
     held = cell.held()
     return None if held is None else (_object_key(dict(cell.listed), cell.required, held), ("object",))

@@ -1,8 +1,8 @@
-"""Translation of shapes to rules: the JSON texts of a formula's values.
+"""Translation of value sets to rules: the JSON texts of a formula's values.
 
 A formula whose values have no parts becomes an expression; one with arrays or objects becomes a rule that calls those
 of its parts, so recursion through ``$ref`` is recursion of rules. A rule is written when it is first called, from a
-worklist, so nesting does not use Python's stack. Formulas with equal shapes share a rule.
+worklist, so nesting does not use Python's stack. Formulas with equal value sets share a rule.
 
 A ``Layout`` defines the spelling and the white space between tokens. If these depend on the nesting depth (``indent``),
 each level has separate rules, as far as the schema reaches it.
@@ -32,8 +32,8 @@ from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
-from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGERS, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, any_string, name_texts, spelled
+from tokenfst.automata.json_schema.sets.value_sets import EVERY, EVERY_NUMBER, INTEGERS, ValueSet
 from tokenfst.automata.json_schema.writing.distinct import fresh_text
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Differs, Layout
@@ -55,7 +55,7 @@ _MOST_LAYOUTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SchemaRules:
     """The rules of a schema; ``start`` is the expression of the whole.
 
     ``states``: the rules that are not values but the rest of an array or object, so that they may have the empty
@@ -119,8 +119,8 @@ class Writer:
         self._bodies: dict[str, Expr] = {}
         self._level = Level(layout)
         """The level of the array or object that is being written; ``layout`` is its layout."""
-        self._scalars: dict[int, tuple[Shape, Expr]] = {}
-        """The texts of shapes without parts, by their id."""
+        self._scalars: dict[int, tuple[ValueSet, Expr]] = {}
+        """The texts of value sets without parts, by their id."""
         self._plain = None if meaning.relaxes else PlainSchemas()
         self._waiting: list[tuple[str, Callable[[], Expr], Writer, Level]] = []
         """Rules to be written: a name, a function that makes the body, the caller, and the level."""
@@ -134,12 +134,12 @@ class Writer:
         self._bodies, self._waiting, self._names = other._bodies, other._waiting, other._names  # of its class
         self._taken, self._states = other._taken, other._states  # of its class
 
-    def write(self, root: Formula) -> Rules:
+    def write(self, root: Formula) -> SchemaRules:
         """The rules of a formula. Raises UnsupportedSchemaError, BudgetExceeded."""
         around = self.layout.around
         return self.finish(lambda: concat(around, self._value(root, self._level), around))
 
-    def finish(self, make_start: Callable[[], Expr]) -> Rules:
+    def finish(self, make_start: Callable[[], Expr]) -> SchemaRules:
         """The rules of a start expression and everything that it calls."""
         work = self.work
         try:
@@ -154,7 +154,7 @@ class Writer:
                 self._bodies[name] = make()
         finally:
             self._waiting.clear()  # each of them refers to this writer
-        return Rules(start, self._bodies, frozenset(self._states))
+        return SchemaRules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
         """The texts of a formula's values inside of an array or object: an expression, or a call."""
@@ -236,7 +236,7 @@ class Writer:
     def general(self, formula: Formula, level: Level) -> Expr:
         """The texts of a formula's values, for any schema: an expression, or a call."""
         if formula is not ANY:
-            return self.of_shape(self.meaning.shape(formula), formula, level)
+            return self.of_value_set(self.meaning.value_set(formula), formula, level)
         if level.layout.inner is None:
             return self._call(ANY_RULE, lambda: ANY_RULE, self._any, level)
         return self._call(ANY_RULE, lambda: _ANY_HERE, lambda: self._body(EVERY, "#"), level)
@@ -244,38 +244,38 @@ class Writer:
     def different(self, formula: Formula, differs: Differs = "one of several") -> Expr:
         """The texts of a formula's values, each different from all items before it in the same array."""
         alone = differs == "alone"
-        shape = self.meaning.shape(formula)
+        value_set = self.meaning.value_set(formula)
         level = self._level if self.layout.inner is None else self._level.below()
-        parts = [fresh_value(text, alone=alone) for text in _constants(shape)]
-        if shape.has_numbers():
-            parts.append(fresh_value(self._numbers(shape, place_of(formula)), alone=alone))
-        if shape.strings:
-            parts.append(fresh_text(shape.strings, self.spelling, self.work))
-        if shape.arrays or shape.objects:
+        parts = [fresh_value(text, alone=alone) for text in _constants(value_set)]
+        if value_set.has_numbers():
+            parts.append(fresh_value(self._numbers(value_set, place_of(formula)), alone=alone))
+        if value_set.strings:
+            parts.append(fresh_text(value_set.strings, self.spelling, self.work))
+        if value_set.arrays or value_set.objects:
             parts.append(
                 self._call(
-                    ("different", differs, shape.arrays, shape.objects),
+                    ("different", differs, value_set.arrays, value_set.objects),
                     lambda: f"{name_of(formula)} (different)",
-                    lambda: self._parts(shape, differs=differs),
+                    lambda: self._parts(value_set, differs=differs),
                     level,
                 )
             )
         return union(*parts)
 
-    def of_shape(self, shape: Shape, formula: Formula, level: Level | None = None) -> Expr:
-        """The texts of a shape, all or a part of a formula's values: an expression, or a call."""
+    def of_value_set(self, value_set: ValueSet, formula: Formula, level: Level | None = None) -> Expr:
+        """The texts of a value set, all or a part of a formula's values: an expression, or a call."""
         level = self._level if level is None else level
-        if shape is EVERY or shape == EVERY:
+        if value_set is EVERY or value_set == EVERY:
             return self._value(ANY, level)
-        if not shape.arrays and not shape.objects:
-            known = self._scalars.get(id(shape))
+        if not value_set.arrays and not value_set.objects:
+            known = self._scalars.get(id(value_set))
             if known is None:
-                known = self._scalars[id(shape)] = shape, self.scalars(shape, place_of(formula))
+                known = self._scalars[id(value_set)] = value_set, self.scalars(value_set, place_of(formula))
             return known[1]
         return self._call(
-            plain_key(shape) or shape,
+            plain_key(value_set) or value_set,
             lambda: name_of(formula),
-            lambda: self._body(shape, place_of(formula)),
+            lambda: self._body(value_set, place_of(formula)),
             level,
         )
 
@@ -286,22 +286,22 @@ class Writer:
             found = level.shared[key] = call(self._new(name(), make, level))
         return found
 
-    def scalars(self, shape: Shape, where: str) -> Expr:
+    def scalars(self, value_set: ValueSet, where: str) -> Expr:
         """The texts of values without parts; ``where`` is the schema that allows them."""
-        parts = _constants(shape)
-        if shape.has_numbers():
-            parts.append(self._numbers(shape, where))
-        if shape.strings == EVERY_STRING:
+        parts = _constants(value_set)
+        if value_set.has_numbers():
+            parts.append(self._numbers(value_set, where))
+        if value_set.strings == EVERY_STRING:
             parts.append(any_string(self.spelling))
         else:
-            parts += [cell.json(self.spelling, self.work) for cell in shape.strings]
+            parts += [cell.json(self.spelling, self.work) for cell in value_set.strings]
         return union(*parts)
 
-    def _numbers(self, shape: Shape, where: str) -> Expr:
+    def _numbers(self, value_set: ValueSet, where: str) -> Expr:
         """The texts of numbers. If they are too large and may be relaxed, the texts of all numbers."""
-        numbers, bare = shape.numbers, shape.bare
+        numbers, bare = value_set.numbers, value_set.bare
         try:
-            return number_texts(numbers, shape.whole, bare, self.spelling, self.fractions)
+            return number_texts(numbers, value_set.whole, bare, self.spelling, self.fractions)
         except BudgetExceeded as error:
             if error.resource == "seconds":
                 raise
@@ -322,13 +322,13 @@ class Writer:
             found = _ANY[key] = self._body(EVERY, "#")
         return found
 
-    def _body(self, shape: Shape, where: str) -> Expr:
-        return union(self.scalars(shape, where), self._parts(shape))
+    def _body(self, value_set: ValueSet, where: str) -> Expr:
+        return union(self.scalars(value_set, where), self._parts(value_set))
 
-    def _parts(self, shape: Shape, *, differs: Differs = "") -> Expr:
+    def _parts(self, value_set: ValueSet, *, differs: Differs = "") -> Expr:
         """The texts of arrays and objects; ``differs``: as for ``bracketed``."""
-        arrays = [self._cell(cell, differs) for cell in shape.arrays]
-        return union(*arrays, *(self._cell(cell, differs) for cell in shape.objects))
+        arrays = [self._cell(cell, differs) for cell in value_set.arrays]
+        return union(*arrays, *(self._cell(cell, differs) for cell in value_set.objects))
 
     def _cell(self, cell: Array | Object, differs: Differs) -> Expr:
         """The texts of a cell. If it is too large and may be relaxed, the texts of all arrays or objects."""
@@ -366,9 +366,9 @@ class OwnMembers(Writer, ABC):
         return {name: self.member(name, formulas[name]) for name in names}
 
 
-def _constants(shape: Shape) -> list[Expr]:
-    """The texts of null, true and false, as far as a shape has them."""
-    found = (b"null", shape.null), (b"true", shape.true), (b"false", shape.false)
+def _constants(value_set: ValueSet) -> list[Expr]:
+    """The texts of null, true and false, as far as a value set has them."""
+    found = (b"null", value_set.null), (b"true", value_set.true), (b"false", value_set.false)
     return [literal(text) for text, there in found if there]
 
 

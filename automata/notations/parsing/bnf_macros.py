@@ -158,8 +158,8 @@ class Macros:
             if number in triggers or number in others:
                 self.fail(f"the token {number} is a trigger twice, or is also excluded", trigger.start_pos)
             triggers[number] = self.call(rule)
-        marks = [*triggers, *others]
-        free = repeat(token_class(marks, excluded=True) if marks else any_token())
+        delimiters = [*triggers, *others]
+        free = repeat(token_class(delimiters, excluded=True) if delimiters else any_token())
         some = union(*(concat(free, token_class([number]), body) for number, body in triggers.items()))
         loop = self.boolean(macro, settings.get("loop_after_dispatch"))
         return concat(repeat(some), free) if loop else union(free, some)

@@ -27,7 +27,7 @@ class TokenRef:
     token: int | str
 
 
-Mark = str | TokenRef
+Delimiter = str | TokenRef
 """The beginning or end of a tag."""
 
 
@@ -90,9 +90,9 @@ class Repeat(Format):
 class Tag(Format):
     """A tag. ``ends``: texts, or one token."""
 
-    begin: Mark
+    begin: Delimiter
     content: Format
-    ends: tuple[Mark, ...]
+    ends: tuple[Delimiter, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class Rule:
     """
 
     trigger: int
-    begin: Mark
+    begin: Delimiter
     content: Format
-    ends: tuple[Mark, ...] | None
+    ends: tuple[Delimiter, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,10 @@ from tokenfst.automata.structural_tags.documents.formats import (
     AnyText,
     AnyTokens,
     ConstString,
+    Delimiter,
     Format,
     GrammarText,
     JsonSchema,
-    Mark,
     Or,
     Pattern,
     Repeat,
@@ -101,7 +101,7 @@ def token_of(value: Any, pointer: str) -> TokenRef:
     return TokenRef(pointer, whole(value, pointer, 0))
 
 
-def _mark(value: Any, pointer: str) -> Mark:
+def _delimiter(value: Any, pointer: str) -> Delimiter:
     if isinstance(value, str):
         return text_of(value, pointer)
     made = read_format(value, pointer, 0, "token")
@@ -118,14 +118,14 @@ def _content(fields: Fields, depth: int) -> Format:
 
 
 def _tag(fields: Fields, depth: int) -> Tag:
-    begin = _mark(fields.take("begin"), fields.at("begin"))
+    begin = _delimiter(fields.take("begin"), fields.at("begin"))
     content = _content(fields, depth)
     end = fields.take("end")
     if isinstance(end, (list, tuple)):
         fields.left["end"] = end
-        ends: tuple[Mark, ...] = fields.items("end", text_of, required=True)
+        ends: tuple[Delimiter, ...] = fields.items("end", text_of, required=True)
     else:
-        ends = (_mark(end, fields.at("end")),)
+        ends = (_delimiter(end, fields.at("end")),)
     return Tag(fields.pointer, begin, content, ends)
 
 

@@ -44,7 +44,7 @@ class CallEvents:
         self._index = 0
         self._is_told = False
         """Whether the begin event of the open or next call was reported."""
-        self._marks = _Marks(tag, walk)
+        self._delimiters = _Delimiters(tag, walk)
         self._first = tag.openings[0]
         self._plain: _Growing = self._content()
         """The content outside of tags."""
@@ -118,7 +118,7 @@ class CallEvents:
         if role.kind == "call" and role.tool is not None and not self._is_told:
             self._begin_call(role.tool)
         if role.kind in ("content", "reasoning"):
-            self._text = self._growing(role.kind, (), self._marks.closings(role.ends))
+            self._text = self._growing(role.kind, (), self._delimiters.closings(role.ends))
         elif role.form is not None:
             self._begin_arguments(role)
 
@@ -149,18 +149,20 @@ class CallEvents:
     def _tell(self, kind: Any, path: tuple[Any, ...], value: Any) -> None:
         self.found.append(Event(kind, path, value))
 
-    def _growing(self, kind: Any, path: tuple[Any, ...], marks: _Held, *, newlines: bool = False) -> _Growing:
-        return _Growing(self.found, kind, path, marks, newlines=newlines)
+    def _growing(
+        self, kind: Any, path: tuple[Any, ...], delimiters: _Held, *, newlines: bool = False
+    ) -> _Growing:
+        return _Growing(self.found, kind, path, delimiters, newlines=newlines)
 
     def _content(self) -> _Growing:
-        return self._growing("content", (), self._marks.openings)
+        return self._growing("content", (), self._delimiters.openings)
 
-    def _end_text(self, mark: bytes) -> None:
+    def _end_text(self, delimiter: bytes) -> None:
         if isinstance(self._text, _Growing):
-            self._text.end(mark)
+            self._text.end(delimiter)
 
-    def _ends_with(self, mark: bytes) -> bool:
-        return isinstance(self._text, _Growing) and self._text.held.endswith(mark)
+    def _ends_with(self, delimiter: bytes) -> bool:
+        return isinstance(self._text, _Growing) and self._text.held.endswith(delimiter)
 
     # --- calls ----------------------------------------------------------------------------------------
 
@@ -168,7 +170,7 @@ class CallEvents:
         """Whether a call could have begun: one is open, or the text ends with the first bytes of a tag."""
         kind = self._roles[-1].kind
         if kind == "frame":
-            self._run = self._run[len(self._run) - self._marks.begun(self._run) :]
+            self._run = self._run[len(self._run) - self._delimiters.begun(self._run) :]
         return kind == "call" or (kind == "frame" and self._run != b"")
 
     def _next_tool(self) -> int | None:
@@ -223,7 +225,7 @@ class CallEvents:
         if role.form == "text":
             self._tell("key", place, "input")
             self._tell("start", (*place, "input"), "string")
-            self._text = self._growing("piece", (*place, "input"), self._marks.closings(role.ends))
+            self._text = self._growing("piece", (*place, "input"), self._delimiters.closings(role.ends))
 
     def _end_arguments(self, role: Role, inner: bytes) -> None:
         place = (self._index,)
@@ -260,17 +262,17 @@ class CallEvents:
         elif kind == "string":
             self._tell("start", path, kind)
             style = elements.style
-            mark = (style.stop + style.close.format(element.written)).encode()
-            marks = self._marks.stopping(mark)
-            self._text = self._growing("piece", path, marks, newlines=elements.newlines)
-            ended.mark = mark
+            delimiter = (style.stop + style.close.format(element.written)).encode()
+            delimiters = self._delimiters.stopping(delimiter)
+            self._text = self._growing("piece", path, delimiters, newlines=elements.newlines)
+            ended.delimiter = delimiter
 
     def element_ends(self, sentinel: ElementEnd, value: Any) -> None:
         """The end of an element."""
         ended = self._values.pop()
         if ended.kind == "string":
             assert isinstance(self._text, _Growing)
-            self._text.end(ended.mark)
+            self._text.end(ended.delimiter)
             self._tell("end", ended.path, value)
         elif ended.kind in ("array", "object"):
             self._tell("end", ended.path, None)
@@ -294,16 +296,16 @@ class CallEvents:
 
 class _Value:
     """An open value. ``kind``: its type, ``None`` while undecided. ``count``: the number of items of an array.
-    ``mark``: the end of a string.
+    ``delimiter``: the end of a string.
     """
 
-    __slots__ = ("count", "kind", "mark", "path")
+    __slots__ = ("count", "delimiter", "kind", "path")
 
     def __init__(self, path: tuple[Any, ...], kind: str | None) -> None:
-        self.path, self.kind, self.count, self.mark = path, kind, 0, b""
+        self.path, self.kind, self.count, self.delimiter = path, kind, 0, b""
 
 
-class _Marks:
+class _Delimiters:
     """Computes how many of the last bytes of a text may be the beginning of a marker."""
 
     def __init__(self, tag: TagWithSentinels, walk: TextWithSentinels) -> None:
@@ -347,9 +349,9 @@ class _Marks:
         """For the ends of a tag."""
         return self._ending([*filter(None, ends)], TagEnd)
 
-    def stopping(self, mark: bytes) -> _Held:
+    def stopping(self, delimiter: bytes) -> _Held:
         """For the end of an element."""
-        return self._ending([mark], ElementEnd)
+        return self._ending([delimiter], ElementEnd)
 
     def _ending(self, ends: list[bytes], kind: type[Sentinel]) -> _Held:
         def held(text: bytes) -> int:
@@ -372,10 +374,16 @@ class _Growing:
     """A text that is reported in pieces. ``newlines``: without a line break at its beginning and end."""
 
     def __init__(
-        self, found: list[Event], kind: Any, path: tuple[Any, ...], marks: _Held, *, newlines: bool = False
+        self,
+        found: list[Event],
+        kind: Any,
+        path: tuple[Any, ...],
+        delimiters: _Held,
+        *,
+        newlines: bool = False,
     ) -> None:
         self._found, self._kind, self._path = found, kind, path
-        self._marks, self._newlines = marks, newlines
+        self._delimiters, self._newlines = delimiters, newlines
         self._begun = b""
         """The bytes of an incomplete character."""
         self._is_first = True
@@ -389,9 +397,9 @@ class _Growing:
         """Report the text that cannot be a part of a marker; return the number of bytes that may be."""
         if not self.held:
             return 0
-        marked = self._marks(self.held)
-        size = len(self.held) - marked
-        if not marked and not self._newlines and not self._begun:
+        held = self._delimiters(self.held)
+        size = len(self.held) - held
+        if not held and not self._newlines and not self._begun:
             data, self.held = self.held, b""
             self.tell(data)
             return 0
@@ -399,12 +407,12 @@ class _Growing:
             size -= 1
         if size:
             self._told(size)
-        return marked
+        return held
 
-    def end(self, mark: bytes) -> None:
+    def end(self, delimiter: bytes) -> None:
         """The text ended with this marker."""
-        assert self.held.endswith(mark), "a mark is held back"
-        self.held = self.held[: len(self.held) - len(mark)]
+        assert self.held.endswith(delimiter), "a delimiter is held back"
+        self.held = self.held[: len(self.held) - len(delimiter)]
         self._told(len(self.held) - (self._newlines and self.held.endswith(b"\n")))
 
     def _told(self, size: int) -> None:

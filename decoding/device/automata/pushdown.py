@@ -28,7 +28,7 @@ from tokenfst.decoding.device.kernels import plain_stacks as plain
 from tokenfst.decoding.device.kernels.plain_stacks import DEPTH, OVERFLOWN, STATE, SYMBOLS
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.stacks import PackedStacks, pack_stacks
-from tokenfst.decoding.device.tables.tables import DISTANCE, FAR, Packed, Reach
+from tokenfst.decoding.device.tables.tables import DISTANCE, FAR, Packed, StackLoops
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentValueError, ConstraintError, StackDepthError, StateError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -61,7 +61,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         if depth < 1:
             raise ArgumentValueError(f"depth must be at least 1, not {depth}")
         self.depth, self._row = depth, (SYMBOLS + depth,)
-        self._reach = Reach(0, 0, 0)
+        self._loops = StackLoops(0, 0, 0)
         super().__init__(
             automata,
             device,
@@ -121,7 +121,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
             return out
         if (triton := self._triton(states)) is not None:
             return triton.advance_stacks(self._tables, states, tokens)
-        return plain.advance(self._tables, states, tokens, self._longest, self._reach)
+        return plain.advance(self._tables, states, tokens, self._longest, self._loops)
 
     def _tree_by_triton(
         self, triton: Any, states: Tensor, parents: Tensor, tokens: Tensor, depth: int
@@ -148,7 +148,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         elif (triton := self._triton(states)) is not None:
             found, lengths = triton.resting(self._tables, states, left is not None)
         else:
-            found, below = plain.resting(self._tables, states, self._reach.asks)
+            found, below = plain.resting(self._tables, states, self._loops.asks)
             lengths = None if left is None else plain.length(self._tables, states, below)
         if left is None or lengths is None:
             return found, None
@@ -179,7 +179,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         stacks = pack_stacks(
             automaton, token_limits=self.token_limits, dense=self._dense, budget=self._budget
         )
-        self._reach = Reach(*map(max, zip(self._reach, stacks.reach, strict=True)))
+        self._loops = StackLoops(*map(max, zip(self._loops, stacks.loops, strict=True)))
         return stacks.packed, stacks
 
     def _publish(self) -> None:

@@ -20,7 +20,7 @@ from tokenfst.decoding.device.tables.tables import (
     FIRST,
     FLAGS,
     ROW,
-    Reach,
+    StackLoops,
 )
 
 STATE, DEPTH, SYMBOLS = 0, 1, 2
@@ -73,7 +73,7 @@ def length(t: Tables, rows: Tensor, symbols: Tensor) -> Tensor:
     return torch.where(place < symbols[:, None], each, 0).sum(1).clamp_max(FAR).int()
 
 
-def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, reach: Reach) -> Tensor:
+def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, loops: StackLoops) -> Tensor:
     """The rows after ``tokens``, int64 (B,). O(B * longest * looks * pushes)."""
     live = known(t, rows) & (tokens >= 0) & (tokens < len(t.tokens))
     at = t.states[torch.where(live, rows[:, STATE], DEAD)]
@@ -91,8 +91,8 @@ def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, reach: Reach)
     over = torch.zeros_like(live)
     for i in range(longest):
         row = torch.where(reads[:, i], t.table[row + entry[:, i]], row)
-        for _ in range(reach.looks + 1):
-            row, stack, depth, over = _acted(t, row, stack, depth, over, reach.pushes)
+        for _ in range(loops.looks + 1):
+            row, stack, depth, over = _acted(t, row, stack, depth, over, loops.pushes)
     reached = t.table[row]
     reached = torch.where(size == 0, torch.where(token[:, 1] > 0, at[:, AFTER_EMPTY], DEAD), reached)
     ended = torch.where((at[:, FLAGS] & ACCEPTING) != 0, ENDED, DEAD)

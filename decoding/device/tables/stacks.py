@@ -32,7 +32,7 @@ from tokenfst.decoding.device.tables.tables import (
     MASK,
     Ints,
     Packed,
-    Reach,
+    StackLoops,
     pack,
     pack_arrays,
 )
@@ -98,7 +98,7 @@ class PackedStacks:
     ``controls``: int32 (states, 4): the place at which the look-up of its mask begins, or 0; otherwise the state
     with its mask; its distance without the stack; and where its automaton's frames begin. ``actions``: int32
     (actions, 5), numbered from 1: place, whether the stack is kept, range of pushes, look-up or 0. ``pushes``:
-    int32 (pushes, 2): symbol, look-up of its chains or 0. ``frames``: int32, distances. ``reach``: the bounds of
+    int32 (pushes, 2): symbol, look-up of its chains or 0. ``frames``: int32, distances. ``loops``: the bounds of
     loops.
     """
 
@@ -108,7 +108,7 @@ class PackedStacks:
     pushes: Ints
     comb: Comb
     frames: Ints
-    reach: Reach
+    loops: StackLoops
 
     def placed(self, used: dict[str, int], table: Ints) -> dict[str, Any]:
         """The tables of stacks moved after the existing ones, and ``table``, that of ``packed`` after its move,
@@ -202,7 +202,7 @@ def pack_stacks(
         actions.pushes,
         comb,
         np.minimum(arrays["stack_frames"][:, 1], FAR).astype(np.int32),
-        Reach(actions.looks, actions.most_pushes, max(map(len, leaves.paths), default=0)),
+        StackLoops(actions.looks, actions.most_pushes, max(map(len, leaves.paths), default=0)),
     )
 
 
@@ -212,7 +212,7 @@ def _finite(packed: Packed) -> PackedStacks:
     controls[:, 1], controls[:, 2] = np.arange(len(packed.states)) + 2, FAR
     none = np.zeros((0, 5), np.int32)
     return PackedStacks(
-        packed, controls, none, none[:, :2], Comb.of({}, 0, Budget()), none[:, 0], Reach(0, 0, 0)
+        packed, controls, none, none[:, :2], Comb.of({}, 0, Budget()), none[:, 0], StackLoops(0, 0, 0)
     )
 
 

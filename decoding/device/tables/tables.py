@@ -53,7 +53,7 @@ _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=
 """The number of 1 bits of each byte."""
 
 
-class Reach(NamedTuple):
+class StackLoops(NamedTuple):
     """The bounds of the loops: ``looks`` into the stack after one byte, ``pushes`` of one action, ``asks`` for one
     mask.
     """

@@ -3,7 +3,7 @@
 //
 // Most sub-schemas are plain, and all that is done for one is here. The rest is asked of Python by methods of `Ways`
 // (tokenfst.automata.json_schema.writing.plain): values without parts that are not written yet, counts of unusual forms, types beside
-// objects and arrays, names that are taken. What is not plain is left to the general way, through shapes.
+// objects and arrays, names that are taken. What is not plain is left to the general way, through sets of values.
 //
 // Invariant: the rules are those of the general way, under the same names and in the same order, and nodes are shared as there
 // (tests/automata/json_schema/writing/test_schema_plain.py). Cost: linear in the keywords and members.

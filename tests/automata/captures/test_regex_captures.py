@@ -156,9 +156,9 @@ def test_what_is_decided_stays(seed: int, word: str, data: st.DataObject) -> Non
         if language.viable_prefix(word[: run.position + 1].encode()) <= run.position:
             return
         run.feed(letter.encode())
-        marks = run.all_marks()
-        assert marks
-        now = shared(marks)
+        saved = run.all_saved()
+        assert saved
+        now = shared(saved)
         assert now is not None and now[: len(before)] == before
         before = list(now)
         assert (run.ended != ()) == language.accepts(word[: run.position])

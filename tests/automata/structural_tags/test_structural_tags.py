@@ -184,7 +184,7 @@ def test_formats_that_speak_of_tokens(control_tokens: bool) -> None:
 
 
 def test_a_token_may_lie_across_the_border_of_a_mark() -> None:
-    """The mark is text, however it is cut; a token that is a mark is one token."""
+    """The delimiter is text, however it is cut; a token that is a delimiter is one token."""
     vocabulary = Vocabulary([b"x", b"y", b"xy", b"yx", b"z", b"", b"", b"zz"], 5, {"<t>": 6})
     found = structural_tag(triggered(["xy"], tag("xyz", const("z"), "x")))
     with warnings.catch_warnings():

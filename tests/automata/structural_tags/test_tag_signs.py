@@ -14,7 +14,7 @@ from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.documents.reading import read_document
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.sentinels import ElementBegin, ElementEnd, Sentinels, TagBegin, TagEnd
-from tokenfst.automata.structural_tags.special_tokens import Marks
+from tokenfst.automata.structural_tags.special_tokens import Delimiters
 from tokenfst.automata.structural_tags.token_text import TokenText
 from tokenfst.errors import StructuralTagError
 
@@ -22,8 +22,10 @@ FIRST = 0xF8
 
 
 def build_with_sentinels(format: object) -> tuple[Language | Grammar, Sentinels]:
-    sentinels, marks = Sentinels(), Marks(None, "text")
-    builder = Builder(marks, Schemas(sentinels=sentinels), TokenText(marks, control_tokens=False), None)
+    sentinels, delimiters = Sentinels(), Delimiters(None, "text")
+    builder = Builder(
+        delimiters, Schemas(sentinels=sentinels), TokenText(delimiters, control_tokens=False), None
+    )
     return builder.finish(builder.build(read_document(format)), "with sentinels"), sentinels
 
 

@@ -17,7 +17,7 @@ from reference.json.json_events import events as events_of
 from reference.tools.tool_texts import Calls, text_of
 from tokenfst import ParseError
 from tokenfst.automata.events.event import Event
-from tokenfst.automata.structural_tags.special_tokens import Marks
+from tokenfst.automata.structural_tags.special_tokens import Delimiters
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.definitions.choosing import Chosen
 from tokenfst.automata.tools.definitions.definitions import read_tools
@@ -131,7 +131,7 @@ _HARD = [
     "null",
     "\x7f\u2028",
 ]
-"""Pieces of strings that look like something else: JSON in a string, beginnings of marks, both quotation marks."""
+"""Pieces of strings that look like something else: JSON in a string, beginnings of delimiters, both quotation marks."""
 
 
 @each_format
@@ -144,7 +144,7 @@ def test_every_cut_of_strings_that_look_like_marks(format: str) -> None:
             : rng.randrange(1, 3)
         ]
         text = text_of(format, rng.choice(["", "so: ", "a < b"]), calls)
-        if not made.accepts(text):  # a bare string may not have the mark that ends it
+        if not made.accepts(text):  # a bare string may not have the delimiter that ends it
             continue
         data, events = text.encode(), expected(made, text)
         for cut in range(len(data) + 1):
@@ -232,7 +232,7 @@ def small(row: CallFormat) -> ToolConstraint:
     schema = {"type": "object", "properties": {}}
     definitions = [{"type": "function", "name": name, "parameters": schema} for name in ("f", "fg", "h")]
     plan = Plan(row, read_tools(definitions, "#", None), Chosen("auto", (0, 1, 2)), True, "disabled")
-    return planned(plan, Marks(None, "text"), "flexible", "small")
+    return planned(plan, Delimiters(None, "text"), "flexible", "small")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from reference.tools.tool_readings import Reading, block_readings, readings
 from tokenfst import ParseError
-from tokenfst.automata.structural_tags.special_tokens import Marks
+from tokenfst.automata.structural_tags.special_tokens import Delimiters
 from tokenfst.automata.tools.definitions.choosing import Chosen
 from tokenfst.automata.tools.definitions.definitions import read_tools
 from tokenfst.automata.tools.definitions.formats import CallFormat
@@ -26,7 +26,7 @@ def made(row: CallFormat) -> Any:
     definitions = [{"type": "function", "name": name, "parameters": SCHEMA} for name in ("f", "fg")]
     known = read_tools(definitions, "#", None)
     plan = Plan(row, known, Chosen("auto", (0, 1)), True, "disabled")
-    return planned(plan, Marks(None, "text"), "flexible", "small")
+    return planned(plan, Delimiters(None, "text"), "flexible", "small")
 
 
 def is_arguments(text: str) -> bool:

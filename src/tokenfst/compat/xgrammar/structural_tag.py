@@ -101,7 +101,7 @@ OptionalFormat = _format("OptionalFormat", "optional", "content", "One or none."
 PlusFormat = _format("PlusFormat", "plus", "content", "One or more.")
 StarFormat = _format("StarFormat", "star", "content", "None or more.")
 RepeatFormat = _format("RepeatFormat", "repeat", "min max content", "So many.")
-TagFormat = _format("TagFormat", "tag", "begin content end", "A content between two marks.")
+TagFormat = _format("TagFormat", "tag", "begin content end", "A content between two delimiters.")
 TriggeredTagsFormat = _format(
     "TriggeredTagsFormat",
     "triggered_tags",

@@ -14,7 +14,7 @@ import pytest
 
 from tests.automata.json_schema.test_json_schema_differential import walk
 from tokenfst.automata.json_schema.json_schema import json_schema
-from tokenfst.automata.json_schema.sets import shape
+from tokenfst.automata.json_schema.sets import value_sets
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 NAMES = ("a", "b", "c", "d")
@@ -66,8 +66,8 @@ def schema(rng: random.Random) -> dict[str, Any]:
 @pytest.fixture
 def name_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever can be decided name by name, is."""
-    monkeypatch.setattr(shape, "_MANY", 0)
-    monkeypatch.setattr(shape, "_MOST_PAIRS", 0)
+    monkeypatch.setattr(value_sets, "_MANY", 0)
+    monkeypatch.setattr(value_sets, "_MOST_PAIRS", 0)
 
 
 def judged(asked: Any) -> list[bool] | None:

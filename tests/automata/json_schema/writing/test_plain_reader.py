@@ -297,7 +297,7 @@ SETTINGS: dict[str, list[Any]] = {
     plain_schemas(PLAIN), st.fixed_dictionaries({n: st.sampled_from(each) for n, each in SETTINGS.items()})
 )
 def test_bodies_of_rules_are_those_of_the_general_way(schema: Any, options: dict[str, Any]) -> None:
-    """The rules of the native core have the names, the order and the nodes of those that Python writes from shapes."""
+    """The rules of the native core have the names, the order and the nodes of those that Python writes."""
 
     def rules_of() -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Plain schemas, written at once, against the general way through shapes: the same masks, the same errors."""
+"""Plain schemas, written at once, against the general way through value sets: the same masks, the same errors."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A value has one of six types, and every keyword applies to one of them, so a set
 operations work type by type (Attouche et al., "Witness Generation for JSON Schema", VLDB 2022). Only arrays and objects
 have parts, and conditions on parts stay formulas.
 
-Invariant: ``exact`` is false if something was relaxed; such a shape has too many values and is never complemented.
+Invariant: ``exact`` is false if something was relaxed; such a value set has too many values and is never complemented.
 Cost: unions and complements of single cells are linear; intersections multiply cells. More than ``_MOST`` cells in one
 type are rejected: each becomes an automaton that runs in parallel with the others.
 """
@@ -40,7 +40,7 @@ NO_NUMBER = NumberSet.none()
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Shape:
+class ValueSet:
     """A set of JSON values.
 
     ``whole``: in draft-04, where 1.0 is a number but not an integer, the integers that are written without a
@@ -81,21 +81,21 @@ class Shape:
             or self.has_numbers()
         )
 
-    def without_strings(self) -> Shape:
+    def without_strings(self) -> ValueSet:
         """All values that are not strings."""
         return self._with(NO_STRING, self.arrays, self.objects)
 
-    def without_objects(self) -> Shape:
+    def without_objects(self) -> ValueSet:
         """All values that are not objects."""
         return self._with(self.strings, self.arrays, ())
 
-    def without_parts(self) -> Shape:
+    def without_parts(self) -> ValueSet:
         """The values without parts."""
         return self._with(self.strings, (), ())
 
-    def _with(self, strings: StringSet, arrays: ArraySet, objects: ObjectSet) -> Shape:
+    def _with(self, strings: StringSet, arrays: ArraySet, objects: ObjectSet) -> ValueSet:
         """Other values of these types. ``dataclasses.replace`` takes six times as long."""
-        return Shape(
+        return ValueSet(
             self.null,
             self.true,
             self.false,
@@ -109,14 +109,14 @@ class Shape:
         )
 
 
-EVERY = Shape()
-EVERY_SCALAR = Shape(arrays=(), objects=())
-NOTHING = Shape(False, False, False, NO_NUMBER, NO_STRING, (), ())
+EVERY = ValueSet()
+EVERY_SCALAR = ValueSet(arrays=(), objects=())
+NOTHING = ValueSet(False, False, False, NO_NUMBER, NO_STRING, (), ())
 
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """The operations on shapes.
+    """The operations on value sets.
 
     ``alive``: whether a cell may have a member; cells without members are dropped where cells multiply. ``is_empty``:
     whether a formula certainly has no values.
@@ -126,7 +126,7 @@ class Algebra:
     alive: Callable[[Array | Object], bool]
     is_empty: Callable[[Formula], bool]
 
-    def meet(self, left: Shape, right: Shape, where: str) -> Shape:
+    def meet(self, left: ValueSet, right: ValueSet, where: str) -> ValueSet:
         """The intersection."""
         if _is_every(left):
             return right
@@ -141,7 +141,7 @@ class Algebra:
             bare = NO_NUMBER if numbers.is_empty() else right.bare
         elif bare is not right.bare and not right.bare.is_empty():
             bare = bare | right.bare
-        return Shape(
+        return ValueSet(
             left.null and right.null,
             left.true and right.true,
             left.false and right.false,
@@ -154,8 +154,8 @@ class Algebra:
             bare,
         )
 
-    def are_disjoint(self, left: Shape, right: Shape) -> bool:
-        """Whether the shapes have no common cell in any type. Stops at the first common one."""
+    def are_disjoint(self, left: ValueSet, right: ValueSet) -> bool:
+        """Whether the value sets have no common cell in any type. Stops at the first common one."""
         return not (
             (left.null and right.null)
             or (left.true and right.true)
@@ -182,25 +182,27 @@ class Algebra:
                 return True
         return False
 
-    def join(self, shapes: list[Shape], where: str) -> Shape:
+    def join(self, value_sets: list[ValueSet], where: str) -> ValueSet:
         """The union."""
-        if len(shapes) == 1:
-            return shapes[0]
-        numbers = self._join_numbers([shape.numbers for shape in shapes])
+        if len(value_sets) == 1:
+            return value_sets[0]
+        numbers = self._join_numbers([value_set.numbers for value_set in value_sets])
         whole = None
-        if any(shape.whole is not None for shape in shapes):
-            whole = _whole(numbers, self._join_numbers([shape.written_whole() for shape in shapes]))
-        return Shape(
-            any(shape.null for shape in shapes),
-            any(shape.true for shape in shapes),
-            any(shape.false for shape in shapes),
+        if any(value_set.whole is not None for value_set in value_sets):
+            whole = _whole(
+                numbers, self._join_numbers([value_set.written_whole() for value_set in value_sets])
+            )
+        return ValueSet(
+            any(value_set.null for value_set in value_sets),
+            any(value_set.true for value_set in value_sets),
+            any(value_set.false for value_set in value_sets),
             numbers,
-            schema_strings.join([shape.strings for shape in shapes], self.formulas.work),
-            _union([shape.arrays for shape in shapes], EVERY_ARRAY, where),
-            _union([shape.objects for shape in shapes], EVERY_OBJECT, where),
-            all(shape.exact for shape in shapes),
+            schema_strings.join([value_set.strings for value_set in value_sets], self.formulas.work),
+            _union([value_set.arrays for value_set in value_sets], EVERY_ARRAY, where),
+            _union([value_set.objects for value_set in value_sets], EVERY_OBJECT, where),
+            all(value_set.exact for value_set in value_sets),
             whole,
-            _all_bare([shape for shape in shapes if not shape.numbers.is_empty()]),
+            _all_bare([value_set for value_set in value_sets if not value_set.numbers.is_empty()]),
         )
 
     def _join_numbers(self, sets: list[NumberSet]) -> NumberSet:
@@ -211,41 +213,45 @@ class Algebra:
                 numbers = each if numbers.is_empty() else numbers | each
         return numbers
 
-    def check_complement(self, shape: Shape, where: str) -> None:
-        """Raise UnsupportedSchemaError for a shape that is inexact, or may lack some strings or names of members."""
-        if not shape.exact:
+    def check_complement(self, value_set: ValueSet, where: str) -> None:
+        """Raise UnsupportedSchemaError for a set that is inexact, or may lack some strings or names of members."""
+        if not value_set.exact:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
             )
-        names = tuple(demand.names for cell in shape.objects for demand in cell.demands)
-        partial = schema_strings.partial_reason(shape.strings) or schema_strings.partial_reason(
+        names = tuple(demand.names for cell in value_set.objects for demand in cell.demands)
+        partial = schema_strings.partial_reason(value_set.strings) or schema_strings.partial_reason(
             names, known=True
         )
         if partial:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
 
-    def invert(self, shape: Shape, where: str) -> Shape:
+    def invert(self, value_set: ValueSet, where: str) -> ValueSet:
         """The complement. Raises UnsupportedSchemaError if it is not supported."""
-        self.check_complement(shape, where)
+        self.check_complement(value_set, where)
         arrays, objects = EVERY_ARRAY, EVERY_OBJECT
-        for array in shape.arrays:
+        for array in value_set.arrays:
             arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
-        apart = self.objects_in([shape.objects], frozenset({0}), where) if are_many([shape.objects]) else None
+        apart = (
+            self.objects_in([value_set.objects], frozenset({0}), where)
+            if are_many([value_set.objects])
+            else None
+        )
         if apart is not None:
             objects = apart
         else:
-            for made in shape.objects:
+            for made in value_set.objects:
                 objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
-        numbers = ~shape.numbers
-        return Shape(
-            not shape.null,
-            not shape.true,
-            not shape.false,
+        numbers = ~value_set.numbers
+        return ValueSet(
+            not value_set.null,
+            not value_set.true,
+            not value_set.false,
             numbers,
-            schema_strings.invert(shape.strings, self.formulas.work, surely=True),
+            schema_strings.invert(value_set.strings, self.formulas.work, surely=True),
             arrays,
             objects,
-            whole=None if shape.whole is None else _whole(numbers, ~shape.whole),
+            whole=None if value_set.whole is None else _whole(numbers, ~value_set.whole),
         )
 
     def _meet_arrays(self, left: ArraySet, right: ArraySet, where: str) -> ArraySet:
@@ -291,9 +297,11 @@ class Algebra:
         return tuple(found)
 
 
-def _is_every(shape: Shape) -> bool:
-    """Whether it is ``EVERY``. Most shapes differ in the first types, so that nothing else is compared."""
-    return shape is EVERY or (shape.null and shape.true and shape.false and shape == EVERY)
+def _is_every(value_set: ValueSet) -> bool:
+    """Whether it is ``EVERY``. Most value sets differ in the first types, so that nothing else is compared."""
+    return value_set is EVERY or (
+        value_set.null and value_set.true and value_set.false and value_set == EVERY
+    )
 
 
 def are_many(others: list[ObjectSet]) -> bool:
@@ -327,20 +335,20 @@ def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
     return left & right
 
 
-def _all_bare(shapes: list[Shape]) -> NumberSet:
-    """``Shape.bare`` for the numbers of several shapes: those that are bare in every shape that contains them."""
-    bare = shapes[0].bare if shapes else NO_NUMBER
-    if all(shape.bare is bare for shape in shapes):
+def _all_bare(value_sets: list[ValueSet]) -> NumberSet:
+    """``ValueSet.bare`` for the numbers of several sets: those that are bare in every set that contains them."""
+    bare = value_sets[0].bare if value_sets else NO_NUMBER
+    if all(value_set.bare is bare for value_set in value_sets):
         return bare
     bare = INTEGERS
-    for shape in shapes:
-        if shape.bare is not INTEGERS:
-            bare = bare & (shape.bare | ~shape.numbers)
+    for value_set in value_sets:
+        if value_set.bare is not INTEGERS:
+            bare = bare & (value_set.bare | ~value_set.numbers)
     return bare
 
 
 def _whole(numbers: NumberSet, whole: NumberSet) -> NumberSet | None:
-    """``Shape.whole`` in normal form: integers only, and ``None`` if they are the integers of ``numbers``."""
+    """``ValueSet.whole`` in normal form: integers only, and ``None`` if they are the integers of ``numbers``."""
     integers = whole & INTEGERS
     return None if integers == numbers & INTEGERS else integers
 
