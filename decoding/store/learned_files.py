@@ -90,15 +90,14 @@ class LearnedFiles:
             try:
                 self._read(each.name, key)
             except ArtifactError as error:
-                yield each.name, error
-                if remove:
-                    self._place.remove(each.name)
+                if not remove or self._place.remove_unchanged(each):
+                    yield each.name, error
 
     def prune(self, exists: Callable[[str], bool], before: float | None) -> None:
         """Remove files that were not used since ``before``, and files without an entry."""
         for each, key in [*self._all()]:
             if (before is not None and each.used < before) or not exists(key):
-                self._place.remove(each.name)
+                self._place.remove_unchanged(each)
 
     def _all(self) -> Iterator[tuple[Listed, str]]:
         for each in self._place.list(_FOLDER):

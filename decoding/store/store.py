@@ -22,7 +22,6 @@ from tokenfst.decoding.store.documents import Document, DocumentKeys
 from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.store.keys import (
     ENTRIES,
-    NAME,
     Key,
     key_at,
     make_key,
@@ -366,24 +365,22 @@ class Store:
 
     def list(self) -> Iterator[Stored]:
         """All entries, with their keys."""
-        for name, size, used in self._place.list(ENTRIES):
-            if (key := key_at(name)) is not None:
-                yield Stored(key, size, used)
+        for each in self._place.list(ENTRIES):
+            if (key := key_at(each.name)) is not None:
+                yield Stored(key, each.size, each.used)
 
     @checked
     def verify(self, remove: bool = False) -> Sequence[Damage]:
         """Read and fully verify every entry of the store itself; returns the damaged ones, which are removed if
-        ``remove`` is set.
+        ``remove`` is set, unless they have been replaced in the meantime.
 
         A file whose name is not that of an entry is reported and kept. O(the size of the store).
         """
         found = []
-        for each in verify(self._place, self._read):
+        for each in verify(self._place, self._read, remove):
             found.append(each)
-            if remove and NAME.fullmatch(each.key):
-                self._place.remove(path_of(each.key))
-                if self._cache is not None:
-                    self._cache.remove(self._cache_name(each.key))
+            if remove and self._cache is not None:
+                self._cache.remove(self._cache_name(each.key))
         for damaged in (self._learned, self._vocabularies):
             found += [Damage(name, damage) for name, damage in damaged.verify(remove)]
         return found

@@ -45,16 +45,19 @@ class Pruned:
     kept_bytes: int
 
 
-def verify(place: Place, read: Callable[[str], object]) -> Iterator[Damage]:
-    """The damaged entries of ``Store.verify``. ``read``: reads and checks the entry of a key, or raises."""
-    for name, _, _ in place.list(ENTRIES):
-        key = key_at(name)
+def verify(place: Place, read: Callable[[str], object], remove: bool) -> Iterator[Damage]:
+    """The damaged entries of ``Store.verify``. ``read``: reads and checks the entry of a key, or raises. An entry that
+    was written again before it could be removed is passed over: it is another one now.
+    """
+    for each in place.list(ENTRIES):
+        key = key_at(each.name)
         try:
             if key is None:
-                raise ArtifactError(f"{place.url}/{name} is no entry: it has no name of one")
+                raise ArtifactError(f"{place.url}/{each.name} is no entry: it has no name of one")
             read(key)
         except ArtifactError as error:
-            yield Damage(key or name, error)
+            if key is None or not remove or place.remove_unchanged(each):
+                yield Damage(key or each.name, error)
 
 
 def prune(
@@ -72,14 +75,13 @@ def prune(
     gone: list[Listed] = []
     for each in files:
         old = unused_days is not None and now - each.used > unused_days * _DAY
-        if old or (max_bytes is not None and left > max_bytes):
-            place.remove(each.name)
+        if (old or (max_bytes is not None and left > max_bytes)) and place.remove_unchanged(each):
             gone.append(each)
             left -= each.size
     if unused_days is not None:
         for each in [*place.list(DOCUMENTS)]:
             if now - each.used > unused_days * _DAY and is_document(each.name):
-                place.remove(each.name)
+                place.remove_unchanged(each)
     learned.prune(contains, None if unused_days is None else now - unused_days * _DAY)
     place.clean(now - _DAY)
     return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)

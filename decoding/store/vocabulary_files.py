@@ -19,7 +19,7 @@ from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.entries import MOST_HEADER
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.signatures import Signatures
-from tokenfst.decoding.store.storages.places import Place
+from tokenfst.decoding.store.storages.places import Listed, Place
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError, TransferError, VocabularyError
 from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -93,20 +93,22 @@ class VocabularyFiles:
 
     def list(self) -> Iterator[str]:
         """The fingerprints."""
-        for each in self._place.list(VOCABULARIES):
-            name = each.name.rpartition("/")[2]
-            if NAME.fullmatch(name) and each.name == _path(name):
-                yield name
+        return (name for name, _ in self._all())
 
     def verify(self, remove: bool) -> Iterator[tuple[str, ArtifactError]]:
         """The damaged files; they are removed if that is requested."""
-        for name in self.list():
+        for name, listed in self._all():
             try:
                 self._read(name)
             except ArtifactError as error:
-                yield _path(name), error
-                if remove:
-                    self._place.remove(_path(name))
+                if not remove or self._place.remove_unchanged(listed):
+                    yield listed.name, error
+
+    def _all(self) -> Iterator[tuple[str, Listed]]:
+        for each in self._place.list(VOCABULARIES):
+            name = each.name.rpartition("/")[2]
+            if NAME.fullmatch(name) and each.name == _path(name):
+                yield name, each
 
     def _read(self, name: str) -> tuple[Vocabulary, bytes]:
         for turn in range(_READS):

@@ -3,8 +3,9 @@
 Every storage creates a file completely or not at all, and does not replace one that exists. Nothing here knows what
 the bytes mean.
 
-Invariant: a file that exists is complete. Cost: one request for each operation.
+Invariant: a file that exists is complete. Cost: one request for each operation, and two to remove what was looked at.
 
-Read in this order: ``places`` (the interface ``Place``, and ``open_place``), ``local_files`` (folders), ``remote``
-(everything else), ``turns`` (how the threads of a batch share a processor while a storage works).
+Read in this order: ``places`` (the interface ``Place``, and ``open_place``), ``inner_files`` (what is opened and locked
+below a folder), ``local_files`` (folders), ``remote`` (everything else), ``turns`` (how the threads of a batch share a
+processor while a storage works).
 """

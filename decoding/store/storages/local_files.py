@@ -4,7 +4,14 @@ A file is written under a temporary name, flushed to the disk, and then hard-lin
 that exists. So a file is complete from the first moment, and the first writer wins. The folder is flushed before the
 call returns. Files left by a writer that died have names that start with a dot, and are never read as entries.
 
-Rejected: ``open(..., "x")``, whose file exists before its content; ``rename``, where the last writer wins.
+Below the folder only regular files are read, and no symbolic link is followed (``inner_files``): who may write into one
+tenant's folder must not show another's files there.
+
+Who names a file holds a shared lock on the folder that it is in (``flock``), and who removes a file only if it is still
+the one that was listed holds an exclusive one. So no file is removed that was written in between.
+
+Rejected: ``open(..., "x")``, whose file exists before its content; ``rename``, where the last writer wins; to rename a
+file before it is removed, look at it, and name it back: a process that is killed meanwhile has removed it.
 """
 
 from __future__ import annotations
@@ -17,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tokenfst.decoding.store.storages.inner_files import locked, open_inner, plain_path
 from tokenfst.decoding.store.storages.places import Listed
 from tokenfst.errors import StoreError
 
@@ -39,22 +47,28 @@ class LocalFiles:
         """See ``Place``."""
         with self._failing("read", name):
             try:
-                return (self._root / name).read_bytes()
+                with os.fdopen(open_inner(self._root, name), "rb") as file:
+                    return file.read()
             except FileNotFoundError:
                 return None
 
     def exists(self, name: str) -> bool:
         """See ``Place``."""
         with self._failing("look into"):
-            return (self._root / name).exists()
+            try:
+                os.close(open_inner(self._root, name))
+            except FileNotFoundError:
+                return False
+            return True
 
     def create(self, name: str, data: bytes) -> bool:
         """See ``Place``."""
         with self._failing("write", name):
-            target = self._root / name
+            target = plain_path(self._root, name)
             written = self._write(target, data)
             try:
-                os.link(written, target)
+                with locked(target.parent):
+                    os.link(written, target)
                 made = True
             except FileExistsError:
                 made = False
@@ -68,10 +82,11 @@ class LocalFiles:
     def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
         """See ``Place``."""
         with self._failing("write", name):
-            target = self._root / name
+            target = plain_path(self._root, name)
             written = self._write(target, data, lasting)
             try:
-                written.rename(target)
+                with locked(target.parent):
+                    written.rename(target)
             except BaseException:
                 written.unlink()
                 raise
@@ -81,7 +96,20 @@ class LocalFiles:
     def remove(self, name: str) -> None:
         """See ``Place``."""
         with self._failing("remove", name):
-            (self._root / name).unlink(missing_ok=True)
+            plain_path(self._root, name).unlink(missing_ok=True)
+
+    def remove_unchanged(self, listed: Listed) -> bool:
+        """See ``Place``."""
+        with self._failing("remove", listed.name):
+            path = plain_path(self._root, listed.name)
+            try:
+                with locked(path.parent, alone=True):
+                    if _version(path.lstat()) != listed.version:
+                        return False
+                    path.unlink()
+            except FileNotFoundError:
+                pass
+            return True
 
     def touch(self, name: str) -> None:
         """See ``Place``."""
@@ -95,13 +123,14 @@ class LocalFiles:
     def list(self, folder: str) -> Iterator[Listed]:
         """See ``Place``."""
         with self._failing("list"):
-            for path in sorted((self._root / folder).rglob("*")):
+            for path in sorted(plain_path(self._root, f"{folder}/").rglob("*")):
                 try:
                     found = path.lstat()
                 except FileNotFoundError:
                     continue
                 if stat.S_ISREG(found.st_mode) and not path.name.startswith(_LEFT):
-                    yield Listed(path.relative_to(self._root).as_posix(), found.st_size, found.st_mtime)
+                    name = path.relative_to(self._root).as_posix()
+                    yield Listed(name, found.st_size, found.st_mtime, _version(found))
 
     def now(self) -> float:
         """The folder's own clock, which may be another computer's: that of a file that is written for this purpose."""
@@ -157,6 +186,10 @@ class LocalFiles:
                 f"cannot {what} the store {self._root}{f', at {name}' if name else ''}: {error.strerror or error}. "
                 "Check that it is a folder, that this user may write there, and the space left"
             ) from error
+
+
+def _version(found: os.stat_result) -> object:
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _flush_folder(folder: Path) -> None:

@@ -12,12 +12,13 @@ from tokenfst.errors import StoreError
 
 class Listed(NamedTuple):
     """A file of a storage: its name, its size in bytes, and the time of its last write or use (seconds since the
-    epoch).
+    epoch). ``version``: a value that differs once the file has been written again.
     """
 
     name: str
     size: int
     used: float
+    version: object
 
 
 class Place(Protocol):
@@ -47,6 +48,12 @@ class Place(Protocol):
     def remove(self, name: str) -> None:
         """Remove the file, if it exists."""
 
+    def remove_unchanged(self, listed: Listed) -> bool:
+        """Remove a file unless it was written again since it was listed. Returns whether there is none any more.
+
+        Storages without such a request look right before they remove: what is written in between is removed.
+        """
+
     def touch(self, name: str) -> None:
         """Record that the file was used today. Best effort."""
 
@@ -73,7 +80,18 @@ def open_place(url: str | os.PathLike[str], options: Mapping[str, Any]) -> Place
 
         if options:
             raise StoreError(f"a folder has no storage options, and {sorted(options)} were given for {text}")
-        return LocalFiles(text.partition("://")[2] if scheme else text)
+        return LocalFiles(_folder(text) if scheme else text)
     from tokenfst.decoding.store.storages.remote import Remote
 
     return Remote(text, options)
+
+
+def _folder(url: str) -> str:
+    """The folder of a ``file://`` URL. Raises ``StoreError`` for a relative one."""
+    scheme, _, folder = url.partition("://")
+    if not folder.startswith("/"):
+        raise StoreError(
+            f"{url} names no absolute folder: write {scheme}:///{folder or 'folder'} (three slashes), or, for a "
+            f"folder below the current one, its path alone: {folder or 'folder'}"
+        )
+    return folder

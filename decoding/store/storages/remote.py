@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from typing import Any
 
@@ -28,8 +28,8 @@ _CUT = {
     "ResponseStreamingError",
 }
 """The exceptions of HTTP clients for an incomplete response body."""
-_creating = threading.Lock()
-"""Held while objects are created in memory, which is not atomic among threads."""
+_changing = threading.Lock()
+"""Held while objects in memory are changed, which is not atomic among threads."""
 
 
 class Remote:
@@ -52,6 +52,7 @@ class Remote:
             raise StoreError(
                 f"{url} is not the URL of a store that fsspec can open: {_reason(error)}"
             ) from error
+        self._is_memory, self._has_bucket = "memory" in _protocols(self._files), False
 
     def read(self, name: str) -> bytes | None:
         """See ``Place``."""
@@ -59,7 +60,7 @@ class Remote:
             try:
                 return bytes(self._files.cat_file(self._at(name)))
             except FileNotFoundError as error:
-                _check_missing(error)
+                self._check_missing(error)
                 return None
             except Exception as error:  # each file system has its own
                 if not _CUT.intersection(kind.__name__ for kind in type(error).__mro__):
@@ -73,12 +74,12 @@ class Remote:
             try:
                 return bool(self._files.info(self._at(name)))
             except FileNotFoundError as error:
-                _check_missing(error)
+                self._check_missing(error)
                 return False
 
     def create(self, name: str, data: bytes) -> bool:
         """See ``Place``."""
-        with self._failing("write", name), _creating:
+        with self._failing("write", name), self._changing():
             self._make_folder(name)
             try:
                 self._files.pipe_file(self._at(name), data, mode="create")
@@ -88,16 +89,27 @@ class Remote:
 
     def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
         """See ``Place``."""
-        with self._failing("write", name):
+        with self._failing("write", name), self._changing():
             self._make_folder(name)
             self._files.pipe_file(self._at(name), data)
 
     def remove(self, name: str) -> None:
         """See ``Place``."""
-        with self._failing("remove", name):
-            for each in (name, _USED + name):
-                with suppress(FileNotFoundError):
-                    self._files.rm_file(self._at(each))
+        with self._failing("remove", name), self._changing():
+            self._remove(name)
+
+    def remove_unchanged(self, listed: Listed) -> bool:
+        """See ``Place``."""
+        with self._failing("remove", listed.name), self._changing():
+            self._files.invalidate_cache()
+            try:
+                if _version(self._files.info(self._at(listed.name))) != listed.version:
+                    return False
+            except FileNotFoundError as error:
+                self._check_missing(error)
+                return True
+            self._remove(listed.name)
+            return True
 
     def touch(self, name: str) -> None:
         """See ``Place``."""
@@ -109,9 +121,9 @@ class Remote:
 
     def list(self, folder: str) -> Iterator[Listed]:
         """See ``Place``."""
-        used = {name: modified for name, _, modified in self._all(_USED + folder)}
-        for name, size, modified in self._all(folder):
-            yield Listed(name, size, max(modified, used.get(_USED + name, 0)))
+        used = {each.name: each.used for each in self._all(_USED + folder)}
+        for each in self._all(folder):
+            yield each._replace(used=max(each.used, used.get(_USED + each.name, 0)))
 
     def now(self) -> float:
         """The storage's own clock, read from an object that is written for this purpose."""
@@ -123,7 +135,7 @@ class Remote:
     def clean(self, before: float) -> None:
         """Does nothing: writers leave only parts of multipart uploads, which the storage removes."""
 
-    def _all(self, folder: str) -> Iterator[tuple[str, int, float]]:
+    def _all(self, folder: str) -> Iterator[Listed]:
         with self._failing("list"):
             self._files.invalidate_cache()
             try:
@@ -131,17 +143,46 @@ class Remote:
                 if not found:  # find() passes over what cannot be listed
                     self._files.ls(self._at(folder), detail=False)
             except FileNotFoundError as error:
-                _check_missing(error)
+                self._check_missing(error)
                 return
         root = self._files._strip_protocol(self._root).rstrip("/")  # noqa: SLF001  # there is no public name
         for path, info in sorted(found.items()):
-            yield str(path)[len(root) + 1 :], int(info.get("size") or 0), _modified(info)
+            name = str(path)[len(root) + 1 :]
+            yield Listed(name, int(info.get("size") or 0), _modified(info), _version(info))
 
     def _at(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
 
+    def _check_missing(self, error: FileNotFoundError) -> None:
+        """Raise if a file is missing because its storage was not reached (fsspec's HTTP client says so), or because
+        there is no such bucket. The bucket is looked at once.
+        """
+        if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
+            raise error.__cause__
+        split = getattr(self._files, "split_path", None)
+        if self._has_bucket or split is None:
+            return
+        bucket = split(self._root)[0]
+        try:
+            self._files.info(bucket)
+        except FileNotFoundError:
+            raise StoreError(
+                f"there is no bucket {bucket}, which the store {self.url} is in: check the URL, or make the bucket"
+            ) from None
+        except PermissionError:  # who may not look at it may read below the store's folder
+            pass
+        self._has_bucket = True
+
+    def _remove(self, name: str) -> None:
+        for each in (name, _USED + name):
+            with suppress(FileNotFoundError):
+                self._files.rm_file(self._at(each))
+
+    def _changing(self) -> AbstractContextManager[object]:
+        return _changing if self._is_memory else nullcontext()
+
     def _make_folder(self, name: str) -> None:
-        if "memory" in _protocols(self._files):  # the only one of these that has folders
+        if self._is_memory:  # the only one of these that has folders
             self._files.makedirs(self._at(name).rpartition("/")[0], exist_ok=True)
 
     @contextmanager
@@ -164,12 +205,6 @@ def _own_options(url: str) -> dict[str, Any]:
     return {"max_concurrency": 1} if url.startswith(("s3://", "s3a://")) else {}
 
 
-def _check_missing(error: FileNotFoundError) -> None:
-    """Raise the cause if the storage was not reached: fsspec's HTTP client says then that the file is missing."""
-    if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
-        raise error.__cause__
-
-
 def _protocols(files: Any) -> tuple[str, ...]:
     return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
 
@@ -182,6 +217,10 @@ def _modified(info: Mapping[str, Any]) -> float:
         if isinstance(found, int | float):
             return float(found)
     return 0.0
+
+
+def _version(info: Mapping[str, Any]) -> object:
+    return info.get("ETag"), info.get("generation"), info.get("size"), _modified(info)
 
 
 def _reason(error: Exception) -> str:

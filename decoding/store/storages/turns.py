@@ -45,6 +45,11 @@ class ByTurns:
         with self._let_go():
             self._place.remove(name)
 
+    def remove_unchanged(self, listed: Listed) -> bool:
+        """See ``Place``."""
+        with self._let_go():
+            return self._place.remove_unchanged(listed)
+
     def touch(self, name: str) -> None:
         """See ``Place``."""
         with self._let_go():

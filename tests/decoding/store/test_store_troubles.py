@@ -19,6 +19,7 @@ from tokenfst.decoding.store import entries
 from tokenfst.errors import (
     ArgumentValueError,
     ArtifactCorruptError,
+    NotInStoreError,
     StoreError,
     StoreWarning,
 )
@@ -142,6 +143,9 @@ def test_a_digest_that_is_no_text() -> None:
         ("nothing://x", "not the URL of a store|needs a package"),
         ("a\0b", "a path that a file can have"),
         ("/dev/null", "cannot open the store"),
+        ("file://tmp/x", r"file:///tmp/x \(three slashes\).*its path alone: tmp/x"),
+        ("file://", "three slashes"),
+        ("local://x", "local:///x"),
     ],
 )
 def test_wrong_urls(url: str, says: str) -> None:
@@ -181,9 +185,45 @@ def test_a_store_that_cannot_be_written_to(monkeypatch: pytest.MonkeyPatch, wher
 
 
 def test_no_such_bucket(s3: Any) -> None:
+    """It is no empty store."""
     store = Store("s3://nobody-made-this/x", storage_options=s3)
     with pytest.raises(StoreError, match="cannot write"):
         store.put(store.key(regex("a"), SMALL), compile(regex("a"), SMALL))
+    key = "0" * 64
+    for look in (
+        lambda: store.contains(key),
+        lambda: store.get(key, SMALL),
+        lambda: store.vocabulary(key),
+        lambda: list(store.list()),
+        lambda: list(store.vocabularies()),
+        store.verify,
+        lambda: store.prune(unused_days=1),
+    ):
+        with pytest.raises(StoreError, match=r"no bucket nobody-made-this|bucket does not exist") as caught:
+            look()
+        assert not isinstance(caught.value, NotInStoreError)
+
+
+def test_who_may_not_look_at_the_bucket_may_use_a_folder_of_it(
+    s3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import s3fs
+
+    s3fs.S3FileSystem(**s3).mkdir("others-bucket")
+    store = Store("s3://others-bucket/mine", storage_options=s3)
+    files: Any = store._place._files  # type: ignore[attr-defined]
+    real, looks = files.info, []
+
+    def info(path: str, **named: Any) -> Any:
+        if path == "others-bucket":
+            looks.append(path)
+            raise PermissionError("Forbidden")
+        return real(path, **named)
+
+    monkeypatch.setattr(files, "info", info)
+    for _ in range(2):
+        assert not store.contains("0" * 64) and list(store.list()) == [] and store.verify() == []
+    assert looks == ["others-bucket"]
 
 
 def test_no_server() -> None:

@@ -1,0 +1,97 @@
+"""Files below a folder that others may write into: opened without following links, and locked among processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_PATIENCE = 5.0
+"""Seconds after which a lock is not waited for any more: who may only read a folder can lock it, too."""
+_PAUSE = 0.001
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FILE = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def open_inner(root: Path, name: str) -> int:
+    """A descriptor of the regular file ``name`` below ``root``, for reading. ``root`` may be a link; nothing below it.
+
+    Raises FileNotFoundError if there is no file, and OSError for a link, a folder, a pipe or a device.
+    """
+    if os.open not in os.supports_dir_fd:
+        return _regular(os.open(root / name, _FILE))
+    *folders, last = name.split("/")
+    try:
+        at = os.open(root, os.O_RDONLY)
+        try:
+            for folder in folders:
+                inner = os.open(folder, _FOLDER, dir_fd=at)
+                os.close(at)
+                at = inner
+            return _regular(os.open(last, _FILE, dir_fd=at))
+        finally:
+            os.close(at)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            raise _refused() from None
+        raise
+
+
+def plain_path(root: Path, name: str) -> Path:
+    """The path of ``name`` below ``root``. Raises OSError if a folder on the way is a link. Unlike ``open_inner``, this
+    does not prevent that one is put there afterwards.
+    """
+    path = root
+    for folder in name.split("/")[:-1]:
+        path /= folder
+        if path.is_symlink():
+            raise _refused()
+    return root / name
+
+
+def _regular(file: int) -> int:
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise _refused()
+
+
+def _refused() -> OSError:
+    return OSError(
+        errno.ELOOP,
+        "it, or a folder on the way to it, is a symbolic link or no plain file, which a store does not follow or read",
+    )
+
+
+@contextmanager
+def locked(folder: Path, *, alone: bool = False) -> Iterator[None]:
+    """A context with a lock on a folder, shared or ``alone``. Where there are no such locks (Windows, some network file
+    systems), or somebody holds one for long, it goes on without.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(handle, how | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(_PAUSE)
+            except OSError:
+                break
+        yield
+    finally:
+        os.close(handle)
