@@ -17,6 +17,7 @@ from support.programs.constraint_server import KEYS, small_vocabulary, write_key
 from support.worlds.stores import s3 as s3
 
 from tokenfst import Store
+from tokenfst.decoding.store.signatures import new_private_key, public_key
 from tokenfst.server.front.tenants import digest_of
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
@@ -107,6 +108,18 @@ def test_a_second_signal_ends_it_at_once(number: signal.Signals, tmp_path: Path)
         events = [line["event"] for line in log if line["level"] in ("info", "error")]
         assert not [event for event in events if "Traceback" in event], events
         assert events[-1] == "ended"
+
+
+def test_the_program_signs_with_the_key_in_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx")
+    private = new_private_key()
+    (tmp_path / "own.key").write_text(f"{private}\n")
+    with program(tmp_path, "--port", "0", "--sign-with", f"{tmp_path}/own.key") as process:
+        url = f"http://127.0.0.1:{until(process, 'listening')['port']}"
+        made = httpx.post(f"{url}/v1/constraints", json={"constraint": {"regex": "a+"}}, timeout=60).json()
+    store = Store(tmp_path / "store", trusted_keys=[public_key(private)])
+    assert len(store.artifact(made["id"])) == made["bytes"] and store.verify() == []
 
 
 @pytest.mark.soak

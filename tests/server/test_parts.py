@@ -119,6 +119,8 @@ def test_the_command_says_what_is_missing() -> None:
         ([*given, "--memory", "much"], "--memory takes a size"),
         ([*given, "--seconds", "inf"], "--seconds takes a positive number"),
         ([*given, "--log-level", "loud"], "--log-level is"),
+        ([*given, "--trusted-key", "0" * 64], "--trusted-key needs --sign-with FILE"),
+        ([*given, "--sign-with", "none.key"], "none.key"),
     ):
         done = tokenfst("serve", *arguments)
         assert done.code == 2 and reason in done.err, done.err
@@ -137,7 +139,10 @@ def test_headers_are_bounded_whatever_is_installed() -> None:
     """uvicorn takes httptools where it is installed, which has no bound on headers."""
     server = Server(Work((), Limits(workers=1), {}), "unused", None)
     config = Listening(server, Limits(workers=1), "127.0.0.1", 0).config
-    assert (config.http, config.ws) == ("h11", "none")
+    uvicorn = pytest.importorskip("uvicorn")
+    config.load()
+    made = config.http_protocol_class(config=config, server_state=uvicorn.server.ServerState(), app_state={})
+    assert "H11Protocol" in [kind.__name__ for kind in type(made).__mro__] and config.ws == "none"
     assert 0 < (config.h11_max_incomplete_event_size or 0) <= 1 << 20
 
 

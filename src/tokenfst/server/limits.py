@@ -21,7 +21,8 @@ class Limits:
     if the request had a processor for most of them. ``memory``: bytes that a process may take beyond those at its
     start. ``states``: of an automaton. ``body``: bytes of a request. ``answer``: bytes of an answer that is not an
     artifact. ``queue``: requests of one tenant that wait for a worker. ``waiting``: the greatest number of seconds that
-    they wait. ``reading``: seconds within which a body must arrive. ``memory_cache``: bytes of cached answers, and
+    they wait. ``reading``: seconds within which headers, or a body, must arrive, and within which a client must take a
+    part of its answer. ``memory_cache``: bytes of cached answers, and
     again as many of cached artifacts. ``grace``: seconds for open requests when the server shuts down.
     ``connections``: open connections.
     """

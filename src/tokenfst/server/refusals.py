@@ -17,6 +17,7 @@ from typing import Any
 from tokenfst.decoding.store.batch import place_of, reason_of
 from tokenfst.errors import (
     ArtifactError,
+    ArtifactVocabularyError,
     BudgetExceeded,
     MissingDependencyError,
     NotInStoreError,
@@ -126,7 +127,22 @@ def refused(error: Exception, part: str | None = None, used: float | None = None
         return Refused("over_limit", message, remedy, kind, part=part)
     if isinstance(error, NotInStoreError):
         return unknown_id()
-    if isinstance(error, StoreError | ArtifactError):
+    if isinstance(error, ArtifactVocabularyError):
+        return Refused(
+            "bad_request",
+            "the constraint with this id was compiled for another vocabulary",
+            "name its vocabulary, or send the constraint to POST /v1/constraints again",
+            kind,
+            pointer="#/vocabulary",
+        )
+    if isinstance(error, ArtifactError):
+        return Refused(
+            "store",
+            "what the store holds under this id is damaged, or signed by nobody whom this server trusts",
+            "send the constraint to POST /v1/constraints again, which replaces it",
+            kind,
+        )
+    if isinstance(error, StoreError):
         return Refused("store", "the store does not work", "try again later", kind, retry_after=5)
     if isinstance(error, MissingDependencyError):
         return Refused("fault", message, "tell who runs this server", kind)

@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -28,6 +29,7 @@ try:
     import uvicorn
 
     from tokenfst.server.front.application import Server
+    from tokenfst.server.front.connections import Connection
 except ModuleNotFoundError as missing:
     if (missing.name or "").startswith("tokenfst"):
         raise
@@ -61,7 +63,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
             server.application(),
             host=host,
             port=port,
-            http="h11",  # the other one has no bound on headers
+            http=partial(Connection, seconds=limits.reading),
             ws="none",
             log_config=None,
             access_log=False,

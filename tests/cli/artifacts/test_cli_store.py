@@ -199,6 +199,39 @@ def test_put_and_batches_sign_what_get_and_verify_then_accept(toy: str, tmp_path
     assert "needs --batch" in tokenfst("compile", "a", "-v", toy, "--sign-with", file).err
 
 
+def test_put_and_batches_keep_what_another_trusted_key_signed(toy: str, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    folder, batch = tmp_path / "s", tmp_path / "batch.jsonl"
+    batch.write_text('{"regex": "ab+"}\n')
+    publics = {
+        name: tokenfst("store", "new-key", tmp_path / name, "--json").json["public_key"] for name in "ab"
+    }
+    words = ("store", "put", folder, "ab+", "-v", toy, "--json", "--sign-with")
+    assert tokenfst(*words, tmp_path / "a").json["put"]
+    both = ("--trusted-key", publics["a"])
+    assert not tokenfst(*words, tmp_path / "b", *both).json["put"]
+    again = (
+        "compile",
+        "--batch",
+        batch,
+        "-v",
+        toy,
+        "--store",
+        folder,
+        "--json",
+        "--sign-with",
+        tmp_path / "b",
+    )
+    assert tokenfst(*again, *both).json["known"] == 1
+    assert tokenfst(*again).json["put"] == 1  # signed by a, whom it does not trust
+    for command in (words[:-2], again[:-2]):
+        alone = tokenfst(*command, *both)
+        assert alone.code == 2 and "--trusted-key needs --sign-with FILE" in alone.err
+        wrong = tokenfst(*command, "--sign-with", tmp_path / "b", "--trusted-key", "xyz")
+        assert wrong.code == 2 and "--trusted-key xyz is not a public key" in wrong.err
+    assert "needs --batch" in tokenfst("compile", "a", "-v", toy, *both).err
+
+
 def test_put_replaces_an_entry_that_is_damaged(toy: str, tmp_path: Path) -> None:
     folder = tmp_path / "s"
     key = put(folder, toy)

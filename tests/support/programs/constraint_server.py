@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,16 @@ class Running:
 
 
 @contextmanager
-def serving(folder: Path, limits: Limits, *, keys: bool = True) -> Iterator[Running]:
-    work = Work((("small", small_vocabulary(folder)),), limits, {"cache": f"{folder}/cache"})
+def serving(
+    folder: Path,
+    limits: Limits,
+    *,
+    keys: bool = True,
+    vocabularies: tuple[tuple[str, str], ...] = (),
+    store_options: Mapping[str, Any] | None = None,
+) -> Iterator[Running]:
+    known = (("small", small_vocabulary(folder)), *vocabularies)
+    work = Work(known, limits, {"cache": f"{folder}/cache"} if store_options is None else store_options)
     server = Server(work, f"{folder}/store", write_keys(folder) if keys else None)
     listening = Listening(server, limits, "127.0.0.1", 0)
     loops: list[asyncio.AbstractEventLoop] = []

@@ -107,6 +107,10 @@ class BatchOptions:
         Path | None,
         typer.Option("--sign-with", metavar="FILE", help=signing.HELP, rich_help_panel=_PANEL),
     ] = None
+    trusted_key: Annotated[
+        list[str] | None,
+        typer.Option("--trusted-key", metavar="KEY", help=signing.HELP_TRUSTED, rich_help_panel=_PANEL),
+    ] = None
 
     def are_given(self, *others: object) -> bool:
         """Whether a batch is given. Raises UsageError for options of a batch without one, and, with a batch, for
@@ -122,6 +126,7 @@ class BatchOptions:
             "--store": self.store,
             "--keys": self.keys,
             "--sign-with": self.sign_with,
+            "--trusted-key": self.trusted_key,
             "--expand": self.expand,
             "--jobs": self.jobs != 1,
             "--engine": self.engine is not Engine.PROCESSES,
@@ -143,7 +148,7 @@ class BatchOptions:
         if self.keys is not None and self.keys.exists() and source.exists() and self.keys.samefile(source):
             raise UsageError("--keys is the file of the batch itself: its lines would be lost. Name another")
         vocabulary = tokenizing.need("a batch")
-        store = signing.signing_store(self.store, self.sign_with)
+        store = signing.signing_store(self.store, self.sign_with, self.trusted_key)
         began = time.perf_counter()
         tally = _Tally()
         with ExitStack() as stack:

@@ -14,7 +14,7 @@ from tokenfst.cli.constraints import options
 from tokenfst.cli.constraints.constraints import SUFFIX
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions, read_size
-from tokenfst.cli.input.signing import SignWith, signing_store, write_key
+from tokenfst.cli.input.signing import AlsoTrusted, SignWith, signing_store, write_key
 from tokenfst.cli.input.tokens import VocabularyOptions
 from tokenfst.cli.output.terminal import (
     Exit,
@@ -143,12 +143,13 @@ def put_command(
         ),
     ] = False,
     sign_with: SignWith = None,
+    trusted_key: AlsoTrusted = None,
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Compile a constraint into a store, unless it has it already, and print its key.
 
-    An entry that is damaged, or not signed by the key that is given, is replaced. The options of the constraint are
+    An entry that is damaged, or not signed by a key that is given, is replaced. The options of the constraint are
     those of compile. For many constraints: tokenfst compile --batch FILE --store URL.
     """
     from tokenfst.decoding.store import entries
@@ -156,7 +157,7 @@ def put_command(
     budget = budgeting.read()
     constraint = constraining.one(budget)
     tokens = constraint.tokens(tokenizing, "store put")
-    store = signing_store(url, sign_with)
+    store = signing_store(url, sign_with, trusted_key)
     key = store.key(
         constraint.automaton or constraint.value,
         tokens,
@@ -251,7 +252,7 @@ def new_key_command(
 ) -> int:
     """Make a private key (Ed25519) that signs entries, in a new file, and print its public key.
 
-    The file is for --sign-with of store put and compile --batch; the public key for --trusted-key, and for
+    The file is for --sign-with of store put, compile --batch and serve; the public key for --trusted-key, and for
     Store(trusted_keys=...) of those who read.
     """
     with writing:

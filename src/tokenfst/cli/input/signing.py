@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,18 +16,24 @@ if TYPE_CHECKING:
     from tokenfst.decoding.store.store import Store
 
 HELP = "Sign the entries with the private key in FILE (tokenfst store new-key makes one)."
+HELP_TRUSTED = (
+    "Accept entries that this public key (64 hexadecimal digits) signed, too, besides those of --sign-with; may be "
+    "repeated."
+)
 SignWith = Annotated[Path | None, typer.Option("--sign-with", metavar="FILE", help=HELP)]
+AlsoTrusted = Annotated[list[str] | None, typer.Option("--trusted-key", metavar="KEY", help=HELP_TRUSTED)]
 
 
-def signing_store(url: str, file: Path | None) -> Store:
-    """The store at a URL for a command that writes. With a file of a private key, it signs with that key, and accepts
-    only entries that the same key has signed, so that others are replaced. Raises UsageError, OSError and StoreError.
+def signing_options(file: Path | None, trusted: list[str] | None) -> dict[str, Any]:
+    """The options of a ``Store`` for a command that writes. With a file of a private key, it signs with that key, and
+    accepts only entries that this key or a ``trusted`` public key has signed, so that others are replaced. Raises
+    UsageError and OSError.
     """
-    from tokenfst.decoding.store.store import Store
-
     if file is None:
-        return Store(url)
-    from tokenfst.decoding.store.signatures import public_key
+        if trusted:
+            raise UsageError("--trusted-key needs --sign-with FILE: what is stored here must be signed, too")
+        return {}
+    from tokenfst.decoding.store.signatures import Signatures, public_key
 
     private = read_text(file, "the private key").strip()
     try:
@@ -36,7 +42,22 @@ def signing_store(url: str, file: Path | None) -> Store:
         raise UsageError(
             f"{file} is not a private key: 64 hexadecimal digits, as tokenfst store new-key writes them"
         ) from None
-    return Store(url, sign_with=private, trusted_keys=[public])
+    for key in trusted or ():
+        try:
+            Signatures(None, [key])
+        except ArgumentValueError:
+            raise UsageError(
+                f"--trusted-key {key:.80} is not a public key: 64 hexadecimal digits, as tokenfst store new-key prints "
+                "them"
+            ) from None
+    return {"sign_with": private, "trusted_keys": [public, *(trusted or ())]}
+
+
+def signing_store(url: str, file: Path | None, trusted: list[str] | None) -> Store:
+    """The store at a URL with ``signing_options``. Raises StoreError, too."""
+    from tokenfst.decoding.store.store import Store
+
+    return Store(url, **signing_options(file, trusted))
 
 
 def write_key(file: Path) -> str:

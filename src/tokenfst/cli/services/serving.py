@@ -15,6 +15,7 @@ import tokenfst.cli
 from tokenfst.cli.constraints.options import Json
 from tokenfst.cli.input import completion, groups
 from tokenfst.cli.input.budgets import read_size
+from tokenfst.cli.input.signing import AlsoTrusted, SignWith, signing_options
 from tokenfst.cli.output.exits import Exit, UsageError
 from tokenfst.cli.output.terminal import complain, explain, say_json, say_pairs, warn
 from tokenfst.errors import TokenfstError
@@ -161,6 +162,8 @@ def serve_command(
         Path | None,
         typer.Option(metavar="FOLDER", help="This computer's cache of artifacts, such as /dev/shm/tokenfst."),
     ] = None,
+    sign_with: SignWith = None,
+    trusted_key: AlsoTrusted = None,
     drain: Annotated[
         float,
         typer.Option(
@@ -179,7 +182,8 @@ def serve_command(
 
     Each request with a constraint runs in a process that is killed if it exceeds its limits. The log is JSON on
     stderr. With --json, one JSON object on stdout gives the server's URL once it listens. SIGTERM ends the
-    server when the requests under way are finished; SIGHUP reads the keys again.
+    server when the requests under way are finished; SIGHUP reads the keys again. With --sign-with, artifacts
+    are signed, and those that are signed by no key given are neither served nor used.
     """
     if new_key:
         from tokenfst.server.front.tenants import new_key as made
@@ -207,6 +211,7 @@ def serve_command(
     from tokenfst.server.workers.process import Work
 
     options: dict[str, Any] = {} if cache is None else {"cache": os.fspath(cache)}
+    options |= signing_options(sign_with, trusted_key)
     work = Work(tuple((each, each) for each in dict.fromkeys(vocabulary)), limiting.read(), options)
 
     def announce(host: str, port: int) -> None:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -58,7 +58,7 @@ class Work:
 
     vocabularies: tuple[tuple[str, str], ...]
     limits: Limits
-    store_options: Mapping[str, Any]
+    store_options: Mapping[str, Any] = field(repr=False)  # a private key may be among them
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.store import Store
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import StoreWarning, UnspellableWarning
+from tokenfst.errors import ArtifactError, StoreWarning, UnspellableWarning
 from tokenfst.server.refusals import Refused, refused, unknown_id
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -185,10 +185,13 @@ def _compile(members: _Members, state: WorkerState) -> Json:
         warnings.simplefilter("always")
         with _about("constraint"):
             key, made = state.store.ensure(document, vocabulary, state.budget, expand=expand)
+            try:
+                automaton = state.store.get(key, vocabulary, state.budget)
+            except ArtifactError:  # damaged: it is compiled again, and replaced
+                automaton = state.store.compile_document(document, vocabulary, state.budget, expand=expand)
             constraint = None
             if not made or not vocabulary.native.complete:  # what it warned of when it was compiled
                 constraint = Document.of(document).constraint(vocabulary, state.budget)
-        automaton = state.store.get(key, vocabulary, state.budget)
         if constraint is not None and not vocabulary.native.complete:
             warn_unspellable(constraint, vocabulary, automaton.native)
     told = [each for each in caught if not issubclass(each.category, StoreWarning)]
