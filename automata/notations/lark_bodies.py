@@ -7,6 +7,7 @@ the definition of a name, orders terminals that use each other, and gives errors
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,8 +16,8 @@ from tokenfst.automata.characters.utf8 import Ranges
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, literal
 from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
-from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal, terminals_in
-from tokenfst.automata.notations.parsing.reading import Token, fold
+from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal
+from tokenfst.automata.notations.parsing.reading import Token, fold, tokens_of
 from tokenfst.automata.regex.parse import MAXREPEAT
 from tokenfst.automata.regex.translate import reading
 from tokenfst.budget import Budget
@@ -26,6 +27,27 @@ if TYPE_CHECKING:
     from lark import Tree
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LASTING = frozenset({"RULE", "TERMINAL", "STRING", "REGEXP"})
+"""The types of tokens that mean the same wherever they stand in a file."""
+
+Value = tuple[Expr, str]
+"""An expression and a name for it, which is needed if it is an argument of a template."""
+
+
+class Values(dict[str, Expr]):
+    """Expressions of tokens by their texts, each read when it first occurs. Those that mean something else at each
+    place, as ``%json``, are not kept.
+    """
+
+    def __init__(self, read: Callable[[Token], Value]) -> None:
+        super().__init__()
+        self.read = read
+
+    def __missing__(self, token: Token) -> Expr:
+        found, _ = self.read(token)
+        if token.type in _LASTING:
+            self[token] = found
+        return found
 
 
 class TerminalBodies:
@@ -40,6 +62,7 @@ class TerminalBodies:
         self.text = source.text
         self.patterns: dict[int, terminals.Body] = {}
         self.regexps = terminals.Patterns(budget)
+        self.regular_bodies: dict[str, terminals.Body] = {}
         self.named: set[int] = set()
         self.words: dict[int, Expr] = {}
         self.read: list[tuple[Expr, Reading]] = []
@@ -106,7 +129,7 @@ class TerminalBodies:
                 continue
             missing: list[Definition] = []
             for tree, file in definition.bodies:
-                for token in terminals_in(tree):
+                for token in tokens_of(tree, "TERMINAL"):
                     needed = self.source.look_up(token, file, in_terminal=True)
                     self.named.add(id(needed))
                     if id(needed) not in self.patterns:
@@ -120,18 +143,27 @@ class TerminalBodies:
                 stack.append(missing[0])
                 entered.add(id(missing[0]))
                 continue
-            self.patterns[id(definition)] = self.pattern_of(definition.bodies)
+            self.patterns[id(definition)] = self.alternatives_of(definition.bodies)
             entered.discard(id(definition))
         return self.patterns[id(wanted)]
 
     def pattern_of(self, bodies: list[tuple[Tree[Any], File]]) -> terminals.Body:
+        """The alternatives of several bodies; the terminals that they use are folded first."""
+        for tree, file in reversed(bodies):
+            for token in tokens_of(tree, "TERMINAL"):
+                self.pattern(self.source.look_up(token, file, in_terminal=True))
+        return self.alternatives_of(bodies)
+
+    def alternatives_of(self, bodies: list[tuple[Tree[Any], File]]) -> terminals.Body:
         """The alternatives of several bodies; as in lark, those of a later body come first."""
         found: list[terminals.Body] = []
         for tree, file in reversed(bodies):
-            for token in terminals_in(tree):
-                self.pattern(self.source.look_up(token, file, in_terminal=True))
+            build = partial(self.terminal_part, file=file)
+            self.source.deadline.tick(len(tree.children))
             parts = [
-                fold(each, partial(self.terminal_part, file=file), self.source.deadline)
+                self.terminal_value(each.children[0], file)
+                if len(each.children) == 1 and isinstance(each.children[0], Token)
+                else fold(each, build, self.source.deadline)
                 for each in tree.children
             ]
             found += parts if tree is bodies[0][0] else [terminals.in_order(parts)]
@@ -192,10 +224,10 @@ class TerminalBodies:
         """The alternatives of a node that was folded already, or of a token."""
         if not isinstance(part, Token):
             return part
+        if part.type == "STRING":
+            return self.string(part, file)
         if part.type == "TERMINAL":
             return self.patterns[id(self.source.look_up(part, file, in_terminal=True))]
-        if part == '""':
-            return terminals.EMPTY_BODY
         if part.type == "CONDITION":
             self.source.fail(
                 "a condition (%if) is allowed in rules with a parameter only, not in terminals",
@@ -208,9 +240,15 @@ class TerminalBodies:
         if part.type == "RULE":
             message = f"{str(part)!r} is a rule; a terminal can use only terminals"
             self.source.fail(message, file.position(part))
-        if part.type == "REGEXP":
-            return self.regular(part, file)
-        word, flags = self.spelled(part, file), "i" if part.endswith("i") else ""
+        if part not in self.regular_bodies:
+            self.regular_bodies[part] = self.regular(part, file)
+        return self.regular_bodies[part]
+
+    def string(self, token: Token, file: File) -> terminals.Body:
+        """The pattern of a string literal."""
+        if token == '""':
+            return terminals.EMPTY_BODY
+        word, flags = self.spelled(token, file), "i" if token.endswith("i") else ""
         size, pattern = len(word), re.escape(word)
         return terminals.Body(
             [terminals.with_flags(pattern, flags)], size, size, size, len(pattern) + 5 * len(flags)
@@ -249,13 +287,14 @@ class TerminalBodies:
 
     def spelled(self, token: Token, file: File) -> str:
         """The text of a string literal."""
-        word = terminals.unescape(token[1 : token.rindex('"')])
+        inner = token[1 : token.rindex('"')]
+        word = terminals.unescape(inner) if "\\" in inner else inner
         if isinstance(word, int):
             self.source.fail(
                 "this escape is incomplete, or is not the number of a character",
                 file.position(token) + 1 + word,
             )
-        if _SURROGATE.search(word):
+        if not word.isascii() and _SURROGATE.search(word):
             self.source.fail(
                 "this string contains a surrogate, which UTF-8 cannot encode", file.position(token)
             )

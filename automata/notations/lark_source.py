@@ -17,7 +17,6 @@ from __future__ import annotations
 import importlib.resources
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -160,6 +159,7 @@ _SCHEMA = re.compile(
 """Finds the end of the JSON value or grammar after ``%json``, ``%lark`` and ``%regex``: what may contain these words
 without using them, what introduces a value, and the braces that end an inner grammar.
 """
+_INTRODUCES = re.compile("%(?:json|regex|lark|llguidance|grammar_options)")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SHORTEST = 2
 """The parts of a definition that has nothing between its name and its body."""
@@ -259,6 +259,8 @@ class Source:
         """The text with blanks in place of the JSON value after each %json, since no regular expression could find its
         end. The values are put into ``file.schemas``.
         """
+        if not _INTRODUCES.search(file.text):
+            return file.text
         pieces: list[str] = []
         copied = place = 0
         while match := _SCHEMA.search(file.text, place):
@@ -450,17 +452,6 @@ def kind_of(tree: Any) -> str:
 def kind_of_or_none(part: Any) -> str | None:
     """The kind of a node of the tree; None for a token."""
     return None if isinstance(part, Token) else kind_of(part)
-
-
-def terminals_in(tree: Any) -> Iterator[Token]:
-    """The names of terminals in a tree, in the order of the text."""
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        if not isinstance(node, Token):
-            stack += reversed(node.children)
-        elif node.type == "TERMINAL":
-            yield node
 
 
 def only_terminal(tree: Any) -> Token | None:

@@ -30,7 +30,6 @@ from tokenfst.automata.expressions.expression import (
     TokenName,
     call,
     concat,
-    optional,
     repeat,
     tokens,
     union,
@@ -42,11 +41,11 @@ from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.lark_attributes import with_attributes
-from tokenfst.automata.notations.lark_bodies import TerminalBodies
+from tokenfst.automata.notations.lark_bodies import TerminalBodies, Value, Values
 from tokenfst.automata.notations.lark_ignored import Runs, may_end_anywhere, runs_of
 from tokenfst.automata.notations.lark_parameters import resolved
 from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal, only_terminal
-from tokenfst.automata.notations.parsing.reading import Token, fold
+from tokenfst.automata.notations.parsing.reading import Token, rule_body
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import called
 from tokenfst.budget import Budget
@@ -64,9 +63,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _JSON: Ranges = tuple((ord(each), ord(each)) for each in '"-0123456789[fnt{')
 """The characters with which a JSON text can start."""
-
-_Value = tuple[Expr, str]
-"""An expression and a name for it, which is needed if it is an argument of a template."""
 
 
 @checked_but("text")
@@ -116,9 +112,10 @@ class _Builder(TerminalBodies):
         self.temperatures: dict[str, float] = {}
         self.rules: dict[str, Expr] = {}
         self.positions: dict[str, int] = {}
-        self.waiting: list[tuple[str, Definition, dict[str, _Value], int | None]] = []
+        self.waiting: list[tuple[str, Definition, dict[str, Value], int | None]] = []
         self.calls: dict[str, Expr] = {}
         self.leaves: dict[str, Expr] = {}
+        self.known: dict[int, Values] = {}
         self.ignore: Expr = EPSILON
         self.ending: dict[str, tuple[Expr, Ranges]] = {}
         self.schemas = Assembly(budget)
@@ -244,7 +241,7 @@ class _Builder(TerminalBodies):
         self,
         definition: Definition,
         name: str = "",
-        bound: dict[str, _Value] | None = None,
+        bound: dict[str, Value] | None = None,
         parameter: int | None = None,
     ) -> Expr:
         """A call of a definition. It is translated under the name of a template with its arguments, or of a rule with
@@ -274,29 +271,26 @@ class _Builder(TerminalBodies):
                 what = "template" if bound else "rule"
                 raise BudgetExceeded("template instances", _MAX_INSTANCES, f"the {what} {definition.name!r}")
             bodies = [
-                fold(
+                rule_body(
                     resolved(tree, parameter, file.position, self.source.fail, self.source.deadline)
                     if file.has_parameters
                     else tree,
+                    self.values(file, bound),
                     partial(self.part, file=file, bound=bound),
                     self.source.deadline,
-                )[0]
+                )
                 for tree, file in definition.bodies
             ]
             self.rules[name] = union(*bodies)
             if definition.attributes.capture is not None:
                 self.captured[name] = definition.attributes.capture
 
-    def part(self, kind: str, children: list[Any], file: File, bound: dict[str, _Value]) -> _Value:
-        """One node of a rule's body. ``children``: the results of the nodes below, and tokens."""
-        if kind == "alternative":
-            return concat(*[self.value(each, file, bound)[0] for each in children]), ""
-        if kind == "expansions":
-            return union(*[expr for expr, _ in children]), ""
+    def part(self, kind: str, children: list[Any], file: File, bound: dict[str, Value]) -> Value:
+        """One node of a rule's body, of a kind that ``rule_body`` leaves. ``children``: the results of the nodes below,
+        and tokens.
+        """
         if kind == "never":
             return EMPTY, ""
-        if kind == "alias":
-            return EPSILON, ""
         if kind in ("both", "negated"):
             operator = next(each for each in children if isinstance(each, Token))
             message = (
@@ -316,13 +310,15 @@ class _Builder(TerminalBodies):
                 self.source.fail(message, file.position(children[0]))
             return self.rule_value(children[0], arguments, file)
         body, _ = self.value(children[0], file, bound)
-        if kind == "maybe":
-            return optional(body), ""
         low, high = self.bounds(kind, children[1:], file)
-        shown = f"the repetition ~{low}..{high}" if kind == "counted" and (high or 0) > 8 else None
-        return repeat(body, low, high, shown), ""
+        return repeat(body, low, high, f"the repetition ~{low}..{high}" if (high or 0) > 8 else None), ""
 
-    def value(self, part: _Value | Token, file: File, bound: dict[str, _Value]) -> _Value:
+    def values(self, file: File, bound: dict[str, Value]) -> Values:
+        """The expressions of the tokens of a file's rules. Arguments of templates differ from instance to instance."""
+        read = partial(self.value, file=file, bound=bound)
+        return Values(read) if bound else self.known.setdefault(id(file), Values(read))
+
+    def value(self, part: Value | Token, file: File, bound: dict[str, Value]) -> Value:
         """The result of a node, or the meaning of a token."""
         if not isinstance(part, Token):
             return part
@@ -349,7 +345,7 @@ class _Builder(TerminalBodies):
             return self.subgrammar(part, file)
         return self.anonymous([part], file)
 
-    def special(self, name: str) -> _Value:
+    def special(self, name: str) -> Value:
         """The special token of a name."""
         listed = _LISTED.fullmatch(name)
         token = tokens(
@@ -357,7 +353,7 @@ class _Builder(TerminalBodies):
         )
         return self.ended(token, name, lambda: token, lambda: ()), name
 
-    def schema(self, token: Token, file: File) -> _Value:
+    def schema(self, token: Token, file: File) -> Value:
         """The JSON texts of a schema. Raises what ``json_schema`` does."""
         value, key = self.schemas.expr(self.given(token, file)), f"%json at {token.start_pos}"
         return self.ended(value, key, lambda: value, lambda: _JSON), key
@@ -382,13 +378,13 @@ class _Builder(TerminalBodies):
             self.source.fail(f"{message}; given: {known}", file.position(token))
         return found
 
-    def substrings(self, token: Token, file: File) -> _Value:
+    def substrings(self, token: Token, file: File) -> Value:
         """The words of the object after %regex."""
         value = self.compiled(self.object(token, file).patterns, file.position(token))
         key = f"%regex at {token.start_pos}"
         return self.ended(value, key, lambda: value, lambda: ((0, MAX_CODE_POINT),)), key
 
-    def subgrammar(self, token: Token, file: File) -> _Value:
+    def subgrammar(self, token: Token, file: File) -> Value:
         """The texts of an @name or of an inner grammar."""
         value = self.schemas.expr(self.given(token, file))
         key = str(token) if token.type == "GRAMMAR" else f"%lark at {token.start_pos}"
@@ -452,7 +448,7 @@ class _Builder(TerminalBodies):
             self.read.append((found.expr, found.reading))
         return found.expr
 
-    def anonymous(self, tokens: list[Token], file: File) -> _Value:
+    def anonymous(self, tokens: list[Token], file: File) -> Value:
         """A terminal that is written in a rule."""
         key = "..".join(tokens)
         if key not in self.leaves:
@@ -461,8 +457,8 @@ class _Builder(TerminalBodies):
         return self.leaves[key], key
 
     def rule_value(
-        self, token: Token, arguments: list[_Value], file: File, parameter: int | None = None
-    ) -> _Value:
+        self, token: Token, arguments: list[Value], file: File, parameter: int | None = None
+    ) -> Value:
         definition = self.source.look_up(token, file)
         if definition.parameterized != (parameter is not None):
             wanted = (

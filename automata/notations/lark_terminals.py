@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenfst._native import PlainPattern
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
@@ -87,8 +86,7 @@ def with_flags(pattern: str, flags: str) -> str:
     return f"(?{''.join(sorted(set(flags)))}:{pattern}{chr(10) if 'x' in flags else ''})"
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """Alternatives as patterns, in the order in which they are tried.
 
     Further: the least and greatest number of characters of their words, and the length of lark's pattern for all of

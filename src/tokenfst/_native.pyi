@@ -112,6 +112,13 @@ class PlainReader:
     ) -> dict[str, Any]: ...
 
 def fold(tree: Any, build: Callable[[str, list[Any]], Any], tick: Callable[[int], None] | None) -> Any: ...
+def tokens_of(tree: Any, type: str) -> list[Any]: ...
+def lark_rule(
+    tree: Any,
+    values: Mapping[str, Expr],
+    part: Callable[[str, list[Any]], tuple[Expr, str]],
+    tick: Callable[[int], None],
+) -> Expr: ...
 
 class LalrTables:
     def __init__(

@@ -17,6 +17,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokenfst._native import fold as native_fold
+from tokenfst._native import lark_rule
+from tokenfst._native import tokens_of as tokens_of
+from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, token_of
 from tokenfst.automata.notations.parsing.lalr import Token as Token
@@ -162,6 +165,21 @@ def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T], deadline: Deadl
     tick = None if deadline is None else lambda count: deadline.tick(count * _NODE)
     found: _T = native_fold(tree, build, tick)
     return found
+
+
+def rule_body(
+    tree: Tree[Any],
+    values: Mapping[str, Expr],
+    part: Callable[[str, list[Any]], tuple[Expr, str]],
+    deadline: Deadline,
+) -> Expr:
+    """The expression of the body of a rule in Lark's notation.
+
+    ``values``: the expression of a token. ``part``: a fold's function for nodes that are neither sequences,
+    alternatives, optional parts nor repetitions by a sign; it makes pairs of an expression and a name. Raises
+    BudgetExceeded("seconds") after ``deadline``.
+    """
+    return lark_rule(tree, values, part, lambda count: deadline.tick(count * _NODE))
 
 
 def _short(text: str) -> str:

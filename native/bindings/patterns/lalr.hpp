@@ -191,48 +191,8 @@ class LalrTables {
   std::vector<int32_t> actions_, gotos_;
 };
 
-// `build(kind, children)` for every node of a tree, from the leaves up; tokens are passed on among the children. Needs no stack, since a
-// text may nest deeper than Python's. `tick(count)`, if it is given, counts the nodes, some at once.
-inline nb::object fold(nb::handle tree, nb::handle build, nb::handle tick) {
-  static constexpr size_t kCounted = 64;
-  struct Open {
-    nb::object kind;
-    nb::list items;
-    size_t next = 0;
-    nb::list built = {};
-  };
-  const nb::object data = nb::steal(PyUnicode_InternFromString("data")), children = nb::steal(PyUnicode_InternFromString("children"));
-  const auto opened = [&](nb::handle node) {
-    return Open{.kind = nb::str(nb::object(node.attr(data))), .items = nb::cast<nb::list>(node.attr(children))};
-  };
-  std::vector<Open> open{};
-  open.push_back(opened(tree));
-  size_t count = 0;
-  while (true) {
-    Open& own = open.back();
-    if (own.next < own.items.size()) {
-      const nb::object item = own.items[own.next++];
-      if (PyUnicode_Check(item.ptr())) {
-        own.built.append(item);
-      } else {
-        open.push_back(opened(item));
-      }
-      continue;
-    }
-    if (++count == kCounted || open.size() == 1) {
-      if (!tick.is_none()) tick(count);
-      count = 0;
-    }
-    nb::object value = build(own.kind, own.built);
-    open.pop_back();
-    if (open.empty()) return value;
-    open.back().built.append(value);
-  }
-}
-
 inline void bind_lalr(nb::module_& m) {
   using namespace nb::literals;
-  m.def("fold", &fold, "tree"_a, "build"_a, "tick"_a.none());
   nb::class_<LalrTables>(m, "LalrTables")
       .def(nb::init<nb::object, nb::object, nb::object, nb::dict, nb::list, nb::dict, int64_t, int64_t, nb::object, nb::object>(),
            "matches"_a, "ignored"_a, "kept"_a, "actions"_a, "productions"_a, "gotos"_a, "start"_a, "end"_a, "node"_a, "token"_a)

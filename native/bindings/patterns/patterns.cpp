@@ -4,6 +4,7 @@
 #include "bindings/patterns/ecma_patterns.hpp"
 #include "bindings/patterns/lalr.hpp"
 #include "bindings/patterns/python_pattern.hpp"
+#include "bindings/patterns/tree_folds.hpp"
 
 namespace tokenfst {
 
@@ -11,6 +12,7 @@ void bind_patterns(nanobind::module_& m) {
   bind_ecma_patterns(m);
   bind_python_pattern(m);
   bind_lalr(m);
+  bind_tree_folds(m);
 }
 
 }  // namespace tokenfst

@@ -1,0 +1,64 @@
+"""Bodies of rules in Lark's notation as the core writes them, against the fold in Python: the same nodes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from reference.grammars.lark_rules import slow_rule_body
+from reference.grammars.random_lark import random_lark
+from tests.automata.regex.test_plain_patterns import assert_same
+from tokenfst import Budget, BudgetExceeded, bundled_grammar, bundled_grammars
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations import lark_syntax
+from tokenfst.automata.notations.lark_syntax import lark_grammar
+from tokenfst.errors import EmptyLanguageError, PatternError
+
+PARAMETERS = """start: list::0 @inner %json {"type": "null"} <[5]> ("a".."c")~2..3
+list::_: "x" list::incr([0:2]) %if lt([0:2], 3) | "y" ["z"] -> end
+pair{x, y}: x (y | [x])* "!"?
+both: pair{"a", B} | pair{pair{B, "c"i}, both}
+B: "b"+"""
+
+
+def read(text: str) -> Grammar | str:
+    """The grammar, or the message of why there is none."""
+    try:
+        return lark_grammar(text, grammars={"inner": bundled_grammar("arithmetic")})
+    except (PatternError, EmptyLanguageError) as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param([bundled_grammar(name).text for name in bundled_grammars()], id="bundled"),
+        pytest.param([PARAMETERS, "start: a b", 'start: "a" & "b"', "start: t{r}\nt{x}: x\nr: x"], id="rare"),
+        *(
+            pytest.param(
+                [random_lark(random.Random(seed))[0] for seed in range(at, at + 60)], id=f"random {at}"
+            )
+            for at in (0, 60, 120)
+        ),
+    ],
+)
+def test_rules_are_those_of_the_fold(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [read(text) for text in texts]
+    monkeypatch.setattr(lark_syntax, "rule_body", slow_rule_body)
+    compared = 0
+    for one, other in zip(made, map(read, texts), strict=True):
+        if isinstance(one, str) or isinstance(other, str):
+            assert one == other
+            continue
+        compared += 1
+        assert list(one.rules) == list(other.rules)
+        for name, body in one.rules.items():
+            assert_same(body, other.rules[name])
+    assert compared >= len(texts) / 4
+
+
+def test_a_long_body_is_read_within_the_time_of_the_budget() -> None:
+    text = "start: " + " | ".join(f'("a{k}" "b")*' for k in range(20_000))
+    with pytest.raises(BudgetExceeded, match="seconds"):
+        lark_grammar(text, budget=Budget(seconds=0.01))

@@ -1,0 +1,34 @@
+"""The expression of a rule's body in Lark's notation by Python alone: the twin of the core's ``lark_rule``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, optional, repeat, union
+from tokenfst.automata.notations.parsing.reading import Token, fold
+
+BOUNDS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+def slow_rule_body(
+    tree: Any, values: Mapping[str, Expr], part: Callable[[str, list[Any]], tuple[Expr, str]], deadline: Any
+) -> Expr:
+    """As ``reading.rule_body``."""
+
+    def build(kind: str, children: list[Any]) -> tuple[Expr, str]:
+        if kind not in ("alternative", "expansions", "maybe", "quantified", "alias"):
+            return part(kind, children)
+        if kind == "alias":
+            return EPSILON, ""
+        if kind == "quantified":
+            return repeat(expr(children[0]), *BOUNDS[str(children[1])]), ""
+        parts = [expr(each) for each in children]
+        if kind == "maybe":
+            return optional(*parts), ""
+        return (concat if kind == "alternative" else union)(*parts), ""
+
+    def expr(child: Any) -> Expr:
+        return values[child] if isinstance(child, Token) else child[0]
+
+    return fold(tree, build)[0]
