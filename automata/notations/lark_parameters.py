@@ -131,6 +131,7 @@ def resolved(
     Alternatives whose condition does not hold are removed, and parameters are replaced by numbers. A body without
     alternatives becomes a node ``never``. ``fail`` raises the error for a position.
     """
+    from lark import Tree
 
     def compute(token: Token, wanted: str) -> Any:
         opening = len("::") if wanted == "p" else len("%if")
@@ -152,9 +153,9 @@ def resolved(
         if kind == "parameterized":
             number = Token(compute(children[1], "p"))
             number.type, number.start_pos = "NUMBER", children[1].start_pos
-            return type(tree)(kind, [children[0], number])
+            return Tree(kind, [children[0], number])
         kept = [each for each in children if each is not None and each not in conditions]
-        return type(tree)("never" if kind == "expansions" and not kept else kind, kept)
+        return Tree("never" if kind == "expansions" and not kept else kind, kept)
 
     return fold(tree, build, deadline)
 

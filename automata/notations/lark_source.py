@@ -233,7 +233,9 @@ class Source:
         """Read the definitions of a text into its scope: imports first, then all others in order."""
         text = self.take_schemas(file) if not library else file.text
         statements: list[Any] = list(
-            parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED, deadline=self.deadline).children
+            parse(
+                _NOTATION, text + "\n", _TOKENS, _UNFINISHED, deadline=self.deadline, late="expansions"
+            ).children
         )
         for statement in statements:
             if kind_of(statement) == "import":

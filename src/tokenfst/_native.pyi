@@ -112,13 +112,18 @@ class PlainReader:
     ) -> dict[str, Any]: ...
 
 def fold(tree: Any, build: Callable[[str, list[Any]], Any], tick: Callable[[int], None] | None) -> Any: ...
-def tokens_of(tree: Any, type: str) -> list[Any]: ...
-def lark_rule(
-    tree: Any,
-    values: Mapping[str, Expr],
-    part: Callable[[str, list[Any]], tuple[Expr, str]],
-    tick: Callable[[int], None],
-) -> Expr: ...
+
+class SyntaxTree:
+    @staticmethod
+    def of(tree: Any) -> SyntaxTree: ...
+    def children(self) -> list[Any]: ...
+    def tokens(self, type: str) -> list[Any]: ...
+    def rule(
+        self,
+        values: dict[str, Expr],
+        part: Callable[[str, list[Any]], tuple[Expr, str]],
+        tick: Callable[[int], None],
+    ) -> Expr: ...
 
 class LalrTables:
     def __init__(
@@ -131,8 +136,10 @@ class LalrTables:
         gotos: dict[Any, dict[str, int]],
         start: int,
         end: int,
-        node: type,
-        token: type,
+        classes: tuple[type, type, type],
+        late: str | None,
+        patterns: dict[str, PlainPattern],
+        firsts: list[list[str]],
     ) -> None: ...
     def tree(self, text: str, tick: Callable[[], None]) -> Any: ...
 
@@ -174,6 +181,7 @@ class PlainPattern:
     def longer_by(self) -> tuple[tuple[int, int], ...] | None: ...
     def is_repetition(self) -> bool: ...
     def first(self) -> tuple[tuple[int, int], ...] | None: ...
+    def match_end(self, text: str, at: int) -> int | None: ...
 
 def read_pattern(
     pattern: str, classes: Mapping[str, object], named: Callable[[str], str], most: int

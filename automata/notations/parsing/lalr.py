@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from tokenfst._native import LalrTables
+from tokenfst._native import LalrTables, PlainPattern, SyntaxTree
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.automata.regex.leftmost import Places
 from tokenfst.automata.regex.parse import Pattern
+from tokenfst.automata.regex.plain import read_plain
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError
 
@@ -59,6 +60,17 @@ class Tokens:
         self.pattern = _one_of(types)
         self.matches = _Matches(types)
 
+    @property
+    def plain(self) -> dict[str, PlainPattern]:
+        """The patterns that are plain, by type."""
+        made = ((name, read_plain(regexp, None)) for name, regexp in self.types)
+        return {name: pattern for name, pattern in made if pattern is not None}
+
+    @property
+    def firsts(self) -> list[list[str]]:
+        """For each character of ASCII, the types that begin with it; possibly more."""
+        return [self.matches.beginning(code) for code in range(_ASCII)]
+
 
 class _Matches(dict[str, Callable[[str, int], "re.Match[str] | None"]]):
     """By a character, the method ``match`` of the pattern of tokens that begin with it."""
@@ -69,19 +81,19 @@ class _Matches(dict[str, Callable[[str, int], "re.Match[str] | None"]]):
         self._made: dict[tuple[str, ...], re.Pattern[str]] = {}
 
     def __missing__(self, character: str) -> Callable[[str, int], re.Match[str] | None]:
-        code = ord(character)
-        types = [
-            (name, regexp)
-            for name, regexp, first in self._types
-            if any(low <= code <= high for low, high in first)
-        ]
-        names = tuple(name for name, _ in types)
+        names = tuple(self.beginning(ord(character)))
         made = self._made.get(names)
         if made is None:
-            made = self._made[names] = _one_of(types)
-        if code < _ASCII:
+            made = self._made[names] = _one_of(
+                [(name, regexp) for name, regexp, _ in self._types if name in names]
+            )
+        if ord(character) < _ASCII:
             self[character] = made.match
         return made.match
+
+    def beginning(self, code: int) -> list[str]:
+        """The types that begin with a character."""
+        return [name for name, _, first in self._types if any(low <= code <= high for low, high in first)]
 
 
 def _one_of(types: list[tuple[str, str]]) -> re.Pattern[str]:
@@ -110,10 +122,20 @@ single child takes the place of the node.
 class Tables:
     """A notation's tables, with the loop that runs on them. ``tokens`` divides a text into tokens."""
 
-    def __init__(self, parser: Lark, tokens: Tokens) -> None:
-        """The tables of lark's ``parser``."""
+    def __init__(self, parser: Lark, tokens: Tokens, late: str | None = None) -> None:
+        """The tables of lark's ``parser``. ``late``: nodes of this kind find their children when they are asked for."""
         from lark import Tree
         from lark.parsers.lalr_analysis import Shift
+
+        class Late(Tree[Any]):
+            """A node of a text of which no Python object is made until it is needed."""
+
+            def __init__(self, data: str, native: SyntaxTree) -> None:
+                self.data, self.native = data, native
+
+            @cached_property
+            def children(self) -> list[Any]:  # type: ignore[override]  # a plain attribute of lark's
+                return self.native.children()
 
         made = parser.parse_interactive().parser_state.parse_conf
         actions: dict[Any, dict[str, tuple[bool, int]]] = {}
@@ -135,7 +157,7 @@ class Tables:
                     gotos[state][name] = argument
         self._tables = LalrTables(
             *(tokens.matches, sorted(parser.ignore_tokens), sorted(kept), actions, reductions, gotos),
-            *(made.start_state, made.end_state, Tree, Token),
+            *(made.start_state, made.end_state, (Tree, Late, Token), late, tokens.plain, tokens.firsts),
         )
 
     def tree(self, text: str, tick: Callable[[int], None], work: int) -> Tree[Any]:

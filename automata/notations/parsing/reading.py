@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tokenfst._native import SyntaxTree
 from tokenfst._native import fold as native_fold
-from tokenfst._native import lark_rule
-from tokenfst._native import tokens_of as tokens_of
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, token_of
@@ -43,15 +42,16 @@ def parse(
     unfinished: Mapping[str, str],
     what: str = "grammar",
     deadline: Deadline | None = None,
+    late: str | None = None,
 ) -> Tree[Any]:
     """The tree of ``text`` in a notation that is given as a lark grammar.
 
     ``tokens``: descriptions of the notation's tokens. ``unfinished``: by first characters, the description of what
-    begins at a position where no token matches. ``what``: the name of what is parsed. Raises PatternSyntaxError and
-    BudgetExceeded("seconds").
+    begins at a position where no token matches. ``what``: the name of what is parsed. ``late``: outermost nodes of this
+    kind find their children when they are asked for. Raises PatternSyntaxError and BudgetExceeded("seconds").
     """
     deadline = deadline or Deadline(Budget(), f"the text of a {what}")
-    parser, lex, tables = _parser(notation)
+    parser, lex, tables = _parser(notation, late)
     try:
         return tables.tree(text, deadline.tick, _TOKEN)
     except Unparsed:
@@ -111,7 +111,7 @@ class _NoToken(Exception):
 
 
 @lru_cache(maxsize=8)
-def _parser(notation: str) -> tuple[Lark, Callable[[str], Iterator[Token]], Tables]:
+def _parser(notation: str, late: str | None = None) -> tuple[Lark, Callable[[str], Iterator[Token]], Tables]:
     """Lark's parser of a notation, the lexer of its texts, and the tables of both."""
     try:
         from lark import Lark
@@ -137,7 +137,7 @@ def _parser(notation: str) -> tuple[Lark, Callable[[str], Iterator[Token]], Tabl
         key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
     )
     tokens = Tokens([(terminal.name, terminal.pattern.to_regexp()) for terminal in order])
-    return parser, _lexer(parser, tokens.pattern), Tables(parser, tokens)
+    return parser, _lexer(parser, tokens.pattern), Tables(parser, tokens, late)
 
 
 def _lexer(parser: Lark, pattern: re.Pattern[str]) -> Callable[[str], Iterator[Token]]:
@@ -169,17 +169,28 @@ def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T], deadline: Deadl
 
 def rule_body(
     tree: Tree[Any],
-    values: Mapping[str, Expr],
+    values: dict[str, Expr],
     part: Callable[[str, list[Any]], tuple[Expr, str]],
     deadline: Deadline,
 ) -> Expr:
     """The expression of the body of a rule in Lark's notation.
 
-    ``values``: the expression of a token. ``part``: a fold's function for nodes that are neither sequences,
-    alternatives, optional parts nor repetitions by a sign; it makes pairs of an expression and a name. Raises
-    BudgetExceeded("seconds") after ``deadline``.
+    ``values``: the expressions of tokens, by their texts. ``part``: a fold's function for nodes that are neither
+    sequences, alternatives, optional parts nor repetitions by a sign; it makes pairs of an expression and a name.
+    Raises BudgetExceeded("seconds") after ``deadline``.
     """
-    return lark_rule(tree, values, part, lambda count: deadline.tick(count * _NODE))
+    return _native_of(tree).rule(values, part, lambda count: deadline.tick(count * _NODE))
+
+
+def tokens_of(tree: Tree[Any], kind: str) -> list[Token]:
+    """The tokens of a type in a tree, in the order of the text."""
+    return _native_of(tree).tokens(kind)
+
+
+def _native_of(tree: Tree[Any]) -> SyntaxTree:
+    """The core's form of a tree, which late nodes have."""
+    found: SyntaxTree | None = getattr(tree, "native", None)
+    return SyntaxTree.of(tree) if found is None else found
 
 
 def _short(text: str) -> str:

@@ -86,6 +86,28 @@ class Places {
   }
 
   bool is_too_large() const { return places_.size() > most_; }
+  // Whether something that may be empty is repeated without bound.
+  bool is_hollow() const { return is_hollow_; }
+  int start() const { return start_; }
+
+  struct Place {
+    std::vector<int> ways;
+    const PatternItem* reads = nullptr;  // what it reads, if it reads a character
+    int again = -1, out = -1;  // of the end of a repetition
+
+    void add_to(Ranges& found) const {
+      if (reads->kind == Kind::Character) {
+        found.emplace_back(reads->code, reads->code);
+      } else {
+        found.insert(found.end(), reads->set.begin(), reads->set.end());
+      }
+    }
+    bool has(uint32_t code) const {
+      if (reads->kind == Kind::Character) return reads->code == code;
+      const auto after = std::ranges::upper_bound(reads->set, Range{code, character_ranges::kLastCode + 1});
+      return after != reads->set.begin() && std::prev(after)->second >= code;
+    }
+  };
 
   struct Ends {
     bool ends, drops;
@@ -178,25 +200,6 @@ class Places {
   static constexpr int64_t kShort = 16;  // the most places of a repetition that is expanded in any case
   static constexpr int kEnd = 0;
 
-  struct Place {
-    std::vector<int> ways;
-    const PatternItem* reads = nullptr;  // what it reads, if it reads a character
-    int again = -1, out = -1;  // of the end of a repetition
-
-    void add_to(Ranges& found) const {
-      if (reads->kind == Kind::Character) {
-        found.emplace_back(reads->code, reads->code);
-      } else {
-        found.insert(found.end(), reads->set.begin(), reads->set.end());
-      }
-    }
-    bool has(uint32_t code) const {
-      if (reads->kind == Kind::Character) return reads->code == code;
-      const auto after = std::ranges::upper_bound(reads->set, Range{code, character_ranges::kLastCode + 1});
-      return after != reads->set.begin() && std::prev(after)->second >= code;
-    }
-  };
-
   // Whether no character leads on in two ways, and nothing is dropped.
   bool is_clear(const std::vector<int>& starts) {
     Ranges read;
@@ -260,7 +263,7 @@ class Places {
     return rest;
   }
 
-  bool is_folded_, is_hollow_ = false;  // `is_hollow_`: something that may be empty is repeated without bound
+  bool is_folded_, is_hollow_ = false;
   size_t most_;
   std::vector<Place> places_;
   std::vector<uint32_t> seen_;

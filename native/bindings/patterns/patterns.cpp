@@ -4,6 +4,7 @@
 #include "bindings/patterns/ecma_patterns.hpp"
 #include "bindings/patterns/lalr.hpp"
 #include "bindings/patterns/python_pattern.hpp"
+#include "bindings/patterns/syntax_trees.hpp"
 #include "bindings/patterns/tree_folds.hpp"
 
 namespace tokenfst {
@@ -13,6 +14,7 @@ void bind_patterns(nanobind::module_& m) {
   bind_python_pattern(m);
   bind_lalr(m);
   bind_tree_folds(m);
+  bind_syntax_trees(m);
 }
 
 }  // namespace tokenfst

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/patterns/first_match.hpp"
 #include "bindings/patterns/pattern_items.hpp"
 #include "bindings/patterns/pattern_order.hpp"
 
@@ -57,6 +58,8 @@ class PythonPattern final : public PatternItems {
   bool is_repetition() const { return pattern_order::is_repetition(items_); }
   // The characters by which a match may go on to a longer one. None: words may be hidden, or it takes long to say.
   nb::object longer_by() const { return or_none(pattern_order::longer_by(items_)); }
+  // The automaton of the matches of `re.match`. Nothing: it has none, or a large one.
+  std::optional<FirstMatch> first_match() const { return FirstMatch::of(items_); }
   // See `leftmost.Places.first`. None: the pattern is too large to say.
   nb::object first() const { return or_none(pattern_order::first_of(items_)); }
 
@@ -377,7 +380,15 @@ inline void bind_python_pattern(nb::module_& m) {
            })
       .def("longer_by", &PythonPattern::longer_by)
       .def("is_repetition", &PythonPattern::is_repetition)
-      .def("first", &PythonPattern::first);
+      .def("first", &PythonPattern::first)
+      .def(
+          "match_end",
+          [](const PythonPattern& self, nb::str text, Py_ssize_t at) -> nb::object {
+            const std::optional<FirstMatch> made = self.first_match();
+            if (!made) return nb::none();
+            return nb::int_(made->end(text.ptr(), at, PyUnicode_GetLength(text.ptr())));
+          },
+          "text"_a, "at"_a);
   m.def(
       "read_pattern",
       [](nb::str pattern, nb::object classes, nb::object named, int64_t most) -> nb::object {

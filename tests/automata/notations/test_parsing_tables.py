@@ -63,10 +63,10 @@ def by_lark(notation: str, text: str) -> Any:
     return tree
 
 
-def by_tables(notation: str, text: str) -> Any:
+def by_tables(notation: str, text: str, late: str | None = None) -> Any:
     """The tree by the tables; None if they refuse the text."""
     try:
-        return reading._parser(notation)[2].tree(text, Deadline(Budget(), "a test").tick, 1)
+        return reading._parser(notation, late)[2].tree(text, Deadline(Budget(), "a test").tick, 1)
     except Unparsed:
         return None
 
@@ -85,6 +85,19 @@ def test_trees_are_those_of_lark(notation: str, text: str) -> None:
     tree = plain(by_tables(notation, text))
     assert tree is not None
     assert tree == plain(by_lark(notation, text))
+    assert tree == plain(by_tables(notation, text, "expansions"))
+
+
+def test_late_nodes_have_the_tokens_of_their_children() -> None:
+    text = lark_source.Source.take_schemas(None, lark_source.File(LARK)) + "\n"  # type: ignore[arg-type]
+    tree = by_tables(lark_source._NOTATION, text, "expansions")
+    late = [body for body in tree.iter_subtrees() if hasattr(body, "native")]
+    assert len(late) == 7
+    for body in late:
+        for kind in ("TERMINAL", "STRING", "OP"):
+            wanted = [plain(token) for token in body.scan_values(lambda each, kind=kind: each.type == kind)]
+            assert list(map(plain, reading.tokens_of(body, kind))) == wanted
+            assert list(map(plain, reading.tokens_of(type(tree)("start", [body]), kind))) == wanted
 
 
 @settings(deadline=None)

@@ -1,8 +1,8 @@
-"""The expression of a rule's body in Lark's notation by Python alone: the twin of the core's ``lark_rule``."""
+"""The expression of a rule's body in Lark's notation by Python alone: the twin of the core's ``SyntaxTree.rule``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, optional, repeat, union
@@ -12,7 +12,7 @@ BOUNDS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
 def slow_rule_body(
-    tree: Any, values: Mapping[str, Expr], part: Callable[[str, list[Any]], tuple[Expr, str]], deadline: Any
+    tree: Any, values: dict[str, Expr], part: Callable[[str, list[Any]], tuple[Expr, str]], deadline: Any
 ) -> Expr:
     """As ``reading.rule_body``."""
 
