@@ -93,7 +93,8 @@ class Dfa:
     """A deterministic byte automaton as tables; state 0 is DEAD and absorbing (convention 3).
 
     ``classes``: uint8 (256,), the class of each byte. ``table``: uint32 (states, classes), the next state.
-    ``accepting``: bool (states,). Made by the native core or by ``tokenfst.automata.openfst.fst``.
+    ``accepting``: bool (states,). Made by the native core or by
+    ``tokenfst.automata.openfst.byte_automata``.
     """
 
     classes: npt.NDArray[np.uint8]

@@ -5,8 +5,8 @@ partition is stable. Two things make it faster: letters with equal columns count
 the lengths of the shortest accepted and of the shortest rejected word from each state, which the language of a state
 determines. So the long chains that counting creates, Moore's worst case, are separated at once.
 
-Usage. ``minimal(table, accepting, start)``; ``tokenfst.automata.openfst.fst.minimize_dfa`` does the same for byte
-automata by OpenFst.
+Usage. ``minimal(table, accepting, start)``; ``tokenfst.automata.openfst.byte_automata.minimize_dfa`` does the same for
+byte automata by OpenFst.
 
 Complexity. O(rounds * states * columns * log states); there are at most as many rounds as states, and few in practice.
 """

@@ -18,6 +18,7 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import Ints, require_language
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.openfst import fst
+from tokenfst.automata.openfst.byte_automata import arcs_to_dfa
 from tokenfst.automata.openfst.label_kinds import byte_arcs
 from tokenfst.automata.openfst.labels import EPSILON_LABEL, label_byte
 from tokenfst.budget import Budget
@@ -61,7 +62,7 @@ def rewrite(
     with deadline.part() as rest:
         dfa = source.with_budget(rest).determinize()
     composed = _compose(dfa, arcs, deadline)
-    made = fst.arcs_to_dfa(composed, deadline)
+    made = arcs_to_dfa(composed, deadline)
     return Language(machine(made) if made.start else EMPTY, f"rewrite({source.source})", limits)
 
 

@@ -38,7 +38,7 @@ from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.languages.engine import find_witness, make_automaton, make_tables
 from tokenfst.automata.languages.finiteness import is_finite
 from tokenfst.automata.languages.operands import bounds, byte_table, encode, widest
-from tokenfst.automata.openfst import fst
+from tokenfst.automata.openfst import byte_automata
 from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
 from tokenfst.automata.pictures.drawing import Drawing
@@ -327,7 +327,7 @@ class Language(Constraint):
     def minimize(self) -> Language:
         """The same language with a minimal automaton. Computes all states."""
         deadline = Deadline(self.budget, f"the minimization of {self._source or 'a language'}")
-        least = _leaf(fst.minimize_dfa(self.determinize(), deadline))
+        least = _leaf(byte_automata.minimize_dfa(self.determinize(), deadline))
         return Language(least, self._source, self._budget, self.reading)
 
     # --- questions ------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ class Language(Constraint):
         Computes all states; needs pynini (``MissingDependencyError``).
         """
         return fst_labels.with_byte_symbols(
-            fst.dfa_to_fst(self.determinize(), byte_zero=byte_zero), byte_zero
+            byte_automata.dfa_to_fst(self.determinize(), byte_zero=byte_zero), byte_zero
         )
 
     @checked

@@ -23,7 +23,7 @@ import numpy as np
 from tokenfst._native import Lexicon
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, byte_set, literal, machine, words
 from tokenfst.automata.expressions.tables import frozen_dfa
-from tokenfst.automata.openfst.fst import map_dfa, reverse_dfa
+from tokenfst.automata.openfst.byte_automata import map_dfa, reverse_dfa
 from tokenfst.errors import AlgebraError
 
 Determinize = Callable[[Expr], Dfa]

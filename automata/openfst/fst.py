@@ -9,27 +9,19 @@ Only those property bits are written that hold for every machine of the layout (
 left unknown, and OpenFst computes them on demand. A false property bit (``ILABEL_SORTED``) would make ``compose``
 silently return an empty machine.
 
-Invariants of results: a ``Dfa`` is trim, its state 0 is DEAD (convention 3), and two bytes share a class if and only if
-no state distinguishes them. Weighted machines are rejected, because dropping weights silently would change their
-meaning.
+Invariant: weighted machines are rejected, because dropping weights silently would change their meaning.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-import tokenfst._native as _native
-from tokenfst.automata.expressions.expression import Dfa
-from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.expressions.tables import EMPTY_DFA, frozen_dfa
-from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
-from tokenfst.budget import Budget
 from tokenfst.common.plurals import counted
-from tokenfst.errors import BudgetExceeded, FstError, MissingDependencyError
+from tokenfst.errors import FstError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pynini
@@ -39,15 +31,11 @@ IntArray = npt.NDArray[np.integer[Any]]
 _MAGIC = 2125659606
 _VECTOR_VERSION = 2
 _EXPANDED_AND_MUTABLE = 0x3
-_NONE = -1
+NO_STATE = -1
 _ONE = np.float32(0.0)  # tropical semiring: One is 0, Zero (not final) is +inf
 _ZERO = np.float32(np.inf)
 _STATE_WORDS, _ARC_WORDS, _CONST_STATE_WORDS = 3, 4, 5
-_FIRST_STATES = 4096
-"""The state limit of the first attempt at a determinization; each following attempt multiplies it by four."""
-_INT32_MAX = int(np.iinfo(np.int32).max)
-_DELTA = 1e-6
-"""A tolerance for weights; there are none here."""
+INT32_MAX = int(np.iinfo(np.int32).max)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,15 +94,15 @@ def from_arcs(
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FstError(f"source, ilabel, olabel and nextstate must have one entry per arc, not {lengths}")
-    if not 0 <= num_states <= _INT32_MAX:
-        raise FstError(f"num_states must lie in 0..{_INT32_MAX}, not {num_states}")
-    if not (0 <= start < num_states or (start == _NONE and num_states == 0)):
+    if not 0 <= num_states <= INT32_MAX:
+        raise FstError(f"num_states must lie in 0..{INT32_MAX}, not {num_states}")
+    if not (0 <= start < num_states or (start == NO_STATE and num_states == 0)):
         raise FstError(f"start {start} is not one of the {num_states} states")
-    _check_range("final_states", finals, num_states)
-    _check_range("source", arrays["source"], num_states)
-    _check_range("nextstate", arrays["nextstate"], num_states)
-    _check_range("ilabel", arrays["ilabel"], _INT32_MAX + 1)
-    _check_range("olabel", arrays["olabel"], _INT32_MAX + 1)
+    check_range("final_states", finals, num_states)
+    check_range("source", arrays["source"], num_states)
+    check_range("nextstate", arrays["nextstate"], num_states)
+    check_range("ilabel", arrays["ilabel"], INT32_MAX + 1)
+    check_range("olabel", arrays["olabel"], INT32_MAX + 1)
 
     if not sorted_by_source:
         order = np.argsort(arrays["source"], kind="stable")
@@ -226,163 +214,10 @@ def plain_arcs(
         olabel=arcs[:, 1].astype(np.int32),
         nextstate=arcs[:, 3].astype(np.int32),
     )
-    _check_range("nextstate", found.nextstate, len(weight))
-    if not (0 <= start < len(weight) or (start == _NONE and len(weight) == 0)):
+    check_range("nextstate", found.nextstate, len(weight))
+    if not (0 <= start < len(weight) or (start == NO_STATE and len(weight) == 0)):
         raise FstError(f"start {start} is not one of the {len(weight)} states")
     return found
-
-
-# --- deterministic byte automata -----------------------------------------------------------------------
-
-
-def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
-    """The acceptor of a ``Dfa``: byte b has label b + ``byte_zero`` (convention 2: b + 1); DEAD is omitted.
-
-    Arcs of a state ascend by label. ``byte_zero=0`` gives pynini's own labels for strings; byte 0 would then be ε, so a
-    machine that reads it is rejected with ``FstError``. Linear in the number of arcs.
-    """
-    arcs = dfa_to_arcs(dfa, byte_zero)
-    columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
-    return from_arcs(arcs.num_states, arcs.start, arcs.final_states, *columns, sorted_by_source=True)
-
-
-def dfa_to_arcs(dfa: Dfa, byte_zero: int = BYTE_ZERO_LABEL) -> Arcs:
-    """The arcs of ``dfa_to_fst``."""
-    if dfa.start == 0:
-        none = np.zeros(0, np.int32)
-        return Arcs(0, _NONE, np.zeros(0, np.int64), none, none, none, none)
-    state, group = np.nonzero(dfa.table)
-    order = np.argsort(dfa.classes, kind="stable")
-    sizes = np.bincount(dfa.classes, minlength=dfa.table.shape[1])
-    # The bytes of class c are order[begin[c] : begin[c] + sizes[c]]: one arc for each.
-    begin = np.cumsum(sizes) - sizes
-    count = sizes[group]
-    arc = np.repeat(np.arange(len(group)), count)
-    nth = np.arange(len(arc)) - np.repeat(np.cumsum(count) - count, count)
-    byte = order[begin[group[arc]] + nth]
-    source = state[arc]
-    label = byte_label(byte) - BYTE_ZERO_LABEL + byte_zero
-    by_label = np.argsort(source * 256 + byte)
-    if byte_zero == EPSILON_LABEL and np.any(label == EPSILON_LABEL):
-        raise FstError("the language holds byte 0, and with byte_zero=0 its label would be ε")
-    _check_range("ilabel", label[by_label], _INT32_MAX + 1)
-    labels = label[by_label].astype(np.int32)
-    return Arcs(
-        num_states=dfa.num_states - 1,
-        start=dfa.start - 1,
-        final_states=np.flatnonzero(dfa.accepting) - 1,
-        source=(source[by_label] - 1).astype(np.int32),
-        ilabel=labels,
-        olabel=labels,
-        nextstate=(dfa.table[state, group][arc][by_label].astype(np.int64) - 1).astype(np.int32),
-    )
-
-
-def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
-    """The ``Dfa`` of an acceptor over bytes (convention 2), by ``rmepsilon`` and ``determinize``.
-
-    Exponential in the number of states in the worst case. OpenFst does not check a clock, so it is run with increasing
-    state limits. Raises ``BudgetExceeded("states" or "seconds")``.
-    """
-    openfst = require_pynini()
-    columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
-    made = from_arcs(arcs.num_states, arcs.start, arcs.final_states, *columns, sorted_by_source=True)
-    made.project(
-        "input"
-    ).connect().rmepsilon()  # known to be an acceptor, so that no more states are made than needed
-    limit, most = deadline.budget.states, 0
-    while most < limit:
-        deadline.check()
-        most = min(limit, 4 * most + _FIRST_STATES)
-        found = openfst.determinize(made, nstate=most + 1)
-        if found.num_states() <= most:
-            return _tables(to_arcs(found.connect()))
-    raise BudgetExceeded("states", limit, deadline.where)
-
-
-def native_arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
-    """``arcs_to_dfa`` by the native core, without pynini; the order of states may differ.
-
-    Raises ``BudgetExceeded("states", "bytes" or "seconds")``.
-    """
-    finals = np.zeros(arcs.num_states, np.uint8)
-    finals[arcs.final_states] = 1
-    counts = np.bincount(arcs.source, minlength=arcs.num_states).astype(np.int64)
-    labels, ones = np.ascontiguousarray(arcs.ilabel, np.int32), np.ones(len(arcs.ilabel), np.uint8)
-    given = (finals, counts, labels, labels, ones, np.ascontiguousarray(arcs.nextstate, np.int32))
-    whole = (_INT32_MAX, 1 << 62, deadline.budget.seconds)  # the machine is there, only the result is bounded
-    try:
-        with deadline.part() as budget:
-            machine = _native.Fst_boolean.from_arrays(arcs.start, *given, whole)
-            plain = machine.rmepsilon(True, 0.0, -1, _DELTA, (_INT32_MAX, budget.bytes, budget.seconds))
-            found = plain.determinize(
-                0, 0, False, 0.0, -1, _DELTA, (budget.states, budget.bytes, budget.seconds)
-            )
-    except BudgetExceeded as error:
-        raise BudgetExceeded(error.resource, error.limit, deadline.where) from None
-    accepting, counts, labels, _, _, targets = found.arrays()
-    source = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    made = (np.flatnonzero(accepting), source, labels, labels, targets)
-    return _tables(Arcs(found.num_states(), found.start(), *made))
-
-
-def minimize_dfa(dfa: Dfa, deadline: Deadline | None = None) -> Dfa:
-    """The minimal deterministic automaton of the same language, by the native core. O(arcs · log states).
-
-    Its letters are the classes of bytes, so it has an arc where the automaton has up to 256. Raises
-    ``BudgetExceeded("seconds" or "bytes")``.
-    """
-    deadline = deadline or Deadline(Budget(), "the minimization of an automaton")
-    if dfa.start == 0:
-        return EMPTY_DFA
-    state, group = np.nonzero(dfa.table[1:])  # in the order of states, then of classes
-    labels = (group + 1).astype(np.int32)
-    targets = dfa.table[1:][state, group].astype(np.int32) - 1
-    counts = np.bincount(state, minlength=dfa.num_states - 1).astype(np.int64)
-    given = (
-        dfa.accepting[1:].astype(np.uint8),
-        counts,
-        labels,
-        labels,
-        np.ones(len(labels), np.uint8),
-        targets,
-    )
-    try:
-        with deadline.part() as budget:
-            limits = (_INT32_MAX, budget.bytes, budget.seconds)
-            machine = _native.Fst_boolean.from_arrays(dfa.start - 1, *given, limits)
-            found = machine.minimize(_DELTA, False, limits)
-    except BudgetExceeded as error:
-        raise BudgetExceeded(error.resource, error.limit, deadline.where) from None
-    accepting, counts, labels, _, _, targets = found.arrays()
-    table = np.zeros((len(counts) + 1, dfa.table.shape[1]), np.uint32)
-    table[np.repeat(np.arange(1, len(counts) + 1), counts), labels - 1] = targets + 1
-    # Classes whose columns are equal now are one class: the first of them in the order of bytes.
-    numbers: dict[bytes, int] = {}
-    merged = [numbers.setdefault(table[:, column].tobytes(), column) for column in range(table.shape[1])]
-    kept = list(dict.fromkeys(merged[column] for column in dfa.classes))
-    new = np.array([kept.index(column) if column in kept else 0 for column in merged], np.uint8)
-    final = np.concatenate(([False], accepting.astype(np.bool_)))
-    return frozen_dfa(new[dfa.classes], np.ascontiguousarray(table[:, kept]), final, found.start() + 1)
-
-
-def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:
-    """The automaton of the reversed words. Exponential in the worst case: "the k-th byte from the end" has 2^k
-    states.
-    """
-    deadline = Deadline(budget or Budget(), "the reversal of an automaton")
-    return arcs_to_dfa(to_arcs(require_pynini().reverse(dfa_to_fst(dfa))), deadline)
-
-
-def map_dfa(dfa: Dfa, table: bytes, budget: Budget | None = None) -> Dfa:
-    """The automaton of the words with each byte b replaced by ``table[b]``. Exponential in the worst case, if bytes are
-    merged.
-    """
-    deadline = Deadline(budget or Budget(), "the replacement of bytes in an automaton")
-    arcs = to_arcs(dfa_to_fst(dfa))
-    labels = np.concatenate(([0], np.frombuffer(table, np.uint8).astype(np.int32) + BYTE_ZERO_LABEL))
-    mapped = labels[arcs.ilabel].astype(np.int32)
-    return arcs_to_dfa(replace(arcs, ilabel=mapped, olabel=mapped), deadline)
 
 
 def compose(detokenizer: pynini.Fst, acceptor: pynini.Fst) -> pynini.Fst:
@@ -425,7 +260,7 @@ def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
     return array
 
 
-def _check_range(name: str, array: IntArray, limit: int) -> None:
+def check_range(name: str, array: IntArray, limit: int) -> None:
     """Check that every entry is in 0..limit-1."""
     if len(array) and (array.min() < 0 or array.max() >= limit):
         at = int(np.flatnonzero((array < 0) | (array >= limit))[0])
@@ -455,27 +290,3 @@ def _refuse_weights(
 def arc_name(source: npt.NDArray[np.int32], at: np.intp) -> str:
     """A name for arc number ``at``: its number within its state."""
     return f"{at - np.searchsorted(source, source[at])} of state {source[at]}"
-
-
-def _tables(arcs: Arcs) -> Dfa:
-    """A trim deterministic acceptor over bytes (convention 2) as tables; two bytes share a class if their arcs
-    are the same.
-    """
-    if arcs.num_states == 0:
-        return EMPTY_DFA
-    order = np.lexsort((arcs.source, arcs.ilabel))
-    source, target = arcs.source[order], arcs.nextstate[order].astype(np.uint32)
-    bounds = np.searchsorted(arcs.ilabel[order], np.arange(257) + BYTE_ZERO_LABEL)
-    classes = np.zeros(256, np.uint8)
-    columns: dict[tuple[bytes, bytes], tuple[int, int]] = {}
-    for byte in range(256):
-        part = slice(bounds[byte], bounds[byte + 1])
-        key = (source[part].tobytes(), target[part].tobytes())
-        classes[byte] = columns.setdefault(key, (len(columns), byte))[0]
-    table = np.zeros((arcs.num_states + 1, len(columns)), np.uint32)
-    for number, byte in columns.values():
-        part = slice(bounds[byte], bounds[byte + 1])
-        table[source[part] + 1, number] = target[part] + 1
-    accepting = np.zeros(arcs.num_states + 1, np.bool_)
-    accepting[arcs.final_states + 1] = True
-    return frozen_dfa(classes, table, accepting, arcs.start + 1)

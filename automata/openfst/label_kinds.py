@@ -23,15 +23,8 @@ import numpy.typing as npt
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.openfst.fst import (
-    Arcs,
-    arc_name,
-    arcs_to_dfa,
-    is_native,
-    native_arcs_to_dfa,
-    require_pynini,
-    to_arcs,
-)
+from tokenfst.automata.openfst.byte_automata import arcs_to_dfa, native_arcs_to_dfa
+from tokenfst.automata.openfst.fst import Arcs, arc_name, is_native, require_pynini, to_arcs
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label, symbol_bytes
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError

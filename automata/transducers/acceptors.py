@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from tokenfst.automata.expressions.expression import Dfa
-from tokenfst.automata.openfst.fst import Arcs, dfa_to_arcs
+from tokenfst.automata.openfst.byte_automata import dfa_to_arcs
+from tokenfst.automata.openfst.fst import Arcs
 from tokenfst.automata.openfst.label_kinds import filled_with_bytes
 from tokenfst.automata.transducers.checks import limits
 from tokenfst.automata.transducers.symbols import SymbolTable

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.openfst.byte_automata import dfa_to_arcs, dfa_to_fst
 from tokenfst.automata.openfst.files import parse_fst, read_fst
-from tokenfst.automata.openfst.fst import Arcs, dfa_to_arcs, dfa_to_fst, from_arcs, to_arcs
+from tokenfst.automata.openfst.fst import Arcs, from_arcs, to_arcs
 from tokenfst.automata.openfst.labels import (
     BYTE_ZERO_LABEL,
     EPSILON_LABEL,

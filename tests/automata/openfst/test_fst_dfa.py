@@ -17,7 +17,8 @@ from reference.expressions.nondeterministic import Nfa
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.openfst.fst import compose, dfa_to_fst, from_arcs, minimize_dfa, reverse_dfa
+from tokenfst.automata.openfst.byte_automata import dfa_to_fst, minimize_dfa, reverse_dfa
+from tokenfst.automata.openfst.fst import compose, from_arcs
 from tokenfst.automata.openfst.label_kinds import fst_to_dfa
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
