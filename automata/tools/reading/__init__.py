@@ -7,5 +7,6 @@ Invariant: an event is true of every text that continues the text so far. Cost: 
 automaton for each byte.
 
 Read in this order: ``values`` (JSON and Python's literals), ``elements`` (parameters in a model's style), ``replies``
-(the parsed reply), ``call_events`` (events as soon as they are determined), ``reader``.
+(the parsed reply), ``growing_text`` (text reported in pieces), ``call_events`` (events as soon as they are
+determined), ``reader``.
 """

@@ -12,21 +12,18 @@ call's beginning, cached by the automaton's state.
 from __future__ import annotations
 
 import json
-from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from tokenfst._native import TextWithSentinels
-from tokenfst.automata.events.event import Event, event
+from tokenfst.automata.events.event import Event
 from tokenfst.automata.events.json_events import JsonEvents
-from tokenfst.automata.structural_tags.sentinels import ElementEnd, Sentinel, TagEnd, squeezed
+from tokenfst.automata.structural_tags.sentinels import ElementEnd, squeezed
 from tokenfst.automata.tools.definitions.sketches import Role
 from tokenfst.automata.tools.reading.elements import Elements
+from tokenfst.automata.tools.reading.growing_text import ArgumentsText, Delimiters, GrowingText, Held
 from tokenfst.automata.tools.reading.replies import TagWithSentinels, ToolCall
-from tokenfst.automata.tools.reading.values import PythonText, finite
-from tokenfst.errors import ConstraintError
 
-_decoder = getincrementaldecoder("utf-8")
 _LEADS = {"json string": b'{"input": "', "python string": b"input="}
 _ENDS = {"json string": b"}", "python string": b")"}
 """The bytes that complete an object after the content of a string."""
@@ -44,11 +41,11 @@ class CallEvents:
         self._index = 0
         self._is_told = False
         """Whether the begin event of the open or next call was reported."""
-        self._delimiters = _Delimiters(tag, walk)
+        self._delimiters = Delimiters(tag, walk)
         self._first = tag.openings[0]
-        self._plain: _Growing = self._content()
+        self._plain: GrowingText = self._content()
         """The content outside of tags."""
-        self._text: _Text | None = self._plain
+        self._text: GrowingText | ArgumentsText | None = self._plain
         """The kind of event for further text."""
         self.document: Callable[[bytes, list[Event]], None] | None = None
         """Reports the events of a piece of text without sentinels (arguments in JSON). It gets the piece and the list
@@ -78,7 +75,7 @@ class CallEvents:
     def more(self, data: bytes) -> None:
         """Further text without a sentinel: ``text`` and ``settle``."""
         text = self._text
-        if isinstance(text, _Document):
+        if isinstance(text, ArgumentsText):
             text.feed(data)
             if self._is_told:
                 return
@@ -94,7 +91,7 @@ class CallEvents:
     def over(self) -> None:
         """End the events of the open arguments: nothing more of them is reported."""
         self.document = None
-        if isinstance(self._text, _Document):
+        if isinstance(self._text, ArgumentsText):
             self._text.is_over = True
 
     def settle(self) -> None:
@@ -102,7 +99,7 @@ class CallEvents:
         text = self._text
         if not self._roles and self._is_told:
             return  # the text ends inside of the call's beginning
-        held = text.settle() if text is not None and text.__class__ is _Growing else 0
+        held = text.settle() if text is not None and text.__class__ is GrowingText else 0
         if not self._is_told and (self._may_begin() if self._roles else held):
             tool = self._next_tool()
             if tool is not None:
@@ -150,19 +147,19 @@ class CallEvents:
         self.found.append(Event(kind, path, value))
 
     def _growing(
-        self, kind: Any, path: tuple[Any, ...], delimiters: _Held, *, newlines: bool = False
-    ) -> _Growing:
-        return _Growing(self.found, kind, path, delimiters, newlines=newlines)
+        self, kind: Any, path: tuple[Any, ...], delimiters: Held, *, newlines: bool = False
+    ) -> GrowingText:
+        return GrowingText(self.found, kind, path, delimiters, newlines=newlines)
 
-    def _content(self) -> _Growing:
+    def _content(self) -> GrowingText:
         return self._growing("content", (), self._delimiters.openings)
 
     def _end_text(self, delimiter: bytes) -> None:
-        if isinstance(self._text, _Growing):
+        if isinstance(self._text, GrowingText):
             self._text.end(delimiter)
 
     def _ends_with(self, delimiter: bytes) -> bool:
-        return isinstance(self._text, _Growing) and self._text.held.endswith(delimiter)
+        return isinstance(self._text, GrowingText) and self._text.held.endswith(delimiter)
 
     # --- calls ----------------------------------------------------------------------------------------
 
@@ -214,7 +211,7 @@ class CallEvents:
             self._begin_call(role.tool)
         place = (self._index,)
         if role.form not in ("elements", "text"):
-            self._text = _Document(self.found, place, python=role.form in ("python", "python string"))
+            self._text = ArgumentsText(self.found, place, python=role.form in ("python", "python string"))
             self._text.feed(_LEADS.get(role.form or "", b""))
             if role.form == "python string":
                 self._text.feed(role.ends[0])
@@ -230,7 +227,7 @@ class CallEvents:
     def _end_arguments(self, role: Role, inner: bytes) -> None:
         place = (self._index,)
         if role.form not in ("elements", "text"):
-            assert isinstance(self._text, _Document)
+            assert isinstance(self._text, ArgumentsText)
             self._text.feed(_ENDS.get(role.form or "", b""))
             return
         if role.form == "text":
@@ -258,7 +255,7 @@ class CallEvents:
         if kind in ("array", "object"):
             self._tell("start", path, kind)
         elif kind == "json":
-            self._text = _Document(self.found, path)
+            self._text = ArgumentsText(self.found, path)
         elif kind == "string":
             self._tell("start", path, kind)
             style = elements.style
@@ -271,7 +268,7 @@ class CallEvents:
         """The end of an element."""
         ended = self._values.pop()
         if ended.kind == "string":
-            assert isinstance(self._text, _Growing)
+            assert isinstance(self._text, GrowingText)
             self._text.end(ended.delimiter)
             self._tell("end", ended.path, value)
         elif ended.kind in ("array", "object"):
@@ -303,162 +300,6 @@ class _Value:
 
     def __init__(self, path: tuple[Any, ...], kind: str | None) -> None:
         self.path, self.kind, self.count, self.delimiter = path, kind, 0, b""
-
-
-class _Delimiters:
-    """Computes how many of the last bytes of a text may be the beginning of a marker."""
-
-    def __init__(self, tag: TagWithSentinels, walk: TextWithSentinels) -> None:
-        self._tag, self._walk = tag, walk
-
-    def openings(self, text: bytes) -> int:
-        """For the beginnings of tags."""
-        first, longest, prefixes = self._tag.openings
-        match = first.search(text, max(0, len(text) - longest))
-        while match is not None:
-            rest = text[match.start() :]
-            if rest in prefixes and self._begins_tag(rest):
-                return len(rest)
-            match = first.search(text, match.start() + 1)
-        return 0
-
-    def _begins_tag(self, rest: bytes) -> bool:
-        """Whether some text continues with the rest of a tag's beginning after these bytes."""
-        state, known = self._walk.state, self._tag.leading
-        found = known.get((state, rest)) if state >= 0 else None
-        if found is None:
-            found = any(
-                begin.startswith(rest) and self._leads(begin[len(rest) :], begin)
-                for begin in self._tag.begins
-            )
-            if state >= 0:
-                known[state, rest] = found
-        return found
-
-    def begun(self, text: bytes) -> int:
-        """For the beginnings of tags, at any position of the text."""
-        first, longest, prefixes = self._tag.openings
-        found = (len(text) - match.start() for match in first.finditer(text, max(0, len(text) - longest)))
-        return next((size for size in found if text[len(text) - size :] in prefixes), 0)
-
-    def _leads(self, rest: bytes, begin: bytes) -> bool:
-        sentinel = self._tag.steps.get(self._walk.sentinel_after(rest))
-        return isinstance(sentinel, Role) and sentinel.begin == begin
-
-    def closings(self, ends: Iterable[bytes]) -> _Held:
-        """For the ends of a tag."""
-        return self._ending([*filter(None, ends)], TagEnd)
-
-    def stopping(self, delimiter: bytes) -> _Held:
-        """For the end of an element."""
-        return self._ending([delimiter], ElementEnd)
-
-    def _ending(self, ends: list[bytes], kind: type[Sentinel]) -> _Held:
-        def held(text: bytes) -> int:
-            for size in range(min(max(map(len, ends), default=0), len(text)), 0, -1):
-                last = text[-size:]
-                for end in ends:
-                    if end.startswith(last):
-                        sentinel = self._tag.steps.get(self._walk.sentinel_after(end[size:]))
-                        if isinstance(sentinel, kind):
-                            return size
-            return 0
-
-        return held
-
-
-_Held = Callable[[bytes], int]
-
-
-class _Growing:
-    """A text that is reported in pieces. ``newlines``: without a line break at its beginning and end."""
-
-    def __init__(
-        self,
-        found: list[Event],
-        kind: Any,
-        path: tuple[Any, ...],
-        delimiters: _Held,
-        *,
-        newlines: bool = False,
-    ) -> None:
-        self._found, self._kind, self._path = found, kind, path
-        self._delimiters, self._newlines = delimiters, newlines
-        self._begun = b""
-        """The bytes of an incomplete character."""
-        self._is_first = True
-        self.held = b""
-
-    def feed(self, data: bytes) -> None:
-        """Further text."""
-        self.held += data
-
-    def settle(self) -> int:
-        """Report the text that cannot be a part of a marker; return the number of bytes that may be."""
-        if not self.held:
-            return 0
-        held = self._delimiters(self.held)
-        size = len(self.held) - held
-        if not held and not self._newlines and not self._begun:
-            data, self.held = self.held, b""
-            self.tell(data)
-            return 0
-        if self._newlines and self.held[:size].endswith(b"\n") and not (self._is_first and size == 1):
-            size -= 1
-        if size:
-            self._told(size)
-        return held
-
-    def end(self, delimiter: bytes) -> None:
-        """The text ended with this marker."""
-        assert self.held.endswith(delimiter), "a delimiter is held back"
-        self.held = self.held[: len(self.held) - len(delimiter)]
-        self._told(len(self.held) - (self._newlines and self.held.endswith(b"\n")))
-
-    def _told(self, size: int) -> None:
-        data, self.held = self.held[:size], self.held[size:]
-        if self._newlines and self._is_first and data:
-            data, self._is_first = data.removeprefix(b"\n"), False
-        self.tell(data)
-
-    def tell(self, data: bytes) -> None:
-        """Report whole characters; the bytes of an incomplete one are held back."""
-        if self._begun:
-            data = self._begun + data
-        try:
-            text, self._begun = data.decode(), b""
-        except UnicodeDecodeError as error:  # at the end: the automaton reads only UTF-8
-            text, self._begun = data[: error.start].decode(), data[error.start :]
-        if text:
-            self._found.append(event(Event, (self._kind, self._path, text)))
-
-
-class _Document:
-    """Arguments in JSON or as Python literals; the text after them is not reported."""
-
-    def __init__(self, found: list[Event], path: tuple[Any, ...], *, python: bool = False) -> None:
-        events = JsonEvents(path, followed=True, read_float=finite)
-        self._read = events.read
-        self.read = None if python else events.read
-        """The reader of a piece, if no conversion is needed."""
-        self._python = PythonText() if python else None
-        self._decoder = _decoder()
-        self._found = found
-        self.is_over = False
-
-    def feed(self, data: bytes) -> None:
-        """Further text."""
-        if self.is_over:
-            return
-        try:
-            self._read(
-                data if self._python is None else self._python.feed(self._decoder.decode(data)), self._found
-            )
-        except ConstraintError:  # a number that Python cannot read; the reader reports the error
-            self.is_over = True
-
-
-_Text = _Growing | _Document
 
 
 def _whole(path: tuple[Any, ...], value: Any) -> list[Event]:
