@@ -16,7 +16,8 @@ LearnedUnion::LearnedUnion(TokenAutomaton& automaton)
 
 void LearnedUnion::add_own() {
   const MaskPool& pool = automaton_.masks();
-  const DecisionTree::Reader reader = automaton_.mask_tree().reader();
+  DecisionTree* const tree = bytes_.is_pushdown() ? &automaton_.mask_tree() : nullptr;
+  const DecisionTree::Reader reader = tree ? tree->reader() : DecisionTree::Reader{};
   std::unordered_map<uint32_t, Digest> frames;
   auto digest_of = [&](uint32_t frame) -> const Digest& {
     auto [known, fresh] = frames.try_emplace(frame);
@@ -30,13 +31,15 @@ void LearnedUnion::add_own() {
     if (root == 0 && distance == kUnknown) continue;
     Known& known = known_[automaton_.digest_of(state)];
     add_distance(known, distance, worst);
-    automaton_.mask_tree().each_leaf(reader, root, count, [&](const std::vector<DecisionTree::Step>& steps, uint32_t leaf) {
+    auto add_leaf = [&](const std::vector<DecisionTree::Step>& steps, uint32_t leaf) {
       const Mask& mask = pool[leaf];
       auto path = canonical_path(steps, count, digest_of);
       if (!path) return;
       hold(*path);
       known.leaves.push_back({std::move(*path), {mask.base, {mask.flips, mask.num_flips}}});
-    });
+    };
+    if (tree) tree->each_leaf(reader, root, count, add_leaf);
+    else if (root != 0) add_leaf({}, root);
   }
 }
 

@@ -1,15 +1,16 @@
 // A growing array whose elements never move, so that they can be read without a lock.
 //
 // Chunk k holds kFirst << k elements. One writer appends (under the owner's mutex); any thread may read an index that
-// was published to it. The chunk of an index is found by one count-leading-zeros.
+// was published to it. The chunk of an index is found by one count-leading-zeros. The object has the pointers to the
+// first kNear chunks; an array of the others' is allocated with the first of them, since most arrays stay small.
 #pragma once
 
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "support/reused_memory.hpp"
 
@@ -22,12 +23,13 @@ class StableVector {
   StableVector(const StableVector&) = delete;
   StableVector& operator=(const StableVector&) = delete;
   ~StableVector() {
-    for (size_t k = 0; k < std::size(chunks_); ++k) {
-      T* const chunk = chunks_[k].load(std::memory_order_relaxed);
-      if (!chunk) continue;
+    const size_t chunks = size() == 0 ? 0 : chunk_of(size() - 1) + 1;
+    for (size_t k = 0; k < chunks; ++k) {
+      T* const chunk = pointer_to(k).load(std::memory_order_relaxed);
       std::destroy_n(chunk, kFirst << k);
       Reused<T>().deallocate(chunk, kFirst << k);
     }
+    delete[] far_.load(std::memory_order_relaxed);
   }
 
   size_t size() const { return size_.load(std::memory_order_acquire); }
@@ -43,24 +45,33 @@ class StableVector {
   // Appends a value-initialized element and returns its index.
   size_t grow() {
     size_t index = size_.load(std::memory_order_relaxed);
-    int k = chunk_of(index);
-    if (!chunks_[k].load(std::memory_order_relaxed)) {
+    const size_t k = chunk_of(index);
+    if (index == first_of(k)) {
+      if (k == kNear && !far_.load(std::memory_order_relaxed))
+        far_.store(new std::atomic<T*>[kChunks - kNear](), std::memory_order_release);
       T* const chunk = Reused<T>().allocate(kFirst << k);
       std::uninitialized_value_construct_n(chunk, kFirst << k);
-      chunks_[k].store(chunk, std::memory_order_release);
+      pointer_to(k).store(chunk, std::memory_order_release);
     }
     size_.store(index + 1, std::memory_order_release);
     return index;
   }
 
  private:
-  static constexpr size_t kFirst = 16;
-  static int chunk_of(size_t index) { return static_cast<int>(std::bit_width(index / kFirst + 1)) - 1; }
+  static constexpr size_t kFirst = 16, kNear = 6, kChunks = 29;  // up to 2^32 elements, of which 1,008 are in near chunks
+  static size_t chunk_of(size_t index) { return static_cast<size_t>(std::bit_width(index / kFirst + 1)) - 1; }
+  static size_t first_of(size_t chunk) { return kFirst * ((size_t{1} << chunk) - 1); }
   T* locate(size_t index) const {
-    int k = chunk_of(index);
-    return chunks_[k].load(std::memory_order_acquire) + (index - kFirst * ((size_t{1} << k) - 1));
+    const size_t k = chunk_of(index);
+    return pointer_to(k).load(std::memory_order_acquire) + (index - first_of(k));
   }
-  std::atomic<T*> chunks_[29] = {};  // up to 2^32 elements
+  const std::atomic<T*>& pointer_to(size_t chunk) const {
+    return chunk < kNear ? near_[chunk] : far_.load(std::memory_order_acquire)[chunk - kNear];
+  }
+  std::atomic<T*>& pointer_to(size_t chunk) { return const_cast<std::atomic<T*>&>(std::as_const(*this).pointer_to(chunk)); }
+
+  std::atomic<T*> near_[kNear] = {};
+  std::atomic<std::atomic<T*>*> far_{nullptr};
   std::atomic<size_t> size_{0};
 };
 

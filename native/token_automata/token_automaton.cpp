@@ -211,8 +211,16 @@ size_t TokenAutomaton::memory() {
 TokenAutomaton::Stats TokenAutomaton::stats() {
   const auto lock = locked(masks_mutex_);
   size_t frames = bytes_->is_pushdown() ? bytes_->stacks().num_frames() : 0;
-  return {bytes_->num_states(), masks_made_,          masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames,
-          mask_leaves_,         mask_tree_.deepest(), masks_composed_,   masks_recalled_};
+  return {bytes_->num_states(),
+          masks_made_,
+          masks_.size() - 1,
+          masks_.num_rows(),
+          composition_.num_fragments(),
+          frames,
+          mask_leaves_,
+          mask_tree_ ? mask_tree_->deepest() : 0,
+          masks_composed_,
+          masks_recalled_};
 }
 
 std::vector<State> TokenAutomaton::reachable() {
@@ -241,8 +249,8 @@ size_t TokenAutomaton::bytes_held() const { return bytes_->memory() + held_besid
 size_t TokenAutomaton::held_beside() const {
   size_t learned = 0;
   for (const auto& each : learned_) learned += each->memory();
-  return learned + masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory() +
-         reserves_.memory() + safe_texts_.memory() + known_bytes_;
+  return learned + masks_.memory() + infos_.memory() + composition_.memory() +
+         (mask_tree_ ? mask_tree_->memory() + worst_tree_->memory() : 0) + reserves_.memory() + safe_texts_.memory() + known_bytes_;
 }
 
 MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {
@@ -366,7 +374,7 @@ MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, MaskId id, const
   Info& entry = info(config.state);
   uint32_t value = id;
   if (bytes_->is_pushdown()) {
-    value = mask_tree_.keep(mask_tree_.make_place(entry.mask.load(), config, bytes_->stacks().count(config.state), stacks, asked), id);
+    value = mask_tree_->keep(mask_tree_->make_place(entry.mask.load(), config, bytes_->stacks().count(config.state), stacks, asked), id);
     ++mask_leaves_;
   }
   if (entry.mask.load() == 0) ++masks_made_;

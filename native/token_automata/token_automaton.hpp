@@ -81,7 +81,7 @@ class TokenAutomaton : protected TokenDistances {
   // The cached mask; 0: not computed yet.
   MaskId known_mask(Config config, Stacks& stacks) {
     uint32_t root = info(config.state).mask.load(std::memory_order_acquire);
-    return bytes_->is_pushdown() ? mask_tree_.find(root, config, bytes_->stacks().count(config.state), stacks) : root;
+    return bytes_->is_pushdown() ? mask_tree_->find(root, config, bytes_->stacks().count(config.state), stacks) : root;
   }
 
   uint32_t distance(Config config, Stacks& stacks) {
@@ -127,7 +127,7 @@ class TokenAutomaton : protected TokenDistances {
   bool make_mask_above(Config config, StackId opaque, Stacks& stacks);
   // The cached value of a state with stacks: a mask, or an inner node of `mask_tree()`.
   uint32_t mask_root(State state) { return info(state).mask.load(); }
-  DecisionTree& mask_tree() { return mask_tree_; }
+  DecisionTree& mask_tree() { return *mask_tree_; }  // only with stacks
   // The distances of a shape's members by themselves, and that of a frame.
   std::vector<uint32_t> top_distances(State state);
   uint32_t distance_of_frame(uint32_t frame);
@@ -253,7 +253,7 @@ class TokenAutomaton : protected TokenDistances {
   std::unordered_map<State, std::vector<Grade>> grades_;
   static constexpr size_t kEntry = 64;        // bytes of an entry of the two, without its vector's
   std::atomic<size_t> known_bytes_{0};        // of the two
-  DecisionTree mask_tree_;
+  const std::unique_ptr<DecisionTree> mask_tree_ = DecisionTree::of(*bytes_);
   size_t masks_made_ = 0, mask_leaves_ = 0, masks_composed_ = 0, masks_recalled_ = 0;
   std::vector<std::shared_ptr<Learned>> learned_;  // changed only under both locks
   std::atomic<bool> has_learned_{false};

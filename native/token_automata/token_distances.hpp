@@ -355,7 +355,7 @@ class TokenDistances {
   const std::vector<BoundAbove>& bounds_above(Config config, Stacks& stacks) {
     const uint32_t count = bytes_->stacks().count(config.state);
     Info& entry = info(config.state);
-    uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
+    uint32_t leaf = worst_tree_->find(entry.worst, config, count, stacks);
     if (!leaf) {
       InspectedNodes asked(config, count, stacks);
       std::map<uint32_t, BoundAbove> highest;
@@ -363,7 +363,7 @@ class TokenDistances {
       {
         StacksTrial trial(stacks);
         const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
-        place = worst_tree_.make_place(entry.worst, config, count, stacks, asked);
+        place = worst_tree_->make_place(entry.worst, config, count, stacks, asked);
         entry.worst = place.root;
         const std::vector<StackId> known = stacks.known;
         for (Config end : next) {
@@ -380,8 +380,8 @@ class TokenDistances {
       // Stored only now, because the code before may raise.
       worsts_.push_back(std::move(found));
       leaf = static_cast<uint32_t>(worsts_.size());
-      entry.worst = worst_tree_.keep(place, leaf);
-      worst_tree_.find(entry.worst, config, count, stacks);  // sets `stacks.known` again
+      entry.worst = worst_tree_->keep(place, leaf);
+      worst_tree_->find(entry.worst, config, count, stacks);  // sets `stacks.known` again
     }
     return worsts_[leaf - 1];
   }
@@ -438,7 +438,7 @@ class TokenDistances {
   Lengths lengths_;
   Reserves reserves_;
   StableVector<Info> infos_;
-  DecisionTree worst_tree_;
+  const std::unique_ptr<DecisionTree> worst_tree_ = DecisionTree::of(*bytes_);
   std::vector<std::vector<BoundAbove>> worsts_;
   std::unordered_map<State, std::vector<uint32_t>> tops_;  // for each shape
   std::unordered_map<State, uint32_t> worst_bytes_, worst_tokens_;

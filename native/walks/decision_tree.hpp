@@ -17,6 +17,10 @@ namespace tokenfst {
 class DecisionTree {
  public:
   DecisionTree() { asks_.grow(); }
+  // The empty tree of an automaton with stacks; null for one without, which needs none.
+  static std::unique_ptr<DecisionTree> of(const ByteAutomaton& bytes) {
+    return bytes.is_pushdown() ? std::make_unique<DecisionTree>() : nullptr;
+  }
 
   uint32_t deepest() const { return deepest_; }
   size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.memory(); }
