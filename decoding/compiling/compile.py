@@ -118,10 +118,11 @@ def compile(
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
     program = constraint.program()
+    own: Program | None = program
     if program.is_token_level:
         return _compile_tokens(constraint, program, vocabulary, budget, tokenization, token_classes or {})
     if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
-        program = of_single_bytes(constraint, vocabulary).program()
+        own, program = None, of_single_bytes(constraint, vocabulary).program()
     native = compose(program, vocabulary, budget)
     if native.is_empty:
         raise EmptyLanguageError(
@@ -130,7 +131,7 @@ def compile(
         )
     if not vocabulary.native.complete:
         warn_unspellable(constraint, vocabulary, native)
-    hold(constraint, native)
+    hold(constraint, native, own)
     automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
     if tokenization == "canonical":
         from tokenfst.decoding.canonical.automaton import CanonicalAutomaton

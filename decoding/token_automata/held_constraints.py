@@ -1,13 +1,11 @@
-"""What an automaton holds of its constraint, which ``explain``, ``captures`` and ``repr`` of its matchers ask.
+"""What a lazy automaton holds of its constraint and its program.
 
-Masks do not need the constraint, and the expressions of a schema take about ten times the memory of its text. So an
-automaton holds a constraint weakly if it can be made again from little memory (``Constraint.recipe``). As long as
-somebody else holds the constraint, that object answers. Later an equal one is made when it is needed, and the last few
-are kept. Other constraints are held as they are.
-
-The program is held, too: ``save``, ``expand`` and ``pickle`` need it. A constraint that is made again has a program of
-the same language, but in one of 70 schemas of MaskBench with other instructions, since caches of the process decide
-which expressions are shared. An automaton always writes the same bytes.
+Masks need neither. ``explain``, ``captures`` and ``repr`` of a matcher ask the constraint; ``save``, ``expand`` and
+``pickle`` ask the program. The expressions of a schema take about ten times the memory of its text, and its program
+twice. So what can be made again from the schema (``Constraint.recipe``) is held weakly: as long as somebody else holds
+it, that object is used. Later an equal one is made when it is needed, and the last few constraints are kept. A program
+that is made again has the same instructions: they depend on the schema alone (docs/decisions/042), so an automaton
+always writes the same bytes. Everything else is held as it is.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from typing import Any
 from weakref import ref
 
 from tokenfst._native import TokenAutomaton
+from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.common.clock_cache import Recent
 
@@ -50,19 +49,47 @@ class HeldConstraint:
         return found
 
 
+@dataclass(slots=True, eq=False)
+class HeldProgram:
+    """The program of a constraint that can be made again."""
+
+    seen: ref[Program]
+    constraint: HeldConstraint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return program_of, (self.get(),)
+
+    def get(self) -> Program:
+        """The program. Raises as ``HeldConstraint.get``."""
+        return self.seen() or self.constraint.get().program()
+
+
 _made_again: Recent[HeldConstraint, Constraint] = Recent(4)
 
 
-def hold(constraint: Constraint, native: TokenAutomaton) -> None:
-    """Let the core's automaton hold its constraint."""
+def hold(constraint: Constraint, native: TokenAutomaton, program: Program | None = None) -> None:
+    """Let the core's automaton hold its constraint; and its ``program``, if that is the constraint's own."""
     recipe = constraint.recipe()
-    native.held_constraint = (
-        HeldConstraint(constraint.source, constraint)
-        if recipe is None
-        else HeldConstraint(constraint.source, None, recipe, ref(constraint))
-    )
+    if recipe is None:
+        native.held_constraint = HeldConstraint(constraint.source, constraint)
+        return
+    native.held_constraint = held = HeldConstraint(constraint.source, None, recipe, ref(constraint))
+    if program is not None:
+        make, _, *parts = native.made_from
+        native.made_from = make, HeldProgram(ref(program), held), *parts
 
 
 def held_by(native: TokenAutomaton) -> HeldConstraint | None:
     """The constraint that an automaton was made from; ``None`` if it was loaded from a file."""
     return getattr(native, "held_constraint", None)
+
+
+def held_program(native: TokenAutomaton, program: Program | None) -> Program | HeldProgram | None:
+    """What to keep of the program of a core's automaton."""
+    known = getattr(native, "made_from", (None, program))[1]
+    return known if isinstance(known, HeldProgram) else program
+
+
+def program_of(held: Program | HeldProgram) -> Program:
+    """A program that may be held weakly."""
+    return held.get() if isinstance(held, HeldProgram) else held

@@ -18,6 +18,7 @@ from tokenfst.automata.captures.reader import Part, Reader, feed_parts
 from tokenfst.automata.captures.run import Run
 from tokenfst.automata.captures.temperature import temperature_of
 from tokenfst.automata.expressions.expression import TokenName
+from tokenfst.decoding.token_automata.held_constraints import program_of
 from tokenfst.errors import ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -49,17 +50,19 @@ def parts_of(
 
 def special_tokens(native: _native.TokenAutomaton) -> Callable[[int], Part]:
     """A function that maps a special token to a test whether a token name includes it."""
-    program, classes = native.made_from[1], native.made_from[4:]
-    if native.is_token_level and not program.only_counts_tokens:
-        if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
-            raise ConstraintError(
-                "captures and temperatures are not supported together with token classes that contain text tokens, nor "
-                "in expanded automata of constraints on tokens"
-            )
-        symbols, rows = dict(classes[0].symbols), classes[0].rows
-    else:
-        symbols, rows = {}, ()
-    names = {name: number for number, name in enumerate(program.token_names)}
+    symbols: dict[int, int] = {}
+    rows: Sequence[tuple[int, object]] = ()
+    names: dict[TokenName, int] = {}
+    if native.is_token_level:
+        program, classes = program_of(native.made_from[1]), native.made_from[4:]
+        names = {name: number for number, name in enumerate(program.token_names)}
+        if not program.only_counts_tokens:
+            if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
+                raise ConstraintError(
+                    "captures and temperatures are not supported together with token classes that contain text "
+                    "tokens, nor in expanded automata of constraints on tokens"
+                )
+            symbols, rows = dict(classes[0].symbols), classes[0].rows
 
     def one_of(token: int) -> Part:
         symbol = symbols.get(token)

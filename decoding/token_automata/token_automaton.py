@@ -36,7 +36,7 @@ from tokenfst.decoding.token_automata import explaining as explaining  # Matcher
 from tokenfst.decoding.token_automata import learned as learning
 from tokenfst.decoding.token_automata import showing as showing  # repr(matcher)
 from tokenfst.decoding.token_automata.drawing import draw_arcs
-from tokenfst.decoding.token_automata.held_constraints import held_by
+from tokenfst.decoding.token_automata.held_constraints import held_by, held_program, program_of
 from tokenfst.decoding.token_automata.pickled import made_by
 from tokenfst.decoding.token_automata.sizes import Memory, Stats
 from tokenfst.decoding.token_automata.tracing import Trace, trace
@@ -98,7 +98,7 @@ class TokenAutomaton:
     ) -> None:
         self._native = native
         self._classes = classes
-        self._program = program
+        self._program = held_program(native, program)
         self._arrays = arrays
         self._nearer: dict[int, npt.NDArray[np.int32]] = {}
         self.caches: dict[Hashable, Any] = {}
@@ -142,8 +142,12 @@ class TokenAutomaton:
 
     @property
     def program(self) -> Program | None:
-        """The program that the automaton was composed from; ``None`` if it was made from finished tables."""
-        return self._program
+        """The program that the automaton was composed from; ``None`` if it was made from finished tables.
+
+        If the constraint is a schema that nobody holds any longer, it is read again, which may raise as ``json_schema``
+        does.
+        """
+        return None if self._program is None else program_of(self._program)
 
     @property
     def is_expanded(self) -> bool:
