@@ -45,13 +45,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(fast.Fast(config))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Python's garbage collections do not look at the million objects that collecting 14,000 tests leaves: neither
+    meanwhile, which takes a quarter of its time, nor later.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(scope="module")
-def uncollected() -> Iterator[None]:
+def uncollected() -> None:
     """Python's full collections do not look at what other tests have left: with six million objects one takes 0.4 s."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

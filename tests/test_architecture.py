@@ -22,6 +22,7 @@ from tests.support.rooms import (
     imports,
     native_edges,
     native_room_of,
+    nodes_of,
 )
 
 GROUND = {"_native", "budget", "common", "errors"}
@@ -72,11 +73,10 @@ def test_imports_point_one_way_only() -> None:
 
 def test_private_names_stay_in_their_room() -> None:
     files = [*FILES, *(ROOT / "src").rglob("*.py")]
-    trees = {path: ast.parse(path.read_text()) for path in files}
     own: dict[Path, set[str]] = {}
-    for path, tree in trees.items():
+    for path in files:
         names = own.setdefault(path.parent, set())
-        for node in ast.walk(tree):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names.add(node.name)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -84,11 +84,12 @@ def test_private_names_stay_in_their_room() -> None:
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.add(node.id)
     ours = set().union(*own.values())
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
+    for path in files:
+        for node in nodes_of(path):
             used: list[str] = []
-            if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls"):
-                used = [node.attr]
+            if isinstance(node, ast.Attribute):
+                itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+                used = [] if itself else [node.attr]
             elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("tokenfst."):
                 used = [alias.name for alias in node.names]
             for name in used:
@@ -100,7 +101,7 @@ def test_private_names_stay_in_their_room() -> None:
 def test_nothing_below_the_facade_imports_it() -> None:
     """``from tokenfst import x`` would make one circle of the whole house: it is ``import tokenfst.x``."""
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 assert node.module != "tokenfst", f"{path}: {ast.unparse(node)}"
             elif isinstance(node, ast.Import):
@@ -135,12 +136,12 @@ def page_of_rooms() -> dict[str, Any]:
 
 def imports_when_run(path: Path, package: str) -> bool:
     """Whether a file imports ``package`` other than for type checking."""
-    tree = ast.parse(path.read_text())
-    checking = [
-        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-    ]
+    if package not in path.read_text():
+        return False
+    nodes = nodes_of(path)
+    checking = [node for node in nodes if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
     hidden = {id(inner) for block in checking for statement in block.body for inner in ast.walk(statement)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in hidden:
             continue
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -166,7 +167,7 @@ def test_torch_stays_in_decoding() -> None:
 def test_errors_of_decoding_are_typed() -> None:
     """A wrong argument raises ArgumentValueError or ArgumentTypeError, which are errors of tokenfst, too."""
     for path in sorted((ROOT / "decoding").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 raised = ast.unparse(node.exc.func)
                 assert raised not in ("ValueError", "TypeError"), f"{path}:{node.lineno}: raises {raised}"
