@@ -43,9 +43,11 @@ is divided.
 from __future__ import annotations
 
 import enum
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -114,10 +116,18 @@ class Dfa:
         return self.classes, self.table, self.accepting, self.start, _DENSE
 
     @property
-    def shape(self) -> tuple[int, tuple[int, ...], int]:
-        """The same for automata with equal tables: the start, the shape of the table, and the number of offsets."""
-        _, table, _, start, offsets = self.native_tables()
-        return start, table.shape, len(offsets)
+    def shape(self) -> tuple[int, ...]:
+        """The same for automata with equal tables, and rarely for others: the start, the number of rows, columns and
+        offsets, and a checksum of the tables if they are small. Computed once.
+        """
+        found = _shapes.get(self)
+        if found is None:
+            classes, table, accepting, start, offsets = self.native_tables()
+            check = 0
+            for each in (classes, accepting, table) if table.nbytes <= _MOST_CHECKED else ():
+                check = zlib.crc32(each.tobytes(), check)
+            found = _shapes[self] = (start, *table.shape, len(offsets), check)
+        return found
 
     def equals(self, other: Dfa) -> bool:
         """Whether both have the same tables. Linear in them."""
@@ -130,6 +140,11 @@ class Dfa:
             and np.array_equal(accepting, given[2])
             and np.array_equal(offsets, given[4])
         )
+
+
+_shapes: WeakKeyDictionary[Dfa, tuple[int, ...]] = WeakKeyDictionary()
+_MOST_CHECKED = 1 << 16
+"""Bytes of a table that are read for a checksum."""
 
 
 @dataclass(frozen=True, slots=True)

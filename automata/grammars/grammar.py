@@ -420,7 +420,8 @@ class Grammar(Operators):
             raise ConstraintError(
                 f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
             )
-        for node in self._rules.bodies[name].leaves():
+        listed = self._rules.bodies[name]
+        for node in () if listed.calls_only(self._rules) else listed.leaves():
             if node.op is Op.CALL and node.value not in self._rules:
                 raise ConstraintError(f"the rule {name!r} calls {node.value!r}, and there is no such rule")
             if node.args and any(each.op is Op.CALL for each in node.walk()):
@@ -428,7 +429,7 @@ class Grammar(Operators):
                     f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
                     f"and repetition of calls are context-free"
                 )
-        if self._rules.bodies[name].size > self.budget.positions:
+        if listed.size > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def _check_members(self) -> None:

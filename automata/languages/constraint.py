@@ -32,7 +32,7 @@ from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.languages.texts import sampling
 from tokenfst.automata.languages.texts.uniform import Draw, of_all, of_lengths
 from tokenfst.automata.languages.texts.walk import Counts, Walk, texts
-from tokenfst.budget import Budget
+from tokenfst.budget import DEFAULT, Budget
 from tokenfst.common.arguments import checked, checked_but, real, refuse, whole
 from tokenfst.common.locks import fork_safe_lock
 from tokenfst.common.plurals import counted
@@ -88,7 +88,7 @@ class Constraint(Streamed):
     @property
     def budget(self) -> Budget:
         """The bounds of every query. Constraints that are derived from this one inherit them."""
-        return self._budget or Budget()
+        return self._budget or DEFAULT
 
     @property
     def given_budget(self) -> Budget | None:

@@ -47,8 +47,8 @@ from tokenfst.automata.notations.lark_parameters import resolved
 from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal, only_terminal
 from tokenfst.automata.notations.parsing.reading import Token, rule_body
 from tokenfst.automata.regex import leftmost
-from tokenfst.automata.rules.graph import called
-from tokenfst.budget import Budget
+from tokenfst.automata.rules.graph import Rules
+from tokenfst.budget import DEFAULT, Budget
 from tokenfst.common.arguments import checked_but, refuse
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
 
@@ -92,7 +92,7 @@ def lark_grammar(
     for name, constraint in given.items():
         if not isinstance(constraint, Constraint):
             refuse("lark_grammar", f"grammars[{name!r}]", constraint, "a Language or Grammar")
-    deadline = Deadline(budget or Budget(), "the text of a grammar (lark_grammar)")
+    deadline = Deadline(budget or DEFAULT, "the text of a grammar (lark_grammar)")
     source = Source(text, deadline, ignored_first=allow_initial_skip)
     return _Builder(source, budget, grammars=given).build(start)
 
@@ -149,18 +149,20 @@ class _Builder(TerminalBodies):
                 self.reference(definition)
         self.translate()
         self.rules.update(self.schemas.rules)
+        rules: Rules | None = None
         if main.ignored:
             repeated = self.runs is None and not main.ignored_once
             if repeated and (runs := self.ignored_runs(main)) is not None:
                 if not runs.plain:
                     return _Builder(self.source, self.budget, runs, grammars=self.grammars).build(start)
                 self.rules[_IGNORED] = runs.between
-            start = self.with_ignored_ends(first.name)
+            rules = Rules(self.rules)
+            start = self.with_ignored_ends(first.name, rules)
         shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
         order = sorted(self.rules, key=lambda name: self.positions.get(name, len(self.text)))
         made = refuse_empty(
             Grammar(
-                {name: self.rules[name] for name in order},
+                Rules({name: self.rules[name] for name in order}, like=rules),
                 start,
                 source=f"lark_grammar({shown})",
                 text=self.text,
@@ -180,11 +182,13 @@ class _Builder(TerminalBodies):
         temperatures = self.temperatures | parts.temperatures
         return NamedParts(self.captured | parts.rules, [*self.read, *parts.leaves], temperatures)
 
-    def with_ignored_ends(self, start: str) -> str:
-        """The rule of whole texts: ignored text may also come at the beginning, and some of it only at the end."""
+    def with_ignored_ends(self, start: str, rules: Rules) -> str:
+        """The rule of whole texts: ignored text may also come at the beginning, and some of it only at the end.
+        ``rules``: the rules so far.
+        """
         end = EPSILON if self.runs is None else self.runs.end
         first = self.ignore if self.source.main.ignored_first else EPSILON
-        if not any(start in called(body) for body in self.rules.values()):
+        if not any(start in called for called in rules.graph.values()):
             self.rules[start] = concat(first, self.rules[start], end)
             return start
         self.rules[_START] = concat(first, call(start), end)
@@ -193,7 +197,7 @@ class _Builder(TerminalBodies):
 
     def ignored_runs(self, main: File) -> Runs | None:
         """The ignored text; None if it is any repetition of what %ignore names."""
-        budget = self.budget or Budget()
+        budget = self.budget or DEFAULT
         ignored = [self.ignored(tree, main) for tree in main.ignored]
         words = [each for _, each, _ in ignored]
         plain = [self.regexps.plain(text) for text, _, _ in ignored]

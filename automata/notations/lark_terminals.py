@@ -41,7 +41,7 @@ from tokenfst.automata.regex.parse import (
 )
 from tokenfst.automata.regex.plain import read_plain
 from tokenfst.automata.regex.translate import expression
-from tokenfst.budget import Budget
+from tokenfst.budget import DEFAULT, Budget
 from tokenfst.errors import UnsupportedPatternError
 
 MAX_PATTERN = 1_000_000
@@ -145,6 +145,8 @@ def not_in(part: Body) -> Body:
 
 def has_outer_bar(pattern: str) -> bool:
     """Whether there is a ``|`` outside of all groups."""
+    if "|" not in pattern:
+        return False
     plain = _OPAQUE.sub("", pattern)
     while (inner := _GROUP.sub("", plain)) != plain:
         plain = inner
@@ -182,7 +184,7 @@ class Patterns:
 
     def _tree(self, text: str) -> Pattern:
         if text not in self._trees:
-            self._trees[text] = Pattern(text, 0, self.budget or Budget(), reserved=NAMES)
+            self._trees[text] = Pattern(text, 0, self.budget or DEFAULT, reserved=NAMES)
         return self._trees[text]
 
     def width(self, text: str) -> tuple[int, int]:
@@ -211,10 +213,10 @@ def expression_of(alternatives: list[str], patterns: Patterns) -> Expr:
     whole = patterns.parsed(text)
     if is_orderly is None and leftmost.is_orderly(whole):
         return _meaning(whole, budget)
-    made = leftmost.read(whole, budget or Budget())
+    made = leftmost.read(whole, budget or DEFAULT)
     if made is not None:
-        return made.expr(budget or Budget()) if made.hides else _meaning(whole, budget)
-    if leftmost.is_certain(whole, budget or Budget()):
+        return made.expr(budget or DEFAULT) if made.hides else _meaning(whole, budget)
+    if leftmost.is_certain(whole, budget or DEFAULT):
         return _meaning(whole, budget)
     if len(alternatives) == 1:
         return _alternative(whole, budget)
@@ -232,7 +234,7 @@ def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
     """An alternative that ``leftmost`` does not support."""
     if pattern.reserved:
         return _shortest(pattern) if _is_lazy(pattern) else _meaning(pattern, budget)
-    if leftmost.is_shortest(pattern, budget or Budget()):
+    if leftmost.is_shortest(pattern, budget or DEFAULT):
         return _shortest(pattern)
     raise UnsupportedPatternError(
         "a shorter match may hide a longer one here; with look-around or a repetition of what may be empty this "

@@ -24,7 +24,7 @@ from tokenfst.automata.rules.graph import (
     reachable,
     shortest_cycle,
 )
-from tokenfst.budget import Budget
+from tokenfst.budget import DEFAULT, Budget
 
 
 class FindingKind(enum.Enum):
@@ -63,7 +63,7 @@ def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[in
 
     rules = Rules.of(rules)
     if rules.productive is None:
-        deadline = Deadline(budget or Budget(), "a grammar")
+        deadline = Deadline(budget or DEFAULT, "a grammar")
         rules.productive = least_true(rules, leaf, deadline, nullable=False)
     return rules.productive
 
@@ -76,7 +76,7 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]
 
     rules = Rules.of(rules)
     if rules.nullable is None:
-        deadline = Deadline(budget or Budget(), "a grammar")
+        deadline = Deadline(budget or DEFAULT, "a grammar")
         rules.nullable = least_true(rules, leaf, deadline, nullable=True)
     return rules.nullable
 

@@ -33,7 +33,7 @@ from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, tok
 from tokenfst.automata.notations.parsing.bnf_options import read_options
 from tokenfst.automata.notations.parsing.reading import Token, fault, fold, parse
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
-from tokenfst.budget import Budget
+from tokenfst.budget import DEFAULT, Budget
 from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
 
 _NOTATION = r"""
@@ -140,7 +140,7 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
     """The grammar of a text. Raises PatternSyntaxError, UnsupportedPatternError, EmptyLanguageError,
     BudgetExceeded("positions" or "seconds").
     """
-    deadline = Deadline(budget or Budget(), f"the text of a grammar ({dialect.name})")
+    deadline = Deadline(budget or DEFAULT, f"the text of a grammar ({dialect.name})")
     reader = Reader(dialect, text, budget)
     rules: dict[str, Expr] = {}
     positions: dict[str, int] = {}

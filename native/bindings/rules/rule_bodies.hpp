@@ -106,6 +106,17 @@ class RuleBody {
     }
     return found;
   }
+  // Whether the leaves that hold calls are calls, of some of the rules: then calls stand only where a grammar can have them.
+  bool calls_only(nb::dict rules) const {
+    return std::ranges::all_of(nodes_, [&](PyObject* node) {
+      const ExprNode& own = rule_nodes::at(node);
+      if (own.size != 0 || rule_nodes::may_call(rule_nodes::op_of(node))) return true;
+      if (rule_nodes::op_of(node) == Op::Call) return rules.contains(nb::handle(own.value));
+      if (rule_nodes::count_of(node) == 0) return true;
+      return std::ranges::none_of(rule_nodes::below({node}, [](PyObject*) { return true; }),
+                                  [](PyObject* each) { return rule_nodes::op_of(each) == Op::Call; });
+    });
+  }
   // Whether the ids of all nodes are among `ids`.
   bool is_within(nb::handle ids) const {
     return std::ranges::all_of(nodes_, [&](PyObject* node) { return holds(ids, node); });
@@ -171,23 +182,20 @@ class RuleBody {
   // The rules that the body calls twice in a row; either call may be one of several alternatives.
   nb::set doubled() const {
     nb::set found;
+    std::vector<PyObject*> before, after;  // names
     for (PyObject* node : nodes_) {
       if (rule_nodes::op_of(node) != Op::Concat) continue;
-      nb::set before;
+      before.clear();
       for (Py_ssize_t k = 0, count = rule_nodes::count_of(node); k < count; ++k) {
-        nb::set after;
+        after.clear();
         PyObject* const part = rule_nodes::arg_of(node, k);
         const bool is_choice = rule_nodes::op_of(part) == Op::Union && rule_nodes::at(part).size == 0;
         for (Py_ssize_t n = 0, ways = is_choice ? rule_nodes::count_of(part) : 1; n < ways; ++n) {
           PyObject* const way = is_choice ? rule_nodes::arg_of(part, n) : part;
-          if (rule_nodes::op_of(way) == Op::Call) after.add(nb::handle(rule_nodes::at(way).value));
+          if (rule_nodes::op_of(way) == Op::Call) after.push_back(rule_nodes::at(way).value);
         }
-        if (before.size() > 0 && after.size() > 0) {
-          for (nb::handle name : before) {
-            if (after.contains(name)) found.add(name);
-          }
-        }
-        before = std::move(after);
+        add_common(before, after, found);
+        std::swap(before, after);
       }
     }
     return found;
@@ -285,6 +293,16 @@ class RuleBody {
   }
 
  private:
+  // Adds the names that are in both lists.
+  static void add_common(const std::vector<PyObject*>& some, const std::vector<PyObject*>& others, nb::set& found) {
+    if (some.empty() || others.empty()) return;
+    nb::set known;
+    for (PyObject* name : some) known.add(nb::handle(name));
+    for (PyObject* name : others) {
+      if (known.contains(nb::handle(name))) found.add(nb::handle(name));
+    }
+  }
+
   // Whether an operand of a node in tail position is in tail position.
   static bool is_tail(PyObject* node, Py_ssize_t k) {
     const Op op = rule_nodes::op_of(node);

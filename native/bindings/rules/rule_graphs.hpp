@@ -40,11 +40,12 @@ class LeastTrue {
       ++rule;
     }
     spread();
-    nb::set found;
+    nb::object found = nb::steal(PyFrozenSet_New(nullptr));
     for (const auto& [node, place] : place_) {
-      if (holds_[place]) found.add(nb::steal(PyLong_FromVoidPtr(node)));
+      // A frozen set that nobody else has may still be filled.
+      if (holds_[place] && PySet_Add(found.ptr(), nb::object(nb::steal(PyLong_FromVoidPtr(node))).ptr()) < 0) throw nb::python_error();
     }
-    return nb::steal(PyFrozenSet_New(found.ptr()));
+    return found;
   }
 
  private:
@@ -219,6 +220,7 @@ inline void bind_rule_graphs(nb::module_& m) {
       .def_prop_ro("nodes", &RuleBody::nodes)
       .def_prop_ro("ops", &RuleBody::ops)
       .def("leaves", &RuleBody::leaves)
+      .def("calls_only", &RuleBody::calls_only, "rules"_a)
       .def("is_within", &RuleBody::is_within, "ids"_a)
       .def_prop_ro("size", &RuleBody::size)
       .def("calls", &RuleBody::calls)

@@ -291,3 +291,17 @@ def fill(automaton: Any, text: bytes) -> None:
 def test_a_pattern_is_one_program_in_any_process() -> None:
     pattern = r"(?=[a-z]*b)[a-z]+|(?=[a-z]*b)[a-z]+-"
     assert parts(regex(pattern).program()) == parts(regex(pattern).program())
+
+
+def test_machines_that_differ_in_one_entry_are_two() -> None:
+    classes = np.zeros(256, np.uint8)
+    classes[97] = 1
+    tables = [np.array([[0, 0], [0, 2], [2, last]], np.uint32) for last in (0, 1, 1)]
+    machines = [Dfa(classes.copy(), table, np.array([False, False, True]), 1) for table in tables]
+    other = Dfa(classes, tables[1], np.array([False, True, True]), 1)
+    assert machines[1].shape == machines[2].shape
+    assert len({each.shape for each in (*machines, other)}) == 3
+    program = linearize(
+        ex.union(*(ex.concat(ex.machine(each), ex.literal(b"x")) for each in (*machines, other)))
+    )
+    assert len(program.machines) == 3

@@ -29,8 +29,10 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.rules.graph import Rules, components, least_true
 from tokenfst.automata.rules.inlining import rebuild
+from tokenfst.errors import ConstraintError
 
 A, B = literal(b"a"), literal(b"b")
 NAMES = ["s", "t", "u", "v"]
@@ -74,6 +76,8 @@ def check(rules: dict[str, Expr]) -> None:
         assert fast.doubled() == slow.doubled(nodes)
         assert fast.ops == sum(1 << op for op in {node.op for node in nodes})
         assert fast.leaves() == [node for node in nodes if not node.size and not slow.is_composed(node)]
+        for names in (rules, dict(list(rules.items())[:1])):
+            assert fast.calls_only(names) == slow.calls_only(nodes, names)
         hard = {each: rules.get(each, A) for each in fast.calls()}
         made = fast.with_calls(hard, rebuilt)
         wanted = rebuild(nodes, lambda node, hard=hard: hard[str(node.value)] if node.op is Op.CALL else node)
@@ -132,6 +136,15 @@ def test_bundled_grammars() -> None:
     pytest.importorskip("lark")
     for name in bundled_grammars():
         check(dict(bundled_grammar(name).rules))
+
+
+@pytest.mark.parametrize("leaf", [intersect(concat(A, call("s")), B), complement(union(A, call("s")))])
+def test_calls_that_no_grammar_has_are_found(leaf: Expr) -> None:
+    body = concat(A, optional(leaf), call("s"))
+    assert not RuleBody(body).calls_only({"s": A})
+    assert not slow.calls_only(slow.outer_nodes(body), ["s"])
+    with pytest.raises(ConstraintError, match="calls a rule under"):
+        Grammar({"s": body}, "s")
 
 
 def test_large_counts_have_a_bound() -> None:

@@ -106,6 +106,19 @@ def call_counts(nodes: list[Expr]) -> dict[str, int]:
     return found
 
 
+def calls_only(nodes: list[Expr], names: Container[str]) -> bool:
+    """Whether the leaves of a body that hold calls are calls, of some of these rules."""
+    for node in nodes:
+        if node.size or is_composed(node):
+            continue
+        if node.op is Op.CALL:
+            if node.value not in names:
+                return False
+        elif any(each.op is Op.CALL for each in below(node)):
+            return False
+    return True
+
+
 def doubled(nodes: list[Expr]) -> set[str]:
     """The rules that a body calls twice in a row, given its outer nodes; the second call may be one of several
     alternatives.
