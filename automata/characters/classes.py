@@ -60,8 +60,10 @@ _CATEGORIES: dict[Any, tuple[str, bool]] = {
 TEXT = 1 << 16
 """Added to the flags of ``re`` where the pattern is a str: characters are code points and not bytes."""
 
-# What of the flags decides the meaning of a class.
-_CLASS_FLAGS = int(TEXT | re.IGNORECASE | re.UNICODE | re.DOTALL)
+# As plain ints: the operators of re.RegexFlag take microseconds.
+_IGNORECASE, _UNICODE, _DOTALL = int(re.IGNORECASE), int(re.UNICODE), int(re.DOTALL)
+_CLASS_FLAGS = TEXT | _IGNORECASE | _UNICODE | _DOTALL
+"""What of the flags decides the meaning of a class."""
 
 
 ClassItem = tuple[Any, Any]
@@ -105,15 +107,15 @@ def character_set(ranges: Ranges, text: bool) -> Expr:
 def _members(op: Any, argument: Any, flags: int) -> Ranges:
     limit = MAX_CODE_POINT if flags & TEXT else 0xFF
     if op is ANY:
-        return ((0, limit),) if flags & re.DOTALL else negate(((10, 10),), limit)
+        return ((0, limit),) if flags & _DOTALL else negate(((10, 10),), limit)
     if op is LITERAL or op is NOT_LITERAL:
         ranges: Ranges = ((argument, argument),)
-        if flags & re.IGNORECASE and is_cased(argument, flags):
+        if flags & _IGNORECASE and is_cased(argument, flags):
             ranges = _recased(ranges, (), flags)
         return negate(ranges, limit) if op is NOT_LITERAL else ranges
     negated = argument[0][0] is NEGATE
     items = argument[1:] if negated else argument
-    if flags & re.IGNORECASE:
+    if flags & _IGNORECASE:
         ranges = _ignoring_case(items, flags)
     else:
         ranges = normalize(pair for op, value in items for pair in _plain_member(op, value, flags))
@@ -126,7 +128,7 @@ def _plain_member(op: Any, argument: Any, flags: int) -> Ranges:
     if op is RANGE:
         return (argument,)
     letter, negated = _CATEGORIES[argument]
-    ranges = category(letter, bool(flags & re.UNICODE))
+    ranges = category(letter, bool(flags & _UNICODE))
     return negate(ranges, MAX_CODE_POINT if flags & TEXT else 0xFF) if negated else ranges
 
 
@@ -160,7 +162,7 @@ def category(letter: str, unicode: bool) -> Ranges:
 
 def is_cased(code: int, flags: int) -> bool:
     """Whether ignoring case can make a difference to the character ``code``."""
-    return bool((_sre.unicode_iscased if flags & re.UNICODE else _sre.ascii_iscased)(code))
+    return bool((_sre.unicode_iscased if flags & _UNICODE else _sre.ascii_iscased)(code))
 
 
 _Codes = npt.NDArray[np.int64]
@@ -222,7 +224,7 @@ def _inside(codes: _Codes, ranges: Ranges) -> npt.NDArray[np.bool_]:
 
 def _recased(literals: Ranges, categories: Ranges, flags: int) -> Ranges:
     """Every character whose lower case is a lower case of ``literals``, an extra case of one, or in ``categories``."""
-    cases = _case_table(bool(flags & re.UNICODE))
+    cases = _case_table(bool(flags & _UNICODE))
     given = _inside(cases.codes, literals)
     found = given.copy()
     found[cases.upper] = False
@@ -249,9 +251,9 @@ def _ignoring_case(items: tuple[ClassItem, ...], flags: int) -> Ranges:
         (categories if op is CATEGORY else literals).extend(_plain_member(op, value, flags))
     literal_ranges = normalize(literals)
     if literal_ranges and literal_ranges[-1][1] > 0xFFFF:
-        mode = re.UNICODE if flags & re.UNICODE else re.ASCII
+        mode = re.UNICODE if flags & _UNICODE else re.ASCII
         return _scan(f"[{''.join(map(_spelled, items))}]", re.IGNORECASE | mode)
-    if not _inside(_case_table(bool(flags & re.UNICODE)).cased, literal_ranges).any():
+    if not _inside(_case_table(bool(flags & _UNICODE)).cased, literal_ranges).any():
         return normalize((*literal_ranges, *categories))
     return _recased(literal_ranges, normalize(categories), flags)
 

@@ -58,6 +58,7 @@ from tokenfst.automata.regex.parse import (
     AT,
     BRANCH,
     FAILURE,
+    LITERAL,
     MAX_REPEAT,
     MAXREPEAT,
     MIN_REPEAT,
@@ -95,6 +96,7 @@ class Lookaround:
         self.text = bool(pattern.flags & TEXT)
         self.looks_behind = False
         self.edges: dict[tuple[int, int], _Edge] = {}
+        self.letters: dict[tuple[int, int], _Edge] = {}
 
     def translate(self) -> Expr:
         """The pattern as an expression."""
@@ -135,6 +137,15 @@ class Lookaround:
             edges = [self.edge(each, flags) for each in argument[1]]
             firsts, lasts, empties, insides = zip(*edges, strict=True)
             return _Edge(_any(firsts), _any(lasts), any(empties), _any(insides))
+        if op is not LITERAL:
+            return self.character_edge(op, argument, flags)
+        key = (argument, flags)
+        if key not in self.letters:
+            self.letters[key] = self.character_edge(op, argument, flags)
+        return self.letters[key]
+
+    def character_edge(self, op: Any, argument: Any, flags: int) -> _Edge:
+        """The same for an item that is one character."""
         found = kinds_of(members(op, argument, flags), self.text)
         first = found | (LAST_NEWLINE if found & NEWLINE else 0)
         return _Edge(first, found, False, first)
