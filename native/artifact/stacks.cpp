@@ -1,12 +1,14 @@
 // The arrays of a push-down automaton: effects, answers, and masks with as much of the stack as they need.
 #include "artifact/stacks.hpp"
 
+#include "support/counted.hpp"
+
 namespace tokenfst {
 
 StackExpansion::StackExpansion(TokenAutomaton& automaton)
     : automaton_(automaton), bytes_(automaton.bytes()), levels_(bytes_), deadline_(bytes_.budget().seconds) {
   if (auto text = levels_.conflict()) {
-    throw Error(Fault::Nondeterministic, "after " + std::to_string(text->size()) + " bytes one stack is not enough");
+    throw Error(Fault::Nondeterministic, "after " + counted(text->size(), "byte") + " one stack is not enough");
   }
   number(kDead);
   number(bytes_.start());

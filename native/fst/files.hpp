@@ -14,6 +14,7 @@
 
 #include "fst/machine.hpp"
 #include "fst/meter.hpp"
+#include "support/counted.hpp"
 
 namespace tokenfst::fst {
 
@@ -115,16 +116,16 @@ class FileBody {
       const int64_t count = take<int64_t>();
       const Id s = out_.num_states();
       if (count < 0 || static_cast<uint64_t>(count) > (data_.size() - at_) / (12 + sizeof(W))) {
-        refuse_file("state " + std::to_string(s) + " has " + std::to_string(count) +
-                    " arcs, more than the file: it is damaged or cut short");
+        refuse_file("state " + std::to_string(s) + " has " +
+                    (count < 0 ? std::to_string(count) + " arcs" : counted(static_cast<uint64_t>(count), "arc")) +
+                    ", more than the file: it is damaged or cut short");
       }
       out_.add_state(final);
       for (int64_t k = 0; k < count; ++k) out_.add_arc(s, take_arc());
       meter_.step(1 + static_cast<uint64_t>(count));
       meter_.made(out_, data_.size());
     }
-    if (at_ != data_.size())
-      refuse_file("there are " + std::to_string(data_.size() - at_) + " bytes after the last state: the file is damaged");
+    if (at_ != data_.size()) refuse_file("the last state is followed by " + counted(data_.size() - at_, "byte") + ": the file is damaged");
   }
   void read_constant(int64_t num_states, int64_t num_arcs) {
     const uint64_t state = sizeof(W) + 16, arc = 12 + sizeof(W) + kPadding, n = static_cast<uint64_t>(num_states);

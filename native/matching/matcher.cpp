@@ -1,6 +1,8 @@
 // Matcher: accepting tokens, masks, and what is forced.
 #include "matching/matcher.hpp"
 
+#include "support/counted.hpp"
+
 namespace tokenfst {
 
 Matcher::Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint64_t> max_new_tokens) : automaton_(std::move(automaton)) {
@@ -67,7 +69,7 @@ void Matcher::set_max_tokens_left(std::optional<uint64_t> left) {
                                    ? "more are needed than are searched for"
                                    : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
     throw Error(Fault::TokenLimit, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " +
-                                       std::to_string(*left) + " tokens: " + needed);
+                                       counted(*left, "token") + ": " + needed);
   }
   if (excluding_ && !plenty && !terminated_) plan(std::move(text), tokens_.size());
   limit_ = tokens_.size() + std::min<uint64_t>(*left, kNoLimit - 1 - tokens_.size());
@@ -76,8 +78,11 @@ void Matcher::set_max_tokens_left(std::optional<uint64_t> left) {
 void Matcher::check(int64_t token) const {
   const int64_t size = automaton_->vocabulary().size();
   if (token >= 0 && token < size) return;
-  throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " + std::to_string(size) + " tokens" +
-                                  (size == 0 ? "" : ", which have the ids 0 to " + std::to_string(size - 1)));
+  throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " +
+                                  counted(static_cast<uint64_t>(size), "token") +
+                                  (size == 0   ? ""
+                                   : size == 1 ? ", which has the id 0"
+                                               : ", which have the ids 0 to " + std::to_string(size - 1)));
 }
 
 bool Matcher::accept_token(int64_t token) {
@@ -218,8 +223,8 @@ std::string Matcher::forced_bytes() {
 void Matcher::rollback(size_t count) {
   const InUse::Scope use(in_use_);
   if (count > tokens_.size()) {
-    throw Error(Fault::Rollback,
-                "cannot roll back " + std::to_string(count) + " tokens: only " + std::to_string(tokens_.size()) + " were accepted");
+    throw Error(Fault::Rollback, "cannot roll back " + counted(count, "token") + ": only " + std::to_string(tokens_.size()) +
+                                     (tokens_.size() == 1 ? " was accepted" : " were accepted"));
   }
   if (count == 0) return;
   tokens_.resize(tokens_.size() - count);

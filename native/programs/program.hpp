@@ -17,6 +17,7 @@
 #include "expressions/arena.hpp"
 #include "programs/instructions.hpp"
 #include "programs/sequences.hpp"
+#include "support/counted.hpp"
 
 namespace tokenfst {
 
@@ -286,8 +287,8 @@ class ProgramReader {
           if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall))
             refuse_program("a text with a limit of tokens depends on its context (a look-behind, a recursion or a call)");
           if (!program->rules.empty() && !derivatives_.has_word_within(node(0), static_cast<uint32_t>(operands[1])))
-            throw Error(Fault::Constraint, "a text with a limit of " + std::to_string(operands[1]) +
-                                               " tokens has more bytes than that, and is in a grammar that needs a stack: there each "
+            throw Error(Fault::Constraint, "a text with a limit of " + counted(static_cast<uint64_t>(operands[1]), "token") +
+                                               " has more bytes than that, and is in a grammar that needs a stack: there each "
                                                "byte must be allowed a token of its own; allow more tokens, or truncate the grammar");
           tokens_intersected |= program->rules.empty();
           made = arena_.few_tokens(node(0), static_cast<uint32_t>(operands[1]));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calls/budget.hpp"
+#include "support/counted.hpp"
 
 namespace tokenfst {
 
@@ -27,7 +28,7 @@ class BitmaskBuffer {
   BitmaskBuffer(nanobind::handle object, size_t words) : BitmaskBuffer(object) { check_words(words); }
 
   void check_words(size_t words) const {
-    if (this->words() != words) refuse("the bitmask must have " + std::to_string(words) + " words a row");
+    if (this->words() != words) refuse("the bitmask must have " + counted(words, "word") + " a row");
   }
   size_t words() const { return static_cast<size_t>(shape_.back()); }
 

@@ -29,6 +29,7 @@ import tokenfst.ray  # noqa: E402
 from tests.decoding.store.test_batch import BAD, GOOD  # noqa: E402
 from tokenfst import Budget, Store  # noqa: E402
 from tokenfst.decoding.store import batch  # noqa: E402
+from tokenfst.decoding.store.signatures import new_private_key, public_key  # noqa: E402
 from tokenfst.errors import ConstraintError  # noqa: E402
 from tokenfst.ray.artifacts import shelf  # noqa: E402
 
@@ -118,6 +119,18 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert sorted(each.line for each in found) == list(range(1, LINES + 1))
     assert all(each.state in ("put", "known") and each.key in store for each in found)
     assert len(list(store.list())) == LINES
+
+
+def test_who_demands_signatures_does_not_share_artifacts_with_who_does_not(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    plain, strict = Store(tmp_path), Store(tmp_path, trusted_keys=[public_key(new_private_key())])
+    key, _ = plain.ensure({"regex": "a"}, SMALL)
+    first = shelf(plain)
+    assert len(ray.get(first.find.remote(key))) == 1
+    again = shelf(Store(tmp_path))
+    assert len(ray.get(again.find.remote(key))) == 1 and ray.get(first.reads.remote()) == 1
+    with pytest.raises(ray.exceptions.RayTaskError, match="is not signed"):
+        ray.get(shelf(strict).find.remote(key))
 
 
 def load_counting() -> Any:

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.programs.command_line import tokenfst
 
 from tokenfst.cli.output.exits import UsageError
 from tokenfst.cli.services.serving import LimitOptions
+from tokenfst.server import running
 from tokenfst.server.front import application
 from tokenfst.server.front.answers import SizedCache, digest
 from tokenfst.server.front.application import Server
@@ -133,6 +135,38 @@ def test_the_old_name_of_an_option_gives_the_same_limits(capsys: pytest.CaptureF
     assert "--kept is called --memory-cache now" in capsys.readouterr().err
     with pytest.raises(UsageError, match="old name of --memory-cache"):
         LimitOptions(kept="1M", memory_cache="2M").read()
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "after", "warns"),
+    [
+        ((1024, 4096), 2048, 2304, False),
+        ((1024, 1500), 2048, 1500, True),
+        ((4096, 4096), 2048, 4096, False),
+        ((1024, 4096), 500, 1024, False),
+    ],
+)
+def test_there_are_as_many_files_as_connections(
+    before: tuple[int, int],
+    wanted: int,
+    after: int,
+    warns: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = [before]
+    resource = SimpleNamespace(
+        RLIMIT_NOFILE=7,
+        RLIM_INFINITY=-1,
+        getrlimit=lambda _: found[-1],
+        setrlimit=lambda _, limits: found.append(limits),
+    )
+    monkeypatch.setattr(running, "resource", resource)
+    monkeypatch.setattr(running.logs.LOGGER, "propagate", True)
+    with caplog.at_level("WARNING", logger="tokenfst.server"):
+        running.make_room(wanted)
+    assert found[-1] == (after, before[1])
+    assert ["few files"] * warns == [each.getMessage() for each in caplog.records]
 
 
 def test_headers_are_bounded_whatever_is_installed() -> None:

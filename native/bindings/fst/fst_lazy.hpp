@@ -9,6 +9,7 @@
 #include "fst_lazy/rational.hpp"
 #include "fst_lazy/subsets.hpp"
 #include "fst_selection/disambiguate.hpp"
+#include "support/counted.hpp"
 
 namespace tokenfst {
 
@@ -36,8 +37,8 @@ void bind_lazy(nanobind::module_& m, const char* name) {
   // A valid state number for `at`: one of a state that has been named.
   static const auto state = [](fst::Lazy<S>& lazy, int64_t s) {
     if (s < 0 || static_cast<uint64_t>(s) >= lazy.named()) {
-      throw Error(Fault::FstIndex,
-                  "no state " + std::to_string(s) + " was named so far: " + std::to_string(lazy.named()) + " states have numbers");
+      throw Error(Fault::FstIndex, "no state " + std::to_string(s) + " was named so far: " + counted(lazy.named(), "state") +
+                                       (lazy.named() == 1 ? " has a number" : " have numbers"));
     }
     return static_cast<fst::Id>(s);
   };

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import pickle
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,12 @@ class Shelf:
 
 
 def shelf(store: Store) -> Any:
-    """The actor of a store, one for each cluster.
+    """The actor of a store, one for each cluster. A store with other options, such as other trusted keys, has another.
 
     Ray ends it when no process has a handle, or when the process that made it ends. So the driver makes it, not a
     worker, which Ray may stop at any time.
     """
-    name = f"tokenfst-{hashlib.sha256(store.url.encode()).hexdigest()[:16]}"
+    name = f"tokenfst-{hashlib.sha256(pickle.dumps(store)).hexdigest()[:16]}"
     kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Shelf)
     return kind.options(name=name, get_if_exists=True).remote(store)
 

@@ -26,6 +26,11 @@ from tokenfst.server.limits import Limits
 from tokenfst.server.workers.process import Work
 
 try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
+try:
     import uvicorn
 
     from tokenfst.server.front.application import Server
@@ -37,6 +42,8 @@ except ModuleNotFoundError as missing:
 
 
 Announce = Callable[[str, int], None]
+_FILES = 256
+"""The number of files that a server opens besides its connections, at most about."""
 _HEADERS = 64 << 10
 """Bytes that the headers of a request may have, about."""
 
@@ -130,6 +137,29 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         self.should_exit = True
 
 
+def make_room(connections: int) -> None:
+    """Raise the number of files that this process may open, as far as the system allows, so that it has as many
+    connections as it is told; log it where that is not enough.
+    """
+    if resource is None:
+        return
+    wanted = connections + _FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft in (resource.RLIM_INFINITY, -1) or soft >= wanted:
+        return
+    most = wanted if hard in (resource.RLIM_INFINITY, -1) else min(wanted, hard)
+    if most > soft:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < wanted:
+        logs.event(
+            "few files",
+            logging.WARNING,
+            error=f"{connections} connections need {wanted} open files, and the system allows {most}: raise ulimit -n, "
+            "or lower --connections",
+        )
+
+
 def run(
     work: Work,
     store: str,
@@ -147,6 +177,7 @@ def run(
     storage that cannot be read now may come back: /readyz reports it.
     """
     logs.start(log_level)
+    make_room(work.limits.connections)
     Store(store, **work.store_options)  # a URL that cannot be opened is refused before anything starts
     server = Server(work, store, keys)
     listening = Listening(server, work.limits, host, port, drain, announce)

@@ -119,6 +119,14 @@ def test_lines_of_stdin() -> None:
     assert tokenfst("check", "a", "--json", stdin=b"\xff\n").json["results"][0]["text"] is None
 
 
+@pytest.mark.parametrize("words", [[], ["-"], ["--json"]])
+def test_who_checks_nothing_is_told(words: list[str]) -> None:
+    done = tokenfst("check", "a+", *words, stdin=b"")
+    assert done.code == 0 and "nothing was checked" in done.err
+    assert done.json["results"] == [] if "--json" in words else done.out == ""
+    assert tokenfst("check", "a+", *words, stdin=b"a\n").err == ""
+
+
 def test_the_empty_language_is_named() -> None:
     done = tokenfst("check", "a(?!)", "a")
     assert done.code == 1 and "the language is empty" in done.out

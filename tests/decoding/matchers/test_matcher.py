@@ -198,7 +198,7 @@ def test_masks_lead_nowhere_dead_where_bytes_are_missing() -> None:
     ("mask", "message"),
     [
         (np.zeros((1, 1), np.int64), "dtype int32"),
-        (np.zeros((1, 2), np.int32), "1 words a row"),
+        (np.zeros((1, 2), np.int32), "1 word a row"),
         (np.zeros((1, 1, 1), np.int32), "shape"),
         (np.zeros((1, 1), np.float32), "dtype"),
     ],

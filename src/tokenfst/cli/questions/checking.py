@@ -33,6 +33,7 @@ from tokenfst.cli.output.terminal import (
     quoted,
     say,
     say_json,
+    warn,
 )
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.canonical.matcher import CanonicalMatcher
@@ -101,14 +102,16 @@ def check_command(
             results = (check_symbols(machine, os.fsdecode(text)) for text in texts_given(texts))
         else:
             results = (check_text(given.value, text, given.grammar) for text in texts_given(texts))
-    every = True
+    every, number = True, 0
     collected = []
     for result in results:
-        every = every and result.accepted
+        every, number = every and result.accepted, number + 1
         if json:
             collected.append(result.as_json())
         else:
             result.show()
+    if not number:
+        warn("stdin is empty, so nothing was checked: give texts as arguments, or one a line")
     if json:
         answer = {
             "command": "check",
