@@ -104,7 +104,7 @@ class LalrTables {
       if (action >= 0 || action == kNone) return nb::none();
       reduce(productions_[static_cast<size_t>(-1 - action)], states, values, *made);
     }
-    return SyntaxTree(made, values.back().one).tree(true);
+    return SyntaxTree(made, values.back().one).tree(true, tick);
   }
 
  private:

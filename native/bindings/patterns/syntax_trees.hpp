@@ -123,18 +123,21 @@ class SyntaxTree {
     }
   }
 
-  // The node as Python's. `is_late`: nodes of the kind that may be late are.
-  nb::object tree(bool is_late) const {
+  // The node as Python's. `is_late`: nodes of the kind that may be late are. `tick()`, if it is given, is called after each 64 nodes
+  // and tokens.
+  nb::object tree(bool is_late, nb::handle tick = {}) const {
     struct Begun {
       uint32_t node, next;
       nb::list built = {};
     };
     std::vector<Begun> open{};
     open.push_back({root_, at(root_).begin});
+    size_t count = 0;
     while (true) {
       Begun& own = open.back();
       const Node& node = at(own.node);
       if (own.next < node.end) {
+        if (tick.is_valid() && ++count % 64 == 0) tick();
         const uint32_t child = nodes_->below[own.next++];
         if (at(child).is_token) {
           own.built.append(nodes_->token(at(child)));
