@@ -72,8 +72,9 @@ class LearnedFiles:
             return False
         path = f"{_folder(name)}/{data[DIGEST].decode('ascii')}"
         made = path not in before
-        if made:
-            self._create(path, pack(data))
+        if made and not self._create(path, packed := pack(data)) and not self._is_whole(path, name):
+            self._place.remove(path)
+            self._create(path, packed)
         for each in before:
             if each != path:
                 self._place.remove(each)
@@ -118,6 +119,13 @@ class LearnedFiles:
                 warnings.warn(f"{error}. It is left aside", StoreWarning, stacklevel=6)
             except ArtifactError:  # put together in another order
                 continue
+
+    def _is_whole(self, path: str, name: str) -> bool:
+        """Whether there is a file, and it is not damaged."""
+        try:
+            return self._read(path, name) is not None
+        except ArtifactError:
+            return False
 
     def _read(self, path: str, name: str) -> Artifact | None:
         data = self._place.read(path)

@@ -171,6 +171,26 @@ def test_what_is_damaged_is_left_aside(tmp_path: Path) -> None:
     assert files(tmp_path) == [] and key in store
 
 
+def test_what_is_damaged_is_replaced(tmp_path: Path) -> None:
+    """Learned data whose file exists and is damaged: it is written again before older files are removed."""
+    walked = compile(SCHEMA, SMALL)
+    first, store = Store(tmp_path / "first", learned=True), Store(tmp_path / "second", learned=True)
+    key = store.key(SCHEMA, SMALL, expand=False)
+    for each in (first, store):
+        each.compile(SCHEMA, SMALL, expand=False)
+    walk(walked, range(2))
+    assert store.learn(key, walked)
+    walk(walked, range(2, 6))
+    assert first.learn(key, walked)
+    [whole] = files(tmp_path / "first")
+    damaged = tmp_path / "second" / whole.relative_to(tmp_path / "first")
+    damaged.write_bytes(whole.read_bytes()[:-1])
+    with pytest.warns(StoreWarning, match="left aside"):
+        assert store.learn(key, walked)
+    assert [each.read_bytes() for each in files(tmp_path / "second")] == [whole.read_bytes()]
+    assert store.verify() == []
+
+
 def test_signatures(tmp_path: Path) -> None:
     ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     private = ed25519.Ed25519PrivateKey.generate()
