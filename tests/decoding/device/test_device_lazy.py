@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
-from support.worlds.devices.device_worlds import Row, ids
+from support.worlds.devices.device_worlds import Row, has_words, ids
 from support.worlds.devices.implementations import implementations
 
 from reference.expressions.random_expressions import random_expression
@@ -30,7 +30,6 @@ from tokenfst import (
     special_token,
 )
 from tokenfst.automata.expressions.program import linearize
-from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -69,7 +68,7 @@ def complete_vocabulary(rng: random.Random) -> Vocabulary:
 def finite(rng: random.Random, vocabulary: Vocabulary) -> TokenAutomaton | None:
     expr = random_expression(rng, rng.randint(1, 4))
     native = compose(expr, vocabulary, rng.choice([0, 192]))
-    if native.is_empty or not native.spellable or native.distance(native.start) == UNREACHABLE:
+    if not has_words(native):
         return None
     return TokenAutomaton(native, vocabulary, "random", Budget(*BUDGET[:2]), program=linearize(expr))
 
