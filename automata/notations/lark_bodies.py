@@ -7,7 +7,6 @@ the definition of a name, orders terminals that use each other, and gives errors
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -27,27 +26,9 @@ if TYPE_CHECKING:
     from lark import Tree
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LASTING = frozenset({"RULE", "TERMINAL", "STRING", "REGEXP"})
-"""The types of tokens that mean the same wherever they stand in a file."""
 
 Value = tuple[Expr, str]
 """An expression and a name for it, which is needed if it is an argument of a template."""
-
-
-class Values(dict[str, Expr]):
-    """Expressions of tokens by their texts, each read when it first occurs. Those that mean something else at each
-    place, as ``%json``, are not kept.
-    """
-
-    def __init__(self, read: Callable[[Token], Value]) -> None:
-        super().__init__()
-        self.read = read
-
-    def __missing__(self, token: Token) -> Expr:
-        found, _ = self.read(token)
-        if token.type in _LASTING:
-            self[token] = found
-        return found
 
 
 class TerminalBodies:

@@ -41,11 +41,11 @@ from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.lark_attributes import with_attributes
-from tokenfst.automata.notations.lark_bodies import TerminalBodies, Value, Values
+from tokenfst.automata.notations.lark_bodies import TerminalBodies, Value
 from tokenfst.automata.notations.lark_ignored import Runs, may_end_anywhere, runs_of
 from tokenfst.automata.notations.lark_parameters import resolved
 from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal, only_terminal
-from tokenfst.automata.notations.parsing.reading import Token, rule_body
+from tokenfst.automata.notations.parsing.reading import Token, Values, rule_body
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import Rules
 from tokenfst.budget import DEFAULT, Budget
@@ -59,6 +59,8 @@ _MAX_INSTANCES = 10_000
 _LISTED = re.compile(r"<(\[\^?(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*|\*)\])>")
 """Tokens by id, as in llguidance: ``<[5]>``, ``<[5-7,9]>``, ``<[^5]>``, ``<[*]>``."""
 _IGNORED, _START = "%ignore", "%start"
+_LASTING = frozenset({"RULE", "TERMINAL", "STRING", "REGEXP"})
+"""The types of tokens that mean the same wherever they stand in a file."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _JSON: Ranges = tuple((ord(each), ord(each)) for each in '"-0123456789[fnt{')
@@ -319,8 +321,8 @@ class _Builder(TerminalBodies):
 
     def values(self, file: File, bound: dict[str, Value]) -> Values:
         """The expressions of the tokens of a file's rules. Arguments of templates differ from instance to instance."""
-        read = partial(self.value, file=file, bound=bound)
-        return Values(read) if bound else self.known.setdefault(id(file), Values(read))
+        made = Values(lambda token: self.value(token, file, bound)[0], _LASTING)
+        return made if bound else self.known.setdefault(id(file), made)
 
     def value(self, part: Value | Token, file: File, bound: dict[str, Value]) -> Value:
         """The result of a node, or the meaning of a token."""

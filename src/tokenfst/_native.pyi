@@ -121,7 +121,7 @@ class SyntaxTree:
     def rule(
         self,
         values: dict[str, Expr],
-        part: Callable[[str, list[Any]], tuple[Expr, str]],
+        part: Callable[[str, list[Any]], Any],
         tick: Callable[[int], None],
     ) -> Expr: ...
 

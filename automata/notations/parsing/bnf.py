@@ -10,7 +10,7 @@ Characters are code points, and a class is the set of their UTF-8 encodings. Lin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -20,7 +20,6 @@ from tokenfst.automata.expressions.expression import (
     Expr,
     TokenName,
     call,
-    concat,
     literal,
     repeat,
     tokens,
@@ -31,29 +30,24 @@ from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, token_class
 from tokenfst.automata.notations.parsing.bnf_options import read_options
-from tokenfst.automata.notations.parsing.reading import Token, fault, fold, parse
+from tokenfst.automata.notations.parsing.reading import Token, Values, fault, parse, rule_body, tokens_of
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.budget import DEFAULT, Budget
 from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
 
 _NOTATION = r"""
 start: rule*
-rule: HEAD "::=" alternatives | HEAD OPTIONS "::=" alternatives -> options
-alternatives: sequence ("|" sequence)*
-sequence: part*
-?part: item | lookahead
-item: atom QUANTIFIER*
-?atom: reference | string | characters | any | macro | token | "(" alternatives ")"
+rule: HEAD "::=" expansions | HEAD OPTIONS "::=" expansions -> options
+expansions: alternative ("|" alternative)*
+alternative: (_item | lookahead)*
+_item: NAME | STRING | CLASS | ANY | TOKEN | macro | "(" expansions ")" | quantified | counted
+quantified: _item OP
+counted: _item BOUNDS
 macro: MACRO "(" [argument ("," argument)*] ")"
 argument: NAME "=" _argument | _argument
 _argument: tuple | STRING | INT | NAME
 tuple: "(" [argument ("," argument)* ","?] ")"
-token: TOKEN
-lookahead: LOOKAHEAD alternatives ")"
-reference: NAME
-string: STRING
-characters: CLASS
-any: ANY
+lookahead: LOOKAHEAD expansions ")"
 HEAD.2: /@NAME@(?=(\s|#[^\n]*\n)*(\[[^\]\n]*\]\s*)?::=)/
 OPTIONS.3: /\[[^\]\n]*\](?=\s*::=)/
 MACRO.3: /@MACROS@/
@@ -64,7 +58,8 @@ STRING: /@STRING@/
 CLASS: /\[(\\[\s\S]|[^\]\\])*\]/
 ANY: "."
 LOOKAHEAD.2: "(="
-QUANTIFIER: /[*+?]|\{\s*[0-9]+\s*(,\s*(-1|[0-9]*)\s*)?\}/
+OP: /[*+?]/
+BOUNDS: /\{\s*[0-9]+\s*(,\s*(-1|[0-9]*)\s*)?\}/
 COMMENT: /#[^\n]*/
 %ignore /\s+/
 %ignore COMMENT
@@ -76,7 +71,8 @@ _TOKENS = {
     "CLASS": "a character class",
     "ANY": "",
     "LOOKAHEAD": "",
-    "QUANTIFIER": "a repetition",
+    "OP": "a repetition",
+    "BOUNDS": "a repetition",
     "LPAR": "'('",
     "RPAR": "')'",
     "VBAR": "'|'",
@@ -87,6 +83,8 @@ _TOKENS = {
 _ESCAPE = r"\\(?:x(?P<x>[0-9a-fA-F]{@HEX@})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<c>[\s\S]?))|(?P<p>[^\\])"
 _CHARACTERS = {digits: re.compile(_ESCAPE.replace("@HEX@", digits)) for digits in ("2", "1,")}
 _NEVER = "(?!a)a"
+_SET = re.compile(r"(\s|#[^\n]*\n)*=")
+"""What follows the name of an argument."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,9 @@ def parsed(dialect: Dialect, text: str, deadline: Deadline | None = None) -> lis
         "[": "this character class does not end",
         "{": "a repetition is written {m}, {m,} or {m,n}",
     }
-    return list(parse(dialect.notation, text, _TOKENS, unfinished, deadline=deadline).children)
+    return list(
+        parse(dialect.notation, text, _TOKENS, unfinished, deadline=deadline, late="expansions").children
+    )
 
 
 def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Grammar:
@@ -146,14 +146,14 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
     positions: dict[str, int] = {}
     captured: dict[str, str] = {}
     temperatures: dict[str, float] = {}
-    rule: Any
-    for rule in parsed(dialect, text, deadline):
+    trees = parsed(dialect, text, deadline)
+    for rule in trees:
         head, *between, body = rule.children
         if head in positions:
             first = text.count("\n", 0, positions[head]) + 1
             reader.fail(f"the rule {str(head)!r} is defined twice, first in line {first}", head.start_pos)
         positions[str(head)] = head.start_pos
-        rules[str(head)] = fold(body, reader.build, deadline)
+        rules[str(head)] = rule_body(body, reader.values, reader.part, deadline)
         if between:
             if not dialect.options:
                 reader.fail(
@@ -167,9 +167,8 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
                 captured[str(head)] = options.capture
             if options.temperature is not None:
                 temperatures[str(head)] = options.temperature
-    for name, position in reader.references.items():
-        if name not in rules:
-            reader.fail(f"the rule {name!r} is not defined", position)
+    if not reader.called <= rules.keys():
+        reader.fail_undefined(rules, trees)
     if start not in rules:
         reader.fail(f"the start rule {start!r} is not defined", 0)
     source = f"{dialect.name}({text[:60]!r}{'...' if len(text) > 60 else ''})"
@@ -191,58 +190,67 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
 
 
 class Reader:
-    """Builds expressions. ``references``: the rules that are called, with the first position of each."""
+    """Builds expressions. ``values``: those of tokens, by their texts. ``called``: the rules that are called."""
 
     def __init__(self, dialect: Dialect, text: str, budget: Budget | None) -> None:
         self.dialect, self.text = dialect, text
         self.macros = Macros(self.reference, self.spelled, self.fail, budget)
-        self.references: dict[str, int] = {}
+        self.values = Values(self.leaf)
+        self.called: set[str] = set()
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
         """Raise the error for a position in the text."""
         raise fault(message, self.text, position, kind)
 
+    def fail_undefined(self, rules: Container[str], trees: list[Any]) -> NoReturn:
+        """Raise the error for the first name in the text that is no rule's."""
+        names = (
+            token
+            for rule in trees
+            for token in tokens_of(rule.children[-1], "NAME")
+            if token in self.called and token not in rules
+        )
+        first = next(each for each in names if not _SET.match(self.text, each.start_pos + len(each)))
+        self.fail(f"the rule {str(first)!r} is not defined", first.start_pos)
+
     def reference(self, token: Token) -> Expr:
         """A call of a rule."""
-        self.references.setdefault(str(token), token.start_pos)
+        self.called.add(str(token))
         return call(str(token))
 
     def spelled(self, token: Token) -> str:
         """The text of a string literal."""
         return "".join(chr(code) for code, _, _ in self.characters(token[1:-1], token.start_pos + 1))
 
-    def build(self, kind: str, children: list[Any]) -> Any:
-        """The result of a node, given the results of its children."""
-        if kind == "alternatives":
-            return union(*children)
-        if kind == "sequence":
-            return concat(*children)
-        if kind == "item":
-            return self.repeated(children[0], children[1:])
+    def part(self, kind: str, children: list[Any]) -> Any:
+        """The result of a node of a kind that ``rule_body`` leaves. ``children``: the results of the nodes below, and
+        tokens.
+        """
         if kind == "tuple":
             return children
         if kind == "argument":
             return Argument(children[-1], children[0] if len(children) > 1 else None)
         if kind == "macro":
             return self.macros.expr(children[0], children[1:])
-        return self.leaf(kind, children[0])
-
-    def leaf(self, kind: str, token: Token) -> Expr:
-        """The expression of a token of the text."""
-        if kind == "reference":
-            return self.reference(token)
-        if kind == "string":
-            return literal(self.spelled(token).encode())
-        if kind == "token":
-            return self.token(token)
-        if kind == "characters":
-            return self.character_class(token, token.start_pos)
-        if kind == "any":
-            if not self.dialect.wildcard:
-                self.fail("'.' has no meaning here; write a character class", token.start_pos)
-            return character_set(((0, MAX_CODE_POINT),), True)
+        if kind == "counted":
+            body = self.values[children[0]] if isinstance(children[0], Token) else children[0][0]
+            return self.repeated(body, children[1])
         message = "look-ahead is not supported: remove it"
-        return self.fail(message, token.start_pos, UnsupportedPatternError)
+        return self.fail(message, children[0].start_pos, UnsupportedPatternError)
+
+    def leaf(self, token: Token) -> Expr:
+        """The expression of a token of the text."""
+        if token.type == "NAME":
+            return self.reference(token)
+        if token.type == "STRING":
+            return literal(self.spelled(token).encode())
+        if token.type == "TOKEN":
+            return self.token(token)
+        if token.type == "CLASS":
+            return self.character_class(token, token.start_pos)
+        if not self.dialect.wildcard:
+            self.fail("'.' has no meaning here; write a character class", token.start_pos)
+        return character_set(((0, MAX_CODE_POINT),), True)
 
     def token(self, token: Token) -> Expr:
         """A token of the vocabulary, by name or id; after ``!`` any other token."""
@@ -253,24 +261,18 @@ class Reader:
             return tokens(TokenName(name, special=True))
         return union(TEXT_TOKEN, tokens(TokenName.others([name])))
 
-    def repeated(self, body: Expr, quantifiers: list[Token]) -> Expr:
-        """A body with its quantifiers."""
-        for token in quantifiers:
-            low, high = self.bounds(token)
-            counted = (high or low) > 8
-            body = repeat(body, low, high, f"the repetition {token}" if counted else None)
-        return body
+    def repeated(self, body: Expr, token: Token) -> Expr:
+        """A body with a number of repetitions."""
+        low, high = self.bounds(token)
+        return repeat(body, low, high, f"the repetition {token}" if (high or low) > 8 else None)
 
     def bounds(self, token: Token) -> tuple[int, int | None]:
-        """The least and greatest number of repetitions of a quantifier."""
+        """The least and greatest number of repetitions."""
         bounds = re.findall(r"[0-9]+", token.replace("-1", ""))
-        if token in ("*", "+", "?"):
-            low, high = {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(token)]
-        else:
-            low = int(bounds[0]) if len(bounds[0]) < 10 else 2**31
-            high = low if "," not in token else None
-            if len(bounds) > 1:
-                high = int(bounds[1]) if len(bounds[1]) < 10 else 2**31
+        low = int(bounds[0]) if len(bounds[0]) < 10 else 2**31
+        high = low if "," not in token else None
+        if len(bounds) > 1:
+            high = int(bounds[1]) if len(bounds[1]) < 10 else 2**31
         if max(low, high or 0) >= 2**31 - 1:
             self.fail("the bound of this repetition is too large", token.start_pos)
         if high is not None and high < low:

@@ -12,7 +12,7 @@ and starts a new match for each token.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +33,22 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _TOKEN, _NODE = 12, 8
 """Microseconds that parsing a token and folding a node take, about."""
+
+
+class Values(dict[str, Expr]):
+    """Expressions of tokens by their texts, each read when it first occurs. ``lasting``: the types of tokens that mean
+    the same wherever they stand; others are not kept. ``None``: all do.
+    """
+
+    def __init__(self, read: Callable[[Token], Expr], lasting: Container[str] | None = None) -> None:
+        super().__init__()
+        self.read, self.lasting = read, lasting
+
+    def __missing__(self, token: Token) -> Expr:
+        found = self.read(token)
+        if self.lasting is None or token.type in self.lasting:
+            self[token] = found
+        return found
 
 
 def parse(
@@ -168,15 +184,13 @@ def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T], deadline: Deadl
 
 
 def rule_body(
-    tree: Tree[Any],
-    values: dict[str, Expr],
-    part: Callable[[str, list[Any]], tuple[Expr, str]],
-    deadline: Deadline,
+    tree: Tree[Any], values: Values, part: Callable[[str, list[Any]], Any], deadline: Deadline
 ) -> Expr:
-    """The expression of the body of a rule in Lark's notation.
+    """The expression of the body of a rule, in a notation whose nodes are called as in Lark's.
 
-    ``values``: the expressions of tokens, by their texts. ``part``: a fold's function for nodes that are neither
-    sequences, alternatives, optional parts nor repetitions by a sign; it makes pairs of an expression and a name.
+    ``values``: the expressions of tokens. ``part``: a fold's function for nodes that are neither sequences,
+    alternatives, optional parts nor repetitions by a sign. It makes an expression, a pair of an expression and a name,
+    or what the node above takes. Among its children, expressions are such pairs.
     Raises BudgetExceeded("seconds") after ``deadline``.
     """
     return _native_of(tree).rule(values, part, lambda count: deadline.tick(count * _NODE))

@@ -1,9 +1,9 @@
 // Syntax trees of notations, as the parser makes them, without a Python object for each node and token.
 //
 // Most of the text of a grammar is bodies of rules, and most of their tokens occur more than once. So nodes and tokens are numbers here, and
-// become Python's where a program asks for them. `rule` writes the expression of a body of a rule in Lark's notation
-// (tokenfst.automata.notations.lark_syntax): sequences, alternatives, `[...]` and repetitions by a sign are made here, and only names,
-// literals and rarer nodes are asked for.
+// become Python's where a program asks for them. `rule` writes the expression of a body of a rule in a notation with Lark's kinds of nodes
+// (tokenfst.automata.notations): sequences, alternatives, `[...]` and repetitions by a sign are made here, and only names, literals and
+// rarer nodes are asked for.
 //
 // Invariant: the trees are those of lark's parser; the expressions are those of tests/reference/grammars/lark_rules.py.
 // Cost: linear in the tree. Nothing needs a stack of calls, since a text may nest deeper than Python's.
@@ -175,8 +175,8 @@ class SyntaxTree {
   }
 
   // The expression of the body of a rule. `values`: a dict of expressions by the texts of tokens, which finds those that it lacks.
-  // `part(kind, children)`: a pair of the expression of a node of another kind and its name, which arguments of templates need; among
-  // `children`, nodes are such pairs, too. `tick(count)` counts the nodes, some at once.
+  // `part(kind, children)`: the expression of a node of another kind, a pair of it and its name, which arguments of templates need, or what
+  // the node above takes; among `children`, expressions are such pairs. `tick(count)` counts the nodes, some at once.
   nb::object rule(nb::dict values, nb::handle part, nb::handle tick) const {
     std::vector<Open> open{{root_, at(root_).begin, 0}};
     std::vector<Built> built;  // of the children of all open nodes

@@ -1,4 +1,4 @@
-"""The expression of a rule's body in Lark's notation by Python alone: the twin of the core's ``SyntaxTree.rule``."""
+"""The expression of a rule's body by Python alone: the twin of the core's ``SyntaxTree.rule``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ BOUNDS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
 def slow_rule_body(
-    tree: Any, values: dict[str, Expr], part: Callable[[str, list[Any]], tuple[Expr, str]], deadline: Any
+    tree: Any, values: dict[str, Expr], part: Callable[[str, list[Any]], Any], deadline: Any
 ) -> Expr:
     """As ``reading.rule_body``."""
 
-    def build(kind: str, children: list[Any]) -> tuple[Expr, str]:
+    def build(kind: str, children: list[Any]) -> Any:
         if kind not in ("alternative", "expansions", "maybe", "quantified", "alias"):
-            return part(kind, children)
+            found = part(kind, children)
+            return (found, "") if isinstance(found, Expr) else found
         if kind == "alias":
             return EPSILON, ""
         if kind == "quantified":
@@ -31,4 +32,5 @@ def slow_rule_body(
     def expr(child: Any) -> Expr:
         return values[child] if isinstance(child, Token) else child[0]
 
-    return fold(tree, build)[0]
+    found: Expr = fold(tree, build)[0]
+    return found
