@@ -1,7 +1,7 @@
 """What a fleet of 400 workers and 10^6 constraints needs: a simulation from costs that are measured here.
 
     python -m benchmarks.workers.scale measure     # a sample of MaskBench, a folder, S3 by moto: to scale.json
-    python -m benchmarks.workers.scale simulate    # docs/data/scale.json, docs/images/scale-*.svg
+    python -m benchmarks.workers.scale simulate    # docs/data/scale.json, docs/images/scale-*.svg (by matplotlib)
 
 The measured part is CPU time of front end and compilation, sizes of entries, requests that each call of a store makes,
 and what they take. What is assumed stands in ``Assumed``, and is printed. The simulation draws with a fixed seed, so it
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib.util
 import json
 import logging
 import os
@@ -459,7 +460,10 @@ def main() -> None:
     note = f"{found['schemas']:,} schemas, of which {found['refused']} were refused, from benchmarks/workers/scale.json"
     rows = chain(costs(found), *(needs(run, assumed) for run in runs), fill(found, assumed))
     report("scale", rows, note, keep=True)
-    draw(found, runs, assumed)
+    if importlib.util.find_spec("matplotlib") is None:
+        print("not drawn: docs/images/scale-*.svg, which need matplotlib (pip install matplotlib)")
+    else:
+        draw(found, runs, assumed)
 
 
 if __name__ == "__main__":

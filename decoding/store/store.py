@@ -223,14 +223,19 @@ class Store:
         return entries.unpack(f"{self.url}/{path_of(name)}", name, data).artifact
 
     @checked
-    def put(self, key: Key, automaton: Automaton) -> bool:
+    def put(self, key: Key, automaton: Automaton, *, replace: bool = False) -> bool:
         """Store an automaton under the key of its constraint: its tables if it is expanded, else its program.
 
-        When this returns, the entry is durable. Returns False if there was an entry already; that one is kept.
+        When this returns, the entry is durable. Returns False if there was an entry already; that one is kept, unless
+        it is to be ``replace``d: then readers get the old or the new one, and the result is True.
         """
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
-        return self._create(path_of(key.name), self._packed(key, automaton))
+        data = self._packed(key, automaton)
+        if replace:
+            self._replace(path_of(key.name), data)
+            return True
+        return self._create(path_of(key.name), data)
 
     @checked
     def learn(self, key: Key, automaton: TokenAutomaton) -> bool:
@@ -474,7 +479,7 @@ class Store:
         return self._place.create(name, data)
 
     def _replace(self, name: str, data: bytes) -> None:
-        """Put an entry in place of one that was refused."""
+        """Put an entry in place of the one that is there, if there is one."""
         self._refuse_unsigned(name)
         self._place.replace(name, data)
 

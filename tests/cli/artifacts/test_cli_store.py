@@ -242,6 +242,19 @@ def test_put_replaces_an_entry_that_is_damaged(toy: str, tmp_path: Path) -> None
     assert tokenfst("store", "verify", folder).code == 0
 
 
+def test_an_entry_that_is_refused_stays_until_another_is_made(toy: str, tmp_path: Path) -> None:
+    """Who wants a signature that the entry lacks, and then runs out of the budget, has not lost it."""
+    pytest.importorskip("cryptography")
+    folder, secret = tmp_path / "s", tmp_path / "secret"
+    assert tokenfst("store", "new-key", secret).code == 0
+    words = ("store", "put", folder, "(a|b)*a(a|b){3}", "-v", toy, "--json", "--expand")
+    key = tokenfst(*words).json["key"]
+    entry = folder / "artifacts" / key[:2] / key
+    before = entry.read_bytes()
+    ended = tokenfst(*words, "--sign-with", secret, "--budget-states", "3")
+    assert ended.code == 3 and "replaced" in ended.err and entry.read_bytes() == before
+
+
 def test_help_of_the_command_and_of_each_of_its_commands() -> None:
     page = tokenfst("store", "--help").out
     bare = tokenfst("store")

@@ -83,6 +83,10 @@ def test_put_is_once(where: dict[str, Any]) -> None:
     assert not store.put(key, compile(two, SMALL))
     assert store.compile(two, SMALL).source == one.source
     assert files_of(store) == before
+    assert store.put(key, compile(two, SMALL), replace=True)
+    assert store.get(key, SMALL).source == two.source and len(list(store.list())) == 1
+    store.remove(key)
+    assert store.put(key, compile(one, SMALL), replace=True)
     store.remove(key)
     store.remove(key)
     assert key not in store and not list(store.list())

@@ -165,13 +165,19 @@ def put_command(
         tokenization=tokenizing.tokenization.value,
         token_classes=tokenizing.classes() or None,
     )
-    made = not _has_good(store, key)
-    if made:
+    refused = _refusal(store, key)
+    if made := refused is not None:
+        if not isinstance(refused, NotInStoreError):
+            warn(f"{refused}. It is compiled again, and replaced")
         automaton, messages = constraint.compiled(tokens, budget, tokenizing)
         for message in messages:
             warn(message)
         with writing:
-            made = store.put(key, entries.expanded(automaton) if expand else automaton)
+            made = store.put(
+                key,
+                entries.expanded(automaton) if expand else automaton,
+                replace=not isinstance(refused, NotInStoreError),
+            )
     if json:
         say_json(_head("put", store) | {"source": constraint.source, "key": key.name, "put": made})
     else:
@@ -264,17 +270,13 @@ def new_key_command(
     return Exit.YES
 
 
-def _has_good(store: Store, key: Key) -> bool:
-    """Whether a store has an entry that it accepts; one that it does not accept is removed, with a warning."""
+def _refusal(store: Store, key: Key) -> NotInStoreError | ArtifactError | None:
+    """Why a store has no entry that it accepts under a key; None if it has one."""
     try:
         store.artifact(key)
-    except NotInStoreError:
-        return False
-    except ArtifactError as error:
-        warn(f"{error}. It is compiled again, and replaced")
-        store.remove(key)
-        return False
-    return True
+    except (NotInStoreError, ArtifactError) as error:
+        return error
+    return None
 
 
 def remove_command(url: _Url, key: _OneKey, json: options.Json = False) -> int:
