@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.parsing.reading import Token, fold, parse
+from tokenfst.common.digits import natural
 from tokenfst.errors import PatternSyntaxError
 
 BITS = 64
@@ -198,17 +199,24 @@ def _node(kind: str, children: list[Any]) -> _Operand:
     return _Operand(operands[0].position, fits, constant, lambda p: function(p, *(part(p) for part in parts)))
 
 
+def _number(text: str) -> int:
+    """A decimal or hexadecimal number; 2^64 for greater ones."""
+    return min(int(text, 16), 1 << BITS) if text.startswith("0x") else natural(text, (1 << BITS) - 1)
+
+
 def _leaf(token: Token) -> _Operand:
     """An operand that is a single name, range of bits, or number."""
     text, at = str(token), token.start_pos
     if token.type == "NAME":
         return _Operand(at, "c" if text == "true" else "", text == "true", lambda p: True)
     if token.type == "BITS":
-        low, high = (0, BITS) if text == "_" else map(int, text.strip("[]").split(":"))
+        low, high = (
+            (0, BITS) if text == "_" else (natural(each, BITS) for each in text.strip("[]").split(":"))
+        )
         if not 0 <= low < high <= BITS:
-            raise _Fault(f"{text} is not a range of bits: write {_KINDS['b']}", at)
+            raise _Fault(f"{text:.60} is not a range of bits: write {_KINDS['b']}", at)
         return _Operand(at, "b", True, lambda p: (low, high))
-    number = int(text, 0)
+    number = _number(text)
     if number >= 1 << BITS:
-        raise _Fault(f"{text} is too large: a parameter has {BITS} bits", at)
+        raise _Fault(f"{text:.60} is too large: a parameter has {BITS} bits", at)
     return _Operand(at, "kvp" if number < BITS else "vp", True, lambda p: number)

@@ -49,6 +49,7 @@ from tokenfst.automata.regex.parse import deepest_group, shorten
 from tokenfst.automata.regex.plain import MOST_COUNTED
 from tokenfst.automata.regex.translate import expression
 from tokenfst.budget import QUICK, Budget
+from tokenfst.common.digits import natural
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -209,7 +210,7 @@ class _Reader:
         if found is None:
             return None
         self.at, self.refers = found.end(), True
-        group = found[2] if found[1] is None else int(found[1])
+        group = found[2] if found[1] is None else natural(found[1], len(self.text))
         folded = self.flags.i
         return Reference(begin, group, lambda character: _letter(character, folded=folded))
 

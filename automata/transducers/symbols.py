@@ -9,10 +9,13 @@ from pathlib import Path
 
 from tokenfst.automata.openfst.headers import SYMBOLS_MAGIC, Cursor, read_file
 from tokenfst.common.arguments import checked
+from tokenfst.common.digits import natural
 from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstIOError
 
 NO_SYMBOL = -1
+_MOST = 2**63 - 2
+"""The greatest label of a table: files have the one after it, too, as 8 bytes."""
 """The label of a symbol that is not in the table."""
 
 
@@ -34,8 +37,8 @@ class SymbolTable:
         if symbol in self._labels:
             return self._labels[symbol]
         key = self._next if key == NO_SYMBOL else key
-        if key < 0:
-            raise FstArgError(f"add_symbol: a label is not negative: {key}")
+        if not 0 <= key <= _MOST:
+            raise FstArgError(f"add_symbol: a label is from 0 to 2^63 - 2, not {key}")
         if key in self._symbols:
             raise FstArgError(f"add_symbol: label {key} stands for {self._symbols[key]!r} already")
         self._labels[symbol] = key
@@ -148,11 +151,11 @@ class SymbolTable:
             words = line.split()
             if not words:
                 continue
-            if len(words) != 2 or not words[1].isdecimal():
+            if len(words) != 2 or not words[1].isdecimal() or (label := natural(words[1], _MOST)) > _MOST:
                 raise FstIOError(f"{path}, line {at}: a line is a symbol and its label, not {line[:60]!r}")
-            if made.member(words[0]) or made.member(int(words[1])):
+            if made.member(words[0]) or made.member(label):
                 raise FstIOError(f"{path}, line {at}: the symbol or label is there already: {line[:60]!r}")
-            made.add_symbol(words[0], int(words[1]))
+            made.add_symbol(words[0], label)
         return made
 
 

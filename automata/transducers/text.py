@@ -13,10 +13,12 @@ from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import number, written
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked
+from tokenfst.common.digits import natural
 from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstIOError, TokenfstError
 
 _MOST_STATES = 100_000_000
+_MOST = 2**31 - 1
 
 
 @checked
@@ -148,8 +150,8 @@ def _label(word: str, table: SymbolTable | None, at: int, what: str) -> int:
         if not table.member(word):
             raise FstIOError(f"line {at}: the {what} {word!r} is not in the symbol table {table.name()!r}")
         return int(table.find(word))
-    if not word.isdecimal() or int(word) > 2**31 - 1:
+    if not word.isdecimal() or (label := natural(word, _MOST)) > _MOST:
         raise FstIOError(
             f"line {at}: the {what} {word!r} is not a number from 0 to 2^31 - 1, and there is no table for it"
         )
-    return int(word)
+    return label

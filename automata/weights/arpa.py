@@ -10,11 +10,14 @@ import math
 import re
 from typing import NamedTuple
 
+from tokenfst.common.digits import natural
 from tokenfst.errors import ArpaError
 
 _HEAD = re.compile(r"\\(\d+)-grams:")
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
 _LOG_10 = math.log(10)
+_MOST = 10**9
+"""No file has so many n-grams, or so long ones."""
 _ZERO = -99.0
 """The conventional logarithm of zero in files."""
 
@@ -48,11 +51,11 @@ def read_arpa(text: str) -> Arpa:
             break
         head, count = _HEAD.fullmatch(line), _COUNT.fullmatch(line)
         if head:
-            order = int(head[1])
+            order = natural(head[1], _MOST)
             if order not in counts:
                 raise ArpaError(f"line {number}: {line} has no count in \\data\\")
         elif count and order == 0:
-            counts[int(count[1])] = int(count[2])
+            counts[natural(count[1], _MOST)] = natural(count[2], _MOST)
         else:
             _read_line(line, number, order, counts, found, backoffs)
             seen[order] = seen.get(order, 0) + 1

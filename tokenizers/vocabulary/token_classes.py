@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 from tokenfst._native import Lexicon
 from tokenfst.automata.expressions.expression import TokenName
+from tokenfst.common.digits import natural
 from tokenfst.errors import ConstraintError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _LISTED = re.compile(r"\[(?P<but>\^?)(?P<ids>[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*|\*)\]")
+_MOST_ID = 2**31 - 1
 MAX_SYMBOLS = 64
 """Maximum number of kinds of special tokens that one constraint can distinguish."""
 
@@ -104,9 +106,15 @@ def _listed(text: str, but: bool, vocabulary: Vocabulary) -> frozenset[int]:
     found: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
-        for end in (first, last or first):
-            vocabulary.token_bytes(int(end))
-        found.update(range(int(first), int(last or first) + 1))
+        low, high = (natural(end, _MOST_ID) for end in (first, last or first))
+        if not low <= high <= _MOST_ID:
+            raise ConstraintError(
+                f"the token class with the ids {part[:40]} is not valid: its range is in the wrong order, or goes "
+                f"beyond {_MOST_ID:,}"
+            )
+        vocabulary.token_bytes(low)
+        vocabulary.token_bytes(high)
+        found.update(range(low, high + 1))
     return (
         frozenset(range(len(vocabulary))).difference(found, vocabulary.eos_token_ids)
         if but

@@ -24,6 +24,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from tokenfst.automata.json_schema.documents.metaschemas import metaschema
 from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type, read
 from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.common.digits import natural
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
@@ -48,6 +49,8 @@ VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/voc
 SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 """The types whose values have no parts."""
 
+_INDEX = re.compile("0|[1-9][0-9]*")
+"""A place in an array, in a JSON pointer (RFC 6901, section 4)."""
 _DEEPEST = 4_000
 """Maximum number of parts of a JSON pointer. Every sub-schema has its own, so all cost the square of the depth."""
 _LONG_POINTER = 1_000
@@ -380,7 +383,9 @@ class Source:
             name = token.replace("~1", "/").replace("~0", "~")
             if isinstance(value, MAPPINGS) and name in value:
                 value = value[name]
-            elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            elif (
+                isinstance(value, list) and _INDEX.fullmatch(name) and natural(name, len(value)) < len(value)
+            ):
                 value = value[int(name)]
             else:
                 raise SchemaError(where, f"{reference!r} leads nowhere: there is no {name!r} on the way")

@@ -28,11 +28,12 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
-from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, token_class
+from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, token_class, token_id
 from tokenfst.automata.notations.parsing.bnf_options import read_options
 from tokenfst.automata.notations.parsing.reading import Token, Values, fault, parse, rule_body, tokens_of
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.budget import DEFAULT, Budget
+from tokenfst.common.digits import natural
 from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
 
 _NOTATION = r"""
@@ -83,6 +84,7 @@ _TOKENS = {
 _ESCAPE = r"\\(?:x(?P<x>[0-9a-fA-F]{@HEX@})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<c>[\s\S]?))|(?P<p>[^\\])"
 _CHARACTERS = {digits: re.compile(_ESCAPE.replace("@HEX@", digits)) for digits in ("2", "1,")}
 _NEVER = "(?!a)a"
+_MOST_REPEATED = 2**31 - 2
 _SET = re.compile(r"(\s|#[^\n]*\n)*=")
 """What follows the name of an argument."""
 
@@ -256,7 +258,8 @@ class Reader:
         """A token of the vocabulary, by name or id; after ``!`` any other token."""
         name = token.lstrip("!")
         if name.startswith("<["):
-            return token_class([int(name[2:-2])], excluded=token.startswith("!"))
+            number = token_id(name[2:-2], token.start_pos, self.fail)
+            return token_class([number], excluded=token.startswith("!"))
         if not token.startswith("!"):
             return tokens(TokenName(name, special=True))
         return union(TEXT_TOKEN, tokens(TokenName.others([name])))
@@ -269,11 +272,11 @@ class Reader:
     def bounds(self, token: Token) -> tuple[int, int | None]:
         """The least and greatest number of repetitions."""
         bounds = re.findall(r"[0-9]+", token.replace("-1", ""))
-        low = int(bounds[0]) if len(bounds[0]) < 10 else 2**31
+        low = natural(bounds[0], _MOST_REPEATED)
         high = low if "," not in token else None
         if len(bounds) > 1:
-            high = int(bounds[1]) if len(bounds[1]) < 10 else 2**31
-        if max(low, high or 0) >= 2**31 - 1:
+            high = natural(bounds[1], _MOST_REPEATED)
+        if max(low, high or 0) > _MOST_REPEATED:
             self.fail("the bound of this repetition is too large", token.start_pos)
         if high is not None and high < low:
             self.fail(

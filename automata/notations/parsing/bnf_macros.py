@@ -17,6 +17,7 @@ from tokenfst.automata.pieces.free_text import dispatch
 from tokenfst.automata.pieces.text import chunks
 from tokenfst.automata.regex.ecma import ecma_pattern
 from tokenfst.budget import Budget
+from tokenfst.common.digits import natural
 from tokenfst.errors import PatternError
 
 _SETTINGS = {
@@ -30,6 +31,8 @@ _OLD = {
 }
 
 
+MOST_ID = 2**31 - 1
+"""The greatest token id."""
 _UNESCAPED = ((0x20, 0x21), (0x23, 0x5B), (0x5D, MAX_CODE_POINT))
 """The characters that need no escape in a JSON string."""
 
@@ -154,7 +157,7 @@ class Macros:
         triggers: dict[int, Expr] = {}
         for each in given:
             trigger, rule = self.pair(macro, each, "INT", "(token id, rule)")
-            number = int(trigger)
+            number = token_id(trigger, trigger.start_pos, self.fail)
             if number in triggers or number in others:
                 self.fail(f"the token {number} is a trigger twice, or is also excluded", trigger.start_pos)
             triggers[number] = self.call(rule)
@@ -172,7 +175,7 @@ class Macros:
         for each in given:
             if not isinstance(each.value, Token) or each.value.type != "INT":
                 self.fail(f"{macro} needs token ids here", macro.start_pos)
-            found.append(int(each.value))
+            found.append(token_id(each.value, each.value.start_pos, self.fail))
         if not found and str(macro) in ("Token", "ExcludeToken"):
             self.fail(f"{macro} needs at least one token id", macro.start_pos)
         return found
@@ -224,6 +227,14 @@ class Macros:
 def any_token() -> Expr:
     """One token, text or special, except for end tokens."""
     return tokens(TokenName("[*]", special=False))
+
+
+def token_id(digits: str, position: int, fail: Callable[..., NoReturn]) -> int:
+    """The token id that digits write. ``fail`` raises the error for a position."""
+    found = natural(digits, MOST_ID)
+    if found > MOST_ID:
+        fail(f"a token id is at most {MOST_ID:,}", position)
+    return found
 
 
 def token_class(ids: list[int], *, excluded: bool = False) -> Expr:
