@@ -38,16 +38,14 @@ from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout, layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.writer import (
-    START,
     OwnMembers,
     SchemaRules,
     Writer,
     name_of,
     place_of,
 )
-from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.json_schema.writing.written import members_of_rules
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.documents.xml_styles import Style
 from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
@@ -87,14 +85,7 @@ def styled(
     with work.placed_errors():
         writer = json if style is None else Elements(json, style, excludes, budget or Budget(), sentinels)
         rules = writer.write(meaning.formula(known.root.closing(closed)))
-    source = "json_schema(...) in a style"
-    made: Constraint
-    if rules.bodies:
-        bodies = {START: rules.start, **rules.bodies}
-        # The object may have no parameters at all.
-        made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
-    else:
-        made = Language(rules.start, source, budget)
+    made = members_of_rules(rules, "json_schema(...) in a style", budget)
     if made.is_empty():
         what = "value" if style is None else "object"
         why = "" if style is None else ", and parameters are the members of one"

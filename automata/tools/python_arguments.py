@@ -23,8 +23,8 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.writer import START, OwnMembers, SchemaRules, place_of
-from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.json_schema.writing.writer import OwnMembers, SchemaRules, place_of
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar, members_of_rules
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text import literals
 from tokenfst.automata.tools.definitions.places import placed
@@ -39,18 +39,12 @@ def python_arguments(
     relative to ``pointer``; UnsupportedSchemaError for names that are not Python identifiers.
     """
     work = Work(budget)
-    source = "python_arguments(...)"
-    made: Language | WrittenGrammar
     with placed(pointer):
         known = Source(schema, None, None, work, Forms(work).check)
         meaning = Meaning(known, TypedKeywords(budget, "assert"), work, relax=False)
         with work.placed_errors():
             rules = _Keywords(_Values(meaning)).write(meaning.formula(known.root.closing(Evaluated())))
-        if rules.bodies:
-            bodies = {START: rules.start, **rules.bodies}
-            made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
-        else:
-            made = Language(rules.start, source, budget)
+        made = members_of_rules(rules, "python_arguments(...)", budget)
         if made.is_empty():
             raise EmptyLanguageError("no arguments satisfy the schema", ("#",))
     return made

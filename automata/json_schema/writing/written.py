@@ -13,6 +13,8 @@ from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.writing.program import schema_program
+from tokenfst.automata.json_schema.writing.writer import START, SchemaRules
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 
 _LAZY = Budget(positions=1 << 20_000)
@@ -54,3 +56,13 @@ class WrittenGrammar(Grammar):
 
     def _check(self, name: str, body: Expr) -> None:
         """Does nothing: the rules call only their own rules, and ``schema_program`` checks their sizes."""
+
+
+def members_of_rules(rules: SchemaRules, source: str, budget: Budget | None) -> Language | WrittenGrammar:
+    """What the rules write, where the start may have the empty word: the members of an object, of which there may be
+    none. A language if there are no rules but the start.
+    """
+    if not rules.bodies:
+        return Language(rules.start, source, budget)
+    bodies = {START: rules.start, **rules.bodies}
+    return WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
