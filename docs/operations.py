@@ -33,6 +33,8 @@ TOGETHER = {
     "from_pynini": "files",
     "to_pynini": "files",
     "table_of": "files",
+    "arrays": "arrays",
+    "from_arrays": "arrays",
     "Far": "archives",
     "merge_symbol_table": "symbols",
     "compact_symbol_table": "symbols",

@@ -89,8 +89,8 @@ def from_arcs(
     """
     openfst = require_pynini()
     columns = {"source": source, "ilabel": ilabel, "olabel": olabel, "nextstate": nextstate}
-    arrays = {name: _integers(name, column) for name, column in columns.items()}
-    finals = _integers("final_states", final_states)
+    arrays = {name: integer_column(name, column) for name, column in columns.items()}
+    finals = integer_column("final_states", final_states)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FstError(f"source, ilabel, olabel and nextstate must have one entry per arc, not {lengths}")
@@ -251,7 +251,8 @@ def _header(num_states: int, start: int, num_arcs: int) -> bytes:
     )
 
 
-def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
+def integer_column(name: str, values: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
+    """An argument as a one-dimensional array of integers. Raises ``FstError`` for anything else."""
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros(0, np.int64)

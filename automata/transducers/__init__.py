@@ -10,5 +10,5 @@ Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``
 properties in which two machines must agree), ``property_bits`` (OpenFst's names of properties), ``vector`` (machines),
 ``iterating`` (the arcs of a state), ``growth`` (cost of machines built in Python), ``mapping`` (arc by arc: arcmap,
 encode, relabel), ``text`` and ``files`` (AT&T text, OpenFst's files, pynini's objects), ``far`` (archives of files),
-``pictures`` (for Graphviz), ``acceptors`` (from automata over bytes).
+``pictures`` (for Graphviz), ``acceptors`` (from columns of arcs and from automata over bytes).
 """

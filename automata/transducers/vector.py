@@ -123,8 +123,11 @@ class VectorFst(WithArcs):
         return not np.isnan(values).any()
 
     def arrays(self) -> tuple[Any, ...]:
-        """The machine as numpy arrays: final weights and numbers of arcs by state; input labels, output labels,
-        weights, and target states by arc.
+        """The machine as six numpy arrays, which ``fst.from_arrays`` takes after the start state.
+
+        The final weight (Zero: not final) and the number of arcs (int64) of each state; and the input label, output
+        label, weight and target state of each arc, state by state. Labels and states are int32, weights have the dtype
+        of the semiring. Linear.
         """
         return tuple(self.core.arrays())
 

@@ -30,6 +30,7 @@ from tokenfst.automata.transducer_operations.operations import (
     synchronize,
 )
 from tokenfst.automata.transducer_operations.replacing import replace
+from tokenfst.automata.transducers.acceptors import from_arrays
 from tokenfst.automata.transducers.arcs import Arc
 from tokenfst.automata.transducers.checks import NO_LABEL, NO_STATE_ID
 from tokenfst.automata.transducers.far import Far, FarReader, FarWriter
@@ -168,6 +169,7 @@ __all__ = [
     "epsnormalize",
     "equal",
     "equivalent",
+    "from_arrays",
     "from_bytes",
     "from_pynini",
     "intersect",
