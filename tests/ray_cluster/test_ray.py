@@ -27,7 +27,7 @@ from support.worlds.stores import SMALL  # noqa: E402
 
 import tokenfst.ray  # noqa: E402
 from tests.decoding.store.test_batch import BAD, GOOD  # noqa: E402
-from tokenfst import Budget, Store  # noqa: E402
+from tokenfst import Budget, Store, compile, gbnf  # noqa: E402
 from tokenfst.decoding.store import batch  # noqa: E402
 from tokenfst.decoding.store.signatures import new_private_key, public_key  # noqa: E402
 from tokenfst.errors import ConstraintError  # noqa: E402
@@ -176,11 +176,32 @@ def test_rows_are_held_to_their_constraints(tmp_path: Path) -> None:
         elif row["number"] % 4 == 2:
             assert "position 1" in error and not text
         else:
-            assert "needs 50 tokens" in error and not text
+            assert "the least number from here is 50" in error and not text
     # The actor did not end with the workers: it counts what they read, and each artifact was read once.
     assert ray.get(shelf(store).reads.remote()) == 3
     with pytest.raises(ConstraintError, match="no column 'constraint'"):
         tokenfst.ray.generate(ray.data.from_items([{"prompt": "a"}]), load_counting, store, SMALL)
+
+
+def test_a_text_that_fits_is_written_where_a_stack_makes_its_distance_an_upper_bound(tmp_path: Path) -> None:
+    grammar = 'root ::= ")" a "("\na ::= ")" b "("\nb ::= ")" a "(" | "x" | root'  # (( may be one token
+    assert compile(gbnf(grammar), SMALL).distance() == 5
+    rows = [{"prompt": "row", "constraint": json.dumps({"gbnf": grammar})}]
+    for most, complete in ((4, True), (3, False)):
+        made = tokenfst.ray.generate(
+            ray.data.from_items(rows),
+            load_counting,
+            Store(tmp_path),
+            SMALL,
+            max_new_tokens=most,
+            expand=False,
+            options={"width": len(SMALL)},
+        )
+        (row,) = made.take_all()
+        assert row["finished"] == complete and bool(row["error"]) != complete
+        assert (
+            row["text"] == ("))x((" if complete else "") and ("least number is 4" in row["error"]) != complete
+        )
 
 
 def test_a_model_by_its_folder(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, whole
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.store.batch import members_of, reason_of
 from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.store.store import Store
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, MissingDependencyError, TokenfstError, TokenLimitError
+from tokenfst.errors import ConstraintError, MissingDependencyError, TokenfstError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -119,7 +119,7 @@ class Written:
 
 
 class Rows(ABC):
-    """What all actors have: rows in, rows with texts out. ``_write`` lets the model write."""
+    """Base class of the actors: it compiles the constraints of a batch of rows, and ``_write`` runs the model."""
 
     def __init__(
         self,
@@ -165,10 +165,7 @@ class Rows(ABC):
         """The automaton of a row's constraint, or the message why there is none."""
         try:
             found = self._shared.automaton(members_of(text), text)
-            if isinstance(found, TokenAutomaton) and (least := found.distance()) > self._most:
-                raise TokenLimitError(
-                    f"its shortest text needs {least} tokens, and there are {self._most}: raise max_new_tokens"
-                )
+            start_matcher(found, self._most)  # raises as a decoder would, if no text is short enough
             return found
         except (TokenfstError, ValueError, TypeError) as error:
             return reason_of(error)

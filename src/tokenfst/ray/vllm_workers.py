@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.engines.shared.requests import named_automata
 from tokenfst.decoding.store.entries import Automaton
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
@@ -43,8 +44,9 @@ class VLLMDecoder(Rows):
             if from_huggingface(self._engine.get_tokenizer(), size=width, eos_token_id=ends) == known:
                 return
         raise VocabularyMismatchError(
-            f"the vocabulary ({len(known)} tokens) is not that of the model {model!r}, which has {width} scores: make "
-            f"it from the model's tokenizer by Vocabulary.from_huggingface(tokenizer, size={width})"
+            f"the vocabulary ({counted(len(known), 'token')}) is not that of the model {model!r}, which has "
+            f"{counted(width, 'score')}: make it from the model's tokenizer by Vocabulary.from_huggingface(tokenizer, "
+            f"size={width})"
         )
 
     def _write(self, prompts: list[str], automata: list[Automaton]) -> list[Written | str]:
