@@ -152,7 +152,7 @@ def write_bytes(path: str | PathLike[str], data: bytes) -> None:
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
-            raise ArtifactError(f"{path} is there and is not a file: give the artifact another name")
+            raise ArtifactError(f"{path} exists and is not a file: give the artifact another name")
         temporary = target.with_name(f".tokenfst-{secrets.token_hex(8)}.tmp")
         try:
             with temporary.open("xb") as file:
@@ -287,7 +287,8 @@ def _whole(path: str | PathLike[str], file: BinaryIO, size: int) -> bytes:
     """Read the number of bytes that the file had when it was opened."""
     data = file.read(size)
     if len(data) < size:
-        raise rules.corrupt(path, f"it was cut short while it was read: {size - len(data):,} bytes are gone")
+        missing = counted(size - len(data), "byte")
+        raise rules.corrupt(path, f"it was cut short while it was read, by {missing}")
     return data
 
 

@@ -179,10 +179,13 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     for tensor in expected:
         place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
     if place != data_size:
-        raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")
+        raise corrupt(
+            path, f"the data goes on for {counted(data_size - place, 'byte')} after the last tensor"
+        )
     for key in () if program else STARTS:
         if int(metadata[key]) >= sizes["states"]:
-            raise corrupt(path, f"{key!r} is state {metadata[key]}, and there are {sizes['states']} states")
+            count = counted(sizes["states"], "state")
+            raise corrupt(path, f"{key!r} is state {metadata[key]}, and the automaton has {count}")
 
 
 def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
@@ -202,7 +205,7 @@ def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
         try:
             metadata.get(key, "").encode("utf-8")
         except UnicodeEncodeError as error:
-            raise corrupt(path, f"its {key} holds half a character at {error.start}") from None
+            raise corrupt(path, f"its {key} has a lone surrogate at position {error.start}") from None
 
 
 def _check_tensor(
@@ -229,9 +232,9 @@ def _check_tensor(
         )
     begin, end = entry["data_offsets"]
     if begin != place:
-        relation = "leaves a hole after" if begin > place else "overlaps with"
+        relation = "leaves a gap after" if begin > place else "overlaps"
         raise corrupt(
-            path, f"{name!r} begins at {begin:,} and {relation} what is before and ends at {place:,}"
+            path, f"{name!r} begins at {begin:,} and {relation} the tensor before it, which ends at {place:,}"
         )
     length = prod(entry["shape"]) * _ITEM_SIZES[dtype]
     if end - begin != length:
@@ -242,7 +245,7 @@ def _check_tensor(
 
 
 def _size(sizes: dict[str, int], name: str, found: int) -> int:
-    """The size of that name; where it was not met before, what was found defines it."""
+    """The size with this name; its first occurrence in a header defines it."""
     base = name.removesuffix(" + 1")
     extra = int(base != name)
     return sizes.setdefault(base, found - extra) + extra

@@ -177,7 +177,7 @@ class CanonicalAutomaton:
         """The automaton of an artifact that was already read. Raises the errors of ``load``."""
         if found.split_pattern is None:
             raise ArtifactError(
-                f"{path} holds all token sequences, not canonical ones alone: load it with TokenAutomaton.load(), or "
+                f"{path} has all token sequences, not only canonical ones: load it with TokenAutomaton.load(), or "
                 'compile the constraint with tokenization="canonical"'
             )
         automaton = TokenAutomaton.of_artifact(found, path, vocabulary, budget)
@@ -190,7 +190,9 @@ class CanonicalAutomaton:
         try:
             return cls(automaton, automaton.budget, found.split_pattern)
         except (TokenizationError, ConstraintError) as error:
-            raise artifact_format.corrupt(path, f"its sequences cannot be told: {error}") from None
+            raise artifact_format.corrupt(
+                path, f"its canonical sequences cannot be computed: {error}"
+            ) from None
 
     @renamed(max_tokens="max_new_tokens")
     @checked
@@ -218,7 +220,7 @@ class CanonicalAutomaton:
     def refusal(self, node: Node, max_new_tokens: int) -> TokenLimitError:
         """The error for a text that does not fit into ``max_new_tokens`` tokens."""
         return TokenLimitError(
-            f"no accepted text fits into {max_new_tokens} canonical tokens: the least number from here is "
+            f"no accepted text fits into {counted(max_new_tokens, 'canonical token')}: the least number from here is "
             f"{self.distance(node)}"
         )
 

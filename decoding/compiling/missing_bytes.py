@@ -19,9 +19,10 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 def of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
     """The words of a grammar that contain only bytes of the vocabulary, each of which must be a token by itself.
 
-    Then every text can be continued from every place. Raises ``ConstraintError`` if a needed byte is not a token by
-    itself, because whether tokens can continue a text would then depend on the whole stack; and if strings must differ
-    from each other, because the rest of a string may have no tokens.
+    If each byte is a token, tokens can continue a text wherever bytes can. Raises ``ConstraintError`` if a needed byte
+    is not a token by itself, because whether tokens can continue a text would then depend on the whole stack; and if
+    strings must differ from each other and the vocabulary lacks a byte, because the rest of a string may have no
+    tokens. Raises ``EmptyLanguageError`` if no word is left.
     """
     if any(node.op is ex.Op.FRESH for name in grammar.rules for node in outer_nodes(grammar.rules[name])):
         raise ConstraintError(

@@ -118,9 +118,8 @@ class DeviceGenerate:
         indices = [0] if self.indices is None else list(self.indices)
         if rows % len(indices) or (self.indices is None and len(self.automaton) != 1):
             raise ArgumentValueError(
-                f"{counted(rows, 'row')}, {len(indices)} indices and {len(self.automaton)} automata: give the "
-                "index of each "
-                "prompt's"
+                f"{counted(rows, 'row')}, {counted(len(indices), 'index', 'indices')} and "
+                f"{counted(len(self.automaton), 'automaton', 'automata')}: give the index of each prompt's automaton"
             )
         each = rows // len(indices)
         return self.automaton.start_states([index for index in indices for _ in range(each)], max_new_tokens)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.common.renamed import renamed
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
@@ -33,7 +34,9 @@ def batch_bucket(rows: int, largest: int = 4096) -> int:
     Raises ``StateError`` for more than ``largest`` rows, or none.
     """
     if not 1 <= rows <= largest:
-        raise StateError(f"a batch has 1 to {largest} rows, not {rows}: split it, or set largest=")
+        raise StateError(
+            f"a batch has from 1 to {counted(largest, 'row')}, not {rows:,}: split it, or set largest="
+        )
     if rows <= 64:
         return 1 << (rows - 1).bit_length()
     return min(-(-rows // 64) * 64, largest)

@@ -34,6 +34,7 @@ import numpy.typing as npt
 
 from tokenfst.common.arguments import checked, shown
 from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import (
     allocate_token_bitmask,
@@ -93,11 +94,7 @@ class ConstrainedBatches:
                 "masks need them; pass ContinuousBatchingConfig(use_async_batching=False)"
             )
         width = int(manager.model.config.get_text_config().vocab_size)
-        if width < len(vocabulary):
-            raise VocabularyMismatchError(
-                f"the model scores {width:,} tokens and the vocabulary has {len(vocabulary):,}: use the vocabulary of "
-                "the model's own tokenizer"
-            )
+        check_width(width, len(vocabulary))
         processor = _MaskRows(vocabulary, int(config.max_requests_per_batch or 1024), manager.model.device)
         processors.logits_processor.insert(0, processor)
         processors.tensors_required += 1

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from tokenfst.common.arguments import checked, shown
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.engines.shared.text_rows import Automaton, TextRows
 from tokenfst.decoding.scores.matcher import ScoreSource
 from tokenfst.errors import (
@@ -108,8 +109,9 @@ class GenAIConstraint:
         logits = generator.get_logits()
         if logits.shape[:-1] != (self._rows, 1):
             raise ModelError(
-                f"GenAIConstraint: the generator has logits of shape {logits.shape}, and {self._rows} texts have "
-                f"({self._rows}, 1, V): give one automaton for each prompt of the batch, and no num_beams"
+                f"GenAIConstraint: the generator has logits of shape {logits.shape}, and for "
+                f"{counted(self._rows, 'text')} it must be ({self._rows}, 1, V): give one automaton for each prompt of "
+                "the batch, and no num_beams"
             )
         self._texts.check_width(logits.shape[-1])
         ids = [generator.get_sequence(row) for row in range(self._rows)]

@@ -78,7 +78,7 @@ class LlamaHost(LocalHost):
         if not tokens or len(tokens) + most > room:
             raise ModelError(
                 f"a prompt of {counted(len(tokens), 'token')} and max_new_tokens={most:,}: the model's context has "
-                f"{room:,} tokens, and a prompt needs at least one"
+                f"{counted(room, 'token')}, and a prompt needs at least one"
             )
         others, scored = self.split_scores(options)
         if "temperature" in others:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import openai
 
 from tokenfst.common.arguments import shown
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.generation.endpoint import DIALECTS, Endpoint
 from tokenfst.decoding.generation.hosts import Prompt, is_chat
 from tokenfst.decoding.generation.server_targets import constraint_for_server
@@ -184,8 +185,8 @@ class OpenAIHost:
             self._refused(error)
         if len(listed) != 1:
             raise ModelError(
-                f"{self._where()} serves {len(listed)} models ({', '.join(listed[:4])}): name one, "
-                "Endpoint(client, name)"
+                f"{self._where()} serves {counted(len(listed), 'model')} ({', '.join(listed[:4])}), and a Generator "
+                "takes one: name it, Endpoint(client, name)"
             )
         return str(listed[0])
 

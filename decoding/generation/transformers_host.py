@@ -16,11 +16,12 @@ from typing import Any
 
 from tokenfst.common.arguments import shown
 from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat
 from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
 from tokenfst.decoding.search.scores_processor import ScoresLogitsProcessor
-from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
+from tokenfst.errors import DecodingError, ModelError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -64,11 +65,9 @@ class TransformersHost(LocalHost):
         ends = getattr(model.generation_config, "eos_token_id", None)
         super().__init__(from_huggingface(tokenizer, eos_token_id=ends) if vocabulary is None else vocabulary)
         config = model.config.get_text_config()
-        if config.vocab_size < len(self.vocabulary):
-            raise VocabularyMismatchError(
-                f"Generator: {type(model).__name__} scores {config.vocab_size:,} tokens and the tokenizer has "
-                f"{len(self.vocabulary):,}: give the tokenizer that the model was trained with"
-            )
+        remedy = "give the tokenizer that the model was trained with"
+        name = f"Generator: {type(model).__name__}"
+        check_width(config.vocab_size, len(self.vocabulary), name, "the tokenizer", remedy)
         self._model, self._tokenizer = model, tokenizer
         self._room: int | None = getattr(config, "max_position_embeddings", None)
 

@@ -13,11 +13,12 @@ from typing import Any, Literal, TypeAlias
 
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.budget import Budget
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.models.language_model import LanguageModel, as_language_model
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.decoding.search.jump_forward import Encode
-from tokenfst.errors import BudgetExceeded, ConstraintError, TokenizationError, VocabularyMismatchError
+from tokenfst.errors import BudgetExceeded, ConstraintError, TokenizationError
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -98,9 +99,5 @@ def canonical_tokens(text: str, vocabulary: Vocabulary, encode: Encode | None) -
 def model_over(model: Any, vocabulary: Vocabulary, width: int | None) -> LanguageModel:
     """``model`` as a ``LanguageModel``. Raises ``VocabularyMismatchError`` if it has too few scores."""
     language_model = as_language_model(model, width)
-    if language_model.width < len(vocabulary):
-        raise VocabularyMismatchError(
-            f"the model scores {language_model.width} tokens and the vocabulary has {len(vocabulary)}: use the "
-            "vocabulary of the model's own tokenizer"
-        )
+    check_width(language_model.width, len(vocabulary))
     return language_model

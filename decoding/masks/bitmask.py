@@ -25,7 +25,8 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst.common.arguments import checked, refuse, whole
 from tokenfst.common.plurals import counted
-from tokenfst.errors import ArgumentValueError, LogitsError, MaskBufferError, TokenIdError
+from tokenfst.common.token_ids import outside
+from tokenfst.errors import ArgumentValueError, LogitsError, MaskBufferError
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +58,7 @@ def bitmask_from_ids(ids: Iterable[int], vocab_size: int) -> npt.NDArray[np.int3
     """
     chosen = np.fromiter(ids, dtype=np.int64)
     for bad in chosen[(chosen < 0) | (chosen >= vocab_size)][:1].tolist():
-        raise TokenIdError(f"token id {bad} lies outside the vocabulary of {counted(vocab_size, 'token')}")
+        raise outside(bad, vocab_size)
     bits = np.zeros(-(-vocab_size // 32) * 32, dtype=np.uint8)
     bits[chosen] = 1
     return np.packbits(bits, bitorder="little").view(np.int32)
@@ -68,8 +69,8 @@ def unpack_bitmask(bitmask: Buffer, vocab_size: int) -> npt.NDArray[np.bool_]:
     _, _, _, words_per_row, _ = _bitmask_view(bitmask)
     if vocab_size > 32 * words_per_row:
         raise MaskBufferError(
-            f"a row of the bitmask has {words_per_row} words, which hold {32 * words_per_row} tokens, not "
-            f"{vocab_size}"
+            f"a row of the bitmask has {counted(words_per_row, 'word')}, room for {32 * words_per_row:,} tokens, not "
+            f"{vocab_size:,}"
         )
     words = np.ascontiguousarray(bitmask if isinstance(bitmask, np.ndarray) else bitmask.numpy())
     bits = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little", count=vocab_size)
@@ -169,7 +170,10 @@ class MaskSource(Protocol):
     """The interface of a matcher that is written in Python."""
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the allowed next tokens into a row; returns whether any token is forbidden."""
+        """Write the allowed next tokens into a row.
+
+        False promises that every token is allowed, so that the mask need not be applied.
+        """
 
 
 def fill_bitmasks(
@@ -178,14 +182,18 @@ def fill_bitmasks(
     """Write the next-token mask of ``matchers[i]`` into row ``i`` of ``bitmask``, for all matchers.
 
     ``threads``: number of threads that share the work (the GIL is released); by default one for every 16 matchers, at
-    most one for each CPU. A matcher may occur several times. Canonical matchers are implemented in Python and are
-    served one after another. Raises ``MaskBufferError`` if the buffer does not fit.
+    most one for each CPU. A matcher may occur several times. If any of them is implemented in Python (canonical
+    sequences, limits of tokens with stacks), one thread fills all rows. Raises ``MaskBufferError`` if the buffer does
+    not fit.
     """
     _, _, rows, _, _ = _bitmask_view(bitmask)
     if type(matchers) is not list and not isinstance(matchers, Sequence):
         refuse("fill_bitmasks", "matchers", matchers, "a sequence of matchers")
     if len(matchers) > rows:
-        raise MaskBufferError(f"{len(matchers)} matchers need as many rows of bitmask, and it has {rows}")
+        raise MaskBufferError(
+            f"{counted(len(matchers), 'matcher')} cannot fill a bitmask of {counted(rows, 'row')}: give one row for "
+            "each matcher"
+        )
     if isinstance(bitmask, np.ndarray) and not bitmask.flags.writeable:
         raise MaskBufferError(
             "the bitmask is read-only; copy it, or allocate one by allocate_token_bitmask()"

@@ -114,11 +114,14 @@ class NodeMatcher(WalkHistory[N]):
         return self.automaton.accepting(self._nodes[-1])
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; returns True."""
+        """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``.
+
+        Returns True: the mask has to be applied.
+        """
         return write_mask(self._mask(), bitmask, index)
 
     def forced_tokens(self) -> list[int]:
-        """The tokens without an alternative, up to the next choice or the end."""
+        """The next tokens that have no alternative, up to the next choice, or to an end token, which is left out."""
         before = len(self._tokens)
         try:
             while not self._terminated:

@@ -54,12 +54,12 @@ class RowStates:
     """The matchers of one loop: after ``follow(ids)``, ``matchers[i]`` has accepted the tokens of row ``i``.
 
     ``initial``: the matchers at their start, one per prompt; a batch of R rows gives each prompt R / len(initial)
-    consecutive rows (its beams or samples). None: rows without a constraint. ``vocab_size``: larger ids are dead
-    tokens. ``prompt``: the number of prompt columns. ``beams``: the number of rows that form one search. Not
-    thread-safe.
+    consecutive rows (its beams or samples). A ``None`` in it: the rows of that prompt have no constraint.
+    ``vocab_size``: the constraint rejects ids from this number on. ``prompt``: the number of prompt columns.
+    ``beams``: the number of rows that form one beam search. Not thread-safe.
 
     ``bitmask``: a buffer with a mask for each row. ``constrained``: the rows that have a matcher; None: all. ``ends``:
-    the searches that had a row that could end.
+    the numbers of the beam searches that may have found a complete text.
     """
 
     def __init__(
@@ -171,13 +171,12 @@ class RowStates:
         rows, width = ids.shape
         if rows % len(self._initial):
             raise MaskBufferError(
-                f"{counted(len(self._initial), 'constraint')} cannot be shared out over {counted(rows, 'row')}; "
-                "give one "
-                "constraint for all rows, or one per prompt"
+                f"{counted(len(self._initial), 'constraint')} cannot be distributed over {counted(rows, 'row')}; "
+                "give one constraint for all rows, or one per prompt"
             )
         if width < self.prompt:
             raise MaskBufferError(
-                f"the rows have {counted(width, 'token')}, and the prompt was said to have {self.prompt}"
+                f"the rows have {counted(width, 'token')}, fewer than the prompt, which has {self.prompt:,}"
             )
         share = rows // len(self._initial)
         self.matchers = [matcher and matcher.fork() for matcher in self._initial for _ in range(share)]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tokenfst.common.arguments import checked, checked_but, refuse
-from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import check_width, outside
 from tokenfst.decoding.models.language_model import (
     Prompts,
     Session,
@@ -32,8 +32,6 @@ from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource, add_row
 from tokenfst.errors import (
     ArgumentValueError,
     MissingDependencyError,
-    TokenIdError,
-    VocabularyMismatchError,
 )
 
 try:
@@ -60,11 +58,7 @@ class FusedModel:
         self.model = as_language_model(model, width)
         if not abs(weight) < np.inf:
             refuse("FusedModel", "weight", weight, "finite", ArgumentValueError)
-        if len(scores.vocabulary) > self.model.width:
-            raise VocabularyMismatchError(
-                f"the model scores {self.model.width} tokens and the weighted language's vocabulary has "
-                f"{len(scores.vocabulary)}: use the vocabulary of the model's own tokenizer"
-            )
+        check_width(self.model.width, len(scores.vocabulary), vocabulary="the weighted language's vocabulary")
         self.scores, self.weight = scores, float(weight)
 
     @property
@@ -108,7 +102,7 @@ class _Row:
     def take(self, token: int) -> None:
         size = len(self.matcher.automaton.vocabulary)
         if token < 0:
-            raise TokenIdError(f"token id {token} lies outside the vocabulary of {counted(size, 'token')}")
+            raise outside(token, size)
         over = self.past_end or self.matcher.is_terminated() or token >= size
         if over or not self.matcher.accept_token(token):
             self.past_end += 1

@@ -211,15 +211,15 @@ class TransformersModel:
         rows = prompt_rows(prompts)
         if any(len(row) == 0 for row in rows):
             raise ModelError(
-                "a causal model needs at least one token of prompt a row, such as its first token"
+                "a causal model needs at least one token in each prompt, such as the one that begins its texts"
             )
         known = len(self._model.get_input_embeddings().weight)
         for row, prompt in enumerate(rows):
             for token in prompt:
                 if not 0 <= token < known:
                     raise TokenIdError(
-                        f"prompt {row} holds token id {token}, and {type(self._model).__name__} knows {known} tokens: "
-                        "use the model's own tokenizer"
+                        f"prompt {row} has token id {token}, and {type(self._model).__name__} knows "
+                        f"{counted(known, 'token')}: use the model's own tokenizer"
                     )
         return TransformersSession(self._model, rows, self.device)
 
@@ -296,7 +296,7 @@ class TransformersSession:
         if count:
             if self._padded and not bool(self._attention[:, length - count :].all()):
                 raise ModelError(
-                    f"cannot rewind {counted(count, 'token')}: rows took different numbers of tokens in there"
+                    f"cannot rewind {counted(count, 'token')}: the rows took different numbers of tokens there"
                 )
             try:
                 self._cache.crop(-count)
@@ -357,7 +357,7 @@ def as_language_model(model: Any, width: int | None = None) -> LanguageModel:
     if callable(model):
         if width is None:
             raise ModelError(
-                "a function as a model needs `width`, the number of scores that it returns a row"
+                "a function as a model needs `width`, the number of scores that it returns for each row"
             )
         return CallbackModel(model, width)
     raise ModelError(
@@ -417,12 +417,14 @@ def one_prompt(prompt: Sequence[int] | torch.Tensor) -> list[int]:
 
 def _check_lengths(lengths: torch.Tensor, rows: int, most: int) -> None:
     if lengths.shape != (rows,) or not bool(((lengths >= 1) & (lengths <= most)).all()):
-        raise ModelError(f"each of the {rows} rows needs a length from 1 to {most}: {lengths.tolist()}")
+        raise ModelError(
+            f"lengths must be one for each row ({counted(rows, 'row')}), from 1 to {most}, not {lengths.tolist()}"
+        )
 
 
 def _check_rewind(count: int, length: int) -> None:
     if not 0 <= count <= length:
-        raise ModelError(f"cannot rewind {counted(count, 'token')}: {length} were added to the prompts")
+        raise ModelError(f"cannot rewind {counted(count, 'token')}: the prompts were extended by {length:,}")
 
 
 if not TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.models.language_model import (
     LanguageModel,
     Session,
@@ -56,8 +57,8 @@ class Branches:
     def __init__(self, session: Session) -> None:
         if len(session.logits) != 1:
             raise ModelError(
-                f"trees after {len(session.logits)} rows need a model that sees trees (attention with masks of any "
-                "shape, no sliding window): decode the prompts one by one"
+                f"a tree after each of {counted(len(session.logits), 'row')} needs a model that sees trees (attention "
+                "with masks of any shape, no sliding window): decode the prompts one by one"
             )
         if isinstance(session, TransformersSession):
             session.keep_past()

@@ -353,7 +353,10 @@ class Hmm:
             return self._ids(tokens), torch.full((rows,), columns, device=self.device)
         lengths = lengths.to(self.device, torch.long)
         if lengths.shape != (rows,) or bool(((lengths < 0) | (lengths > columns)).any()):
-            raise HmmError(f"lengths must be {rows} numbers from 0 to {columns}")
+            raise HmmError(
+                f"lengths must be one for each row ({counted(rows, 'row')}), from 0 to {columns}, not "
+                f"{lengths.tolist()!r:.80}"
+            )
         padding = torch.arange(columns, device=self.device) >= lengths[:, None]
         return self._ids(tokens.to(self.device).masked_fill(padding, 0)), lengths
 

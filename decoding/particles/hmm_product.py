@@ -245,7 +245,8 @@ class HmmProduct:
                 continue
             if not self._alive[left, state]:
                 raise MatcherError(
-                    f"state {state} is not met with {left} of {counted(self.horizon.max_new_tokens, 'token')} left"
+                    f"state {state} cannot be reached with {left} of "
+                    f"{counted(self.horizon.max_new_tokens, 'token')} left"
                 )
             rows = (states == state).nonzero()
             beliefs = belief.state[rows[:, 0]]

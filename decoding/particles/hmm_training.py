@@ -24,10 +24,11 @@ from typing import Any
 
 from tokenfst.common.arguments import checked
 from tokenfst.common.renamed import renamed
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs
 from tokenfst.decoding.particles.hmm import Hmm, unit_maximum
 from tokenfst.decoding.particles.resampling import draw_one
-from tokenfst.errors import HmmError, MissingDependencyError, VocabularyMismatchError
+from tokenfst.errors import HmmError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -203,11 +204,7 @@ def draw_samples(
     drawn. ``generator``: on the model's device.
     """
     language_model = as_language_model(model)
-    if language_model.width < len(vocabulary):
-        raise VocabularyMismatchError(
-            f"the model scores {language_model.width} tokens and the vocabulary has {len(vocabulary)}: use the "
-            "vocabulary of the model's own tokenizer"
-        )
+    check_width(language_model.width, len(vocabulary))
     session = language_model.start(prompts)
     device = session.logits.device
     rows = torch.arange(len(session.logits), device=device).repeat_interleave(count)

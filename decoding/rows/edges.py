@@ -32,13 +32,13 @@ import numpy.typing as npt
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, checked_but, whole
 from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import outside
 from tokenfst.decoding.matchers.reach import nearest
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
     MissingDependencyError,
-    TokenIdError,
     TokenLimitError,
 )
 
@@ -138,11 +138,9 @@ class TokenEdges:
             ) from error
         sources, tokens, targets = np.unique(columns, axis=1)
         for bad in tokens[(tokens < 0) | (tokens >= num_tokens)][:1].tolist():
-            raise TokenIdError(
-                f"token id {bad} lies outside the vocabulary of {counted(num_tokens, 'token')}"
-            )
+            raise outside(bad, num_tokens)
         for bad in [s for s in [*sources, *targets, *start, *accepting] if not 0 <= s < num_states][:1]:
-            raise ConstraintError(f"state {bad} is not one of the {num_states} states")
+            raise ConstraintError(f"there is no state {bad}: num_states is {num_states:,}")
         edges = _EdgeList(budget or Budget())
         begins = np.searchsorted(sources, np.arange(num_states + 1))
         for state in range(num_states):
@@ -190,9 +188,7 @@ class TokenEdges:
         tokens, each with its end token.
         """
         for bad in [token for token in end_tokens if not 0 <= token < self.num_tokens]:
-            raise TokenIdError(
-                f"token id {bad} lies outside the vocabulary of {counted(self.num_tokens, 'token')}"
-            )
+            raise outside(bad, self.num_tokens)
         edges, end = _EdgeList(Budget()), self.num_states
         ends = np.unique(np.array(end_tokens, np.int64))
         for state in range(self.num_states):

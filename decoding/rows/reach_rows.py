@@ -79,7 +79,9 @@ def check_length(length: str, max_new_tokens: int, count_end: bool) -> None:
     if count_end and length != "exact":
         raise DecodingError('count_end requires length="exact": "at_most" always counts the end token')
     if max_new_tokens < count_end:
-        raise DecodingError(f"{max_new_tokens} tokens are out of range: it must be at least {int(count_end)}")
+        raise DecodingError(
+            f"max_new_tokens={max_new_tokens} is out of range: it must be at least {int(count_end)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from tokenfst._native import Matcher
 from tokenfst.common.plurals import counted
 from tokenfst.common.renamed import renamed
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import (
     allocate_token_bitmask,
@@ -67,11 +68,7 @@ class Rows(ABC):
     """
 
     def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
-        if width < len(vocabulary):
-            raise VocabularyMismatchError(
-                f"the model scores {width} tokens and the constraint's vocabulary has {len(vocabulary)}: use the "
-                "vocabulary of the model's own tokenizer"
-            )
+        check_width(width, len(vocabulary), vocabulary="the constraint's vocabulary")
         self.vocabulary = vocabulary
         self.width = width
         self.device = device
@@ -182,7 +179,7 @@ class ConstraintRows(PackedRows):
     """One matcher for each row of a batch.
 
     A stack belongs to its matcher, so the masks of ``mask_nearer_`` for stacks are cached by the configuration numbers
-    of ``Reach``. ``_places`` has the number of each row as of some number of tokens; it is updated on demand.
+    of ``Reach``.
     """
 
     def __init__(
@@ -348,9 +345,8 @@ def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
     """Rows that were started elsewhere, checked for number and width."""
     if (len(rows), rows.width) != (prompts, width):
         raise ModelError(
-            f"{counted(len(rows), 'row')} of width {rows.width} for {prompts} prompts and a model that scores "
-            f"{counted(width, 'token')}: "
-            "start them for this call"
+            f"{counted(len(rows), 'row')} of width {rows.width} for {counted(prompts, 'prompt')} and a model that "
+            f"scores {counted(width, 'token')}: start them for this call"
         )
     return rows
 
@@ -378,7 +374,7 @@ def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) 
     each = list(given) if given is automata else list(given) * prompts
     if len(each) != prompts:
         raise ModelError(
-            f"{counted(len(each), 'constraint')} for {prompts} prompts: give one for all, or one for each"
+            f"{counted(len(each), 'constraint')} for {counted(prompts, 'prompt')}: give one for all, or one for each"
         )
     for automaton in each[1:]:
         if automaton.vocabulary.fingerprint != each[0].vocabulary.fingerprint:

@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.common.arguments import checked, whole
+from tokenfst.common.plurals import counted
 from tokenfst.common.renamed import renamed
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import Length, check_length
@@ -76,7 +77,8 @@ class TensorRows(Rows):
         prompts = whole("TensorRows", "prompts", prompts, 0, 1 << 24)
         if edges.num_tokens != len(vocabulary):
             raise VocabularyMismatchError(
-                f"the edges are over {edges.num_tokens} tokens and the vocabulary has {len(vocabulary)}"
+                f"the edges are over {counted(edges.num_tokens, 'token')}, and the vocabulary has {len(vocabulary):,}: "
+                "give the vocabulary that the edges were made for"
             )
         distance, accepting = _distances(edges), edges.accepting
         self._ended_state: int | None = None
@@ -133,7 +135,8 @@ class TensorRows(Rows):
             )
             if steps.shape != (len(self),) or bool((steps < 0).any()):
                 raise DecodingError(
-                    f"max_new_tokens must be {len(self)} numbers, one for each row: {max_new_tokens!r:.80}"
+                    f"max_new_tokens must be one number from 0 for each row ({counted(len(self), 'row')}), not "
+                    f"{max_new_tokens!r:.80}"
                 )
             completing = self._beta[steps - 1][:, self._target] & (steps > 0).unsqueeze(1)
         allowed = self._tokens(completing)
@@ -188,8 +191,8 @@ class TensorRows(Rows):
         chosen, taken = as_lists(parents, tokens)
         if len(chosen) != len(taken) or not all(0 <= row < len(self) for row in chosen):
             raise DecodingError(
-                f"parents must name rows from 0 to {len(self) - 1}, one for each of the {len(taken)} tokens: "
-                f"{chosen!r:.80}"
+                f"parents must name rows from 0 to {len(self) - 1}, one for each of "
+                f"{counted(len(taken), 'token')}, not {chosen!r:.80}"
             )
         parent = torch.tensor(chosen, device=self.device, dtype=torch.long)
         token = torch.tensor(taken, device=self.device, dtype=torch.long)

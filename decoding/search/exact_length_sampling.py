@@ -47,7 +47,7 @@ def exact_length_sample(
     device. Raises ``LogitsError`` if the model gives every allowed token probability zero.
     """
     if max_new_tokens < 0:
-        raise DecodingError(f"max_new_tokens={max_new_tokens} is out of range: it must be not negative")
+        raise DecodingError(f"max_new_tokens={max_new_tokens} is out of range: it must not be negative")
     scorer = as_language_model(model, width)
     rows = start_rows(
         automata,

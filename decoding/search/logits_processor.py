@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tokenfst.common.arguments import checked, refuse
 from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import PrefixStates, RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
@@ -133,14 +134,10 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """A copy of ``scores`` (rows, width) with forbidden tokens at -inf; ``input_ids``: rows so far."""
         rows, width = scores.shape
-        if width < self._vocab_size:
-            raise VocabularyMismatchError(
-                f"the model scores {width} tokens and the constraint's vocabulary has {self._vocab_size}: "
-                "use the vocabulary of the model's own tokenizer"
-            )
+        check_width(width, self._vocab_size, vocabulary="the constraint's vocabulary")
         if len(input_ids) != rows:
             raise MaskBufferError(
-                f"{counted(len(input_ids), 'row')} of input_ids do not go with {counted(rows, 'row')} of scores"
+                f"input_ids has {counted(len(input_ids), 'row')}, and scores has {rows:,}: give as many of each"
             )
         ids = input_ids.detach().cpu().numpy()
         states = states_of_call(self._states, ids, self._most) or self._states.update(ids)

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenfst.common.arguments import checked_but
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.models.language_model import as_language_model, one_prompt
 from tokenfst.decoding.models.sampling import Sampling
@@ -33,7 +34,7 @@ from tokenfst.decoding.rows.rows import AnyAutomaton, one_for_each
 from tokenfst.decoding.search.drafts import DraftTree, LaggingSession, Proposer, draw_tree
 from tokenfst.decoding.search.forced_runs import ForcedRuns
 from tokenfst.decoding.token_automata.explaining import rule_temperature
-from tokenfst.errors import DecodingError, MissingDependencyError, VocabularyMismatchError
+from tokenfst.errors import DecodingError, MissingDependencyError
 
 try:
     import torch
@@ -99,11 +100,9 @@ def speculative_generate(
     vocabulary = constraint.vocabulary
     size = len(vocabulary)
     for model, name in ((judge, "target"), (drafter, "draft")):
-        if model is not None and model.width < size:
-            raise VocabularyMismatchError(
-                f"the {name} scores {model.width} tokens and the constraint's vocabulary has {size}: target, draft "
-                "and constraint must share one vocabulary"
-            )
+        if model is not None:
+            remedy = "target, draft and constraint must share one vocabulary"
+            check_width(model.width, size, f"the {name}", "the constraint's vocabulary", remedy)
     if min(branching, default=1) < 1:
         raise DecodingError(f"branching={tuple(branching)}: each place needs 1 child or more")
     if max_new_tokens < 1:

@@ -52,7 +52,7 @@ class Cache:
             ) from error
         if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise StoreError(
-                f"the cache {folder} belongs to another user, or others may write there, who could end the processes "
+                f"the cache {folder} belongs to another user, or others may write there, and could crash the processes "
                 "that map its files: name another folder, or take their rights away (chmod 700)"
             )
 

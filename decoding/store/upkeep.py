@@ -53,7 +53,9 @@ def verify(place: Place, read: Callable[[str], object], remove: bool) -> Iterato
         key = key_at(each.name)
         try:
             if key is None:
-                raise ArtifactError(f"{place.url}/{each.name} is no entry: it has no name of one")
+                raise ArtifactError(
+                    f"{place.url}/{each.name} is not an entry of a store: entries have other names"
+                )
             read(key)
         except ArtifactError as error:
             if key is None or not remove or place.remove_unchanged(each):

@@ -37,7 +37,7 @@ class HeldConstraint:
 
     @property
     def has_temperature(self) -> bool:
-        """Whether a rule sets a sampling temperature. What has a recipe sets none."""
+        """Whether a rule sets a sampling temperature. No rule of a constraint with a recipe does."""
         return self.constraint is not None and self.constraint.has_temperature
 
     def get(self) -> Constraint:

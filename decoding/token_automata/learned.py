@@ -60,7 +60,7 @@ def same_program(
     """Raise ``ArtifactError`` unless an artifact has this program."""
     if program is None or not found.is_program:
         raise ArtifactError(
-            f"{path} cannot be learned from: only automata that are not expanded have something to learn"
+            f"cannot learn from {path}: only automata that are not expanded learn, because they compute masks on demand"
         )
     own = program_arrays.arrays(program)
     same = all(
@@ -68,7 +68,7 @@ def same_program(
     )
     if not same or found.token_names != program_arrays.token_names(program, classes):
         raise ArtifactError(
-            f"{path} is of another constraint, or of the same one put together in another order"
+            f"cannot learn from {path}: it is of another constraint, or of the same one composed in another order"
         )
 
 

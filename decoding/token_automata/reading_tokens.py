@@ -32,8 +32,10 @@ once.
 def parts_of(
     special: Callable[[int], Part], vocabulary: Vocabulary, tokens: Sequence[int], *, begun: bool = False
 ) -> Iterator[Part]:
-    """The input that tokens are to a reading. ``special``: the input for special tokens; ``begun``: text
-    precedes them.
+    """The input of a capture reading for these tokens: their bytes and ends, and special tokens.
+
+    ``special``: returns the input for a special token. ``begun``: whether text precedes the tokens, so that none of
+    them is spelled as the first token of a text.
     """
     for token in tokens:
         if token in vocabulary.eos_token_ids:

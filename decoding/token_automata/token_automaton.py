@@ -287,8 +287,8 @@ class TokenAutomaton:
         found = artifact.read(path)
         if found.split_pattern is not None:
             raise ArtifactError(
-                f"{path} holds canonical token sequences alone, which its tables do not tell from others: load it with "
-                "CanonicalAutomaton.load()"
+                f"{path} has only canonical token sequences, and a TokenAutomaton would accept the others too: load it "
+                "with CanonicalAutomaton.load()"
             )
         return cls.of_artifact(found, path, vocabulary, budget)
 

@@ -22,7 +22,8 @@ class Budget:
     automaton. ``positions``: size of an expression after its counted repetitions are expanded.
 
     A field that is not given has its default: ``Budget(seconds=5)`` still bounds memory by 1 GiB.
-    ``Budget.unlimited()`` sets no bounds.
+    ``Budget.unlimited()`` sets no bounds. Raises ``ArgumentTypeError`` for other types than numbers, and
+    ``ArgumentValueError`` for numbers that are not positive.
     """
 
     states: int = 1_000_000
@@ -57,7 +58,8 @@ class Budget:
             and self.seconds > 0
         ):
             return
-        from tokenfst.common.arguments import real, whole
+        from tokenfst.common.arguments import real, refuse, whole
+        from tokenfst.errors import ArgumentValueError
 
         for name in ("states", "bytes", "positions"):
             given = getattr(self, name)
@@ -67,7 +69,7 @@ class Budget:
                 object.__setattr__(self, name, whole("Budget", name, given, 1))
         real("Budget", "seconds", self.seconds)
         if not self.seconds > 0:
-            raise ValueError(f"Budget(seconds=...) must be positive, not {self.seconds!r}")
+            refuse("Budget", "seconds", self.seconds, "positive", ArgumentValueError)
 
 
 DEFAULT = Budget()

@@ -221,7 +221,7 @@ def test_masks_behind_drafts(kind: str, tokenizer: ours.LLTokenizer) -> None:
         matcher.consume_token(token)
     assert np.array_equal(rows[3], np.frombuffer(matcher.compute_bitmask(), np.int32))
     assert (rows[[0, 4, 5]] == 7).all()
-    with pytest.raises(ValueError, match="rows of the bitmask"):
+    with pytest.raises(ValueError, match="does not fit into the bitmask, which has"):
         ours.fill_next_token_bitmask_par_with_draft_tokens(
             ours.LLExecutor(), [(matcher, 5, [1])], ours.allocate_token_bitmask(6, tokenizer.vocab_size)
         )

@@ -18,7 +18,8 @@ from support.worlds.exclusion import TOKENS, VOCABULARY
 
 import tokenfst
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, fill_bitmasks, json_schema, regex
-from tokenfst.errors import BudgetExceeded, TokenfstError
+from tokenfst.errors import ArgumentTypeError, ArgumentValueError, BudgetExceeded, TokenfstError
+from tokenfst.server.limits import Limits
 
 BYTES = Vocabulary([bytes([b]) for b in range(256)] + [b""], eos_token_id=256)
 SECONDS = 0.5
@@ -308,3 +309,14 @@ def test_no_bounds() -> None:
     grammar = tokenfst.gbnf('root ::= "(" root ")" | "a"{1,70}', budget)
     assert tokenfst.compile(grammar, BYTES, budget).matcher().distance() == 1
     assert json_schema({"type": "string", "pattern": "^a+$"}, budget=budget).accepts(b'"aaa"')
+
+
+def test_bounds_that_are_none_are_errors_of_this_package() -> None:
+    for kind in (Budget, Limits):
+        for seconds in (0, -1.0, math.nan):
+            with pytest.raises(ArgumentValueError, match=f"{kind.__name__}: seconds must be"):
+                kind(seconds=seconds)
+        with pytest.raises(ArgumentValueError, match=f"{kind.__name__}: states must be"):
+            kind(states=0)
+        with pytest.raises(ArgumentTypeError, match=f"{kind.__name__}: seconds must be"):
+            kind(seconds="1")

@@ -212,11 +212,11 @@ BROKEN: list[tuple[Callable[[Header], object], str]] = [
     (change_metadata(start="01"), "'start' is"),
     (change_metadata(start="٣"), "'start' is"),
     (change_metadata(start="1\n"), "'start' is"),
-    (change_metadata(start=str(STATES)), f"'start' is state {STATES}, and there are {STATES} states"),
+    (change_metadata(start=str(STATES)), f"'start' is state {STATES}, and the automaton has {STATES} states"),
     (change_metadata(inner_start="4294967295"), "'inner_start' is state 4294967295"),
     (change_metadata(vocabulary_fingerprint="F" * 64), "fingerprint is 'FFF"),
     (change_metadata(vocabulary_fingerprint=""), "not 64 hexadecimal digits"),
-    (change_metadata(source="\ud800"), "source holds half a character"),
+    (change_metadata(source="\ud800"), "source has a lone surrogate at position 0"),
     (change("mask", 1), "the entry of 'mask' is not an object but 1"),
     (change("mask", None), "the entry of 'mask' is not an object"),
     (lambda header: header["mask"].pop("dtype"), "the entry of 'mask' lacks 'dtype'"),
@@ -236,7 +236,7 @@ BROKEN: list[tuple[Callable[[Header], object], str]] = [
     (change_tensor("classes", shape=[255]), "256 is 256"),
     (
         change_tensor("flip_offsets", shape=[0], data_offsets=[4 * STATES, 4 * STATES]),
-        "overlaps|leaves a hole|shape",
+        "overlaps|leaves a gap|shape",
     ),
     (change_tensor("flips", shape=[2**40]), "its shape needs"),
     (change_tensor("mask", data_offsets=[0]), r"the offsets \[0\], not a begin and an end"),
@@ -244,9 +244,12 @@ BROKEN: list[tuple[Callable[[Header], object], str]] = [
     (change_tensor("distance", data_offsets=[-4, 0]), "not a begin and an end"),
     (
         change_tensor("distance", data_offsets=[4, 4 * STATES + 4]),
-        "'distance' begins at 4 and leaves a hole after",
+        "'distance' begins at 4 and leaves a gap after the tensor before it",
     ),
-    (change_tensor("flip_offsets", data_offsets=[0, 4]), "'flip_offsets' begins at 0 and overlaps with"),
+    (
+        change_tensor("flip_offsets", data_offsets=[0, 4]),
+        "'flip_offsets' begins at 0 and overlaps the tensor",
+    ),
     (change_tensor("distance", data_offsets=[0, 2**63 - 1]), "has 9,223,372,036,854,775,807 bytes"),
     (change_tensor("distance", data_offsets=[0, 0]), "'distance' has 0 bytes, and its shape needs"),
 ]
@@ -263,7 +266,11 @@ def test_each_rule_of_the_header(
 
 def test_sizes_of_the_data(refused: Callable[..., None]) -> None:
     header, content = take_apart(GOOD)
-    refused(put_together(header, content + b"\0"), ArtifactCorruptError, "1 bytes follow the last tensor")
+    refused(
+        put_together(header, content + b"\0"),
+        ArtifactCorruptError,
+        "goes on for 1 byte after the last tensor",
+    )
     refused(put_together(header, content[:-1]), ArtifactCorruptError, "cut off: 'classes' ends at")
     refused(put_together(header, b""), ArtifactCorruptError, "cut off: 'distance' ends at")
 

@@ -49,7 +49,7 @@ def test_ranges_are_those_that_one_counts_out() -> None:
             try:
                 expected = slow_range(header, size)
             except ValueError:
-                with pytest.raises(ValueError, match=f"there are {size} bytes"):
+                with pytest.raises(ValueError, match=f"the whole has {size:,} bytes?$"):
                     asked_range(header, size)
             else:
                 assert asked_range(header, size) == expected, (header, size)

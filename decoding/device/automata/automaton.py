@@ -98,7 +98,7 @@ class DeviceAutomaton(DeviceMasks):
         return len(self._starts)
 
     def __repr__(self) -> str:
-        automata = "1 automaton" if len(self) == 1 else f"{len(self):,} automata"
+        automata = counted(len(self), "automaton", "automata")
         return f"<DeviceAutomaton: {automata}, {counted(self.num_states, 'state')} on {self.device}>"
 
     @checked
@@ -116,7 +116,10 @@ class DeviceAutomaton(DeviceMasks):
         With ``max_new_tokens``, raises ``TokenLimitError`` if no text is that short.
         """
         if not 0 <= index < len(self):
-            raise StateError(f"index must name one of the {len(self)} automata, from 0, not {index}")
+            raise StateError(
+                f"index is {index}, and there {'is' if len(self) == 1 else 'are'} "
+                f"{counted(len(self), 'automaton', 'automata')}, numbered from 0"
+            )
         least = self._distances[index]
         if max_new_tokens is not None and least > max_new_tokens:
             raise TokenLimitError(

@@ -23,7 +23,9 @@ import numpy.typing as npt
 
 import tokenfst._native as _native
 from tokenfst.common.arguments import refuse
+from tokenfst.common.plurals import counted
 from tokenfst.common.renamed import old_attribute, renamed
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.device.automata import operators
 from tokenfst.decoding.device.automata.options import check_sampling
 from tokenfst.decoding.device.kernels import plain
@@ -34,7 +36,6 @@ from tokenfst.errors import (
     MaskBufferError,
     StateError,
     TokenLimitError,
-    VocabularyMismatchError,
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -293,7 +294,8 @@ class DeviceMasks:
             wrong = (numbers < 0) | (numbers >= self.num_states)
             if (row := first_row(wrong)) is not None:
                 raise StateError(
-                    f"row {row} has state {int(numbers[row])}, and there are {self.num_states:,} states"
+                    f"row {row} has state {int(numbers[row])}, and the automata have "
+                    f"{counted(self.num_states, 'state')}, from 0"
                 )
 
     def _check_tensor(self, name: str, value: object, wanted: str = "a tensor") -> None:
@@ -309,11 +311,7 @@ class DeviceMasks:
                 f"{logits.device}"
             )
         rows, width = logits.shape
-        if width < self._tables.tokens.shape[0]:
-            raise VocabularyMismatchError(
-                f"the model scores {width} tokens and the vocabulary has {len(self.vocabulary)}: use the vocabulary of "
-                "the model's own tokenizer"
-            )
+        check_width(width, self._tables.tokens.shape[0])
         stride, step = logits.stride()
         if step != 1 and width > 1:
             raise MaskBufferError(

@@ -20,6 +20,7 @@ from typing import Any
 import tokenfst._native as _native
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, checked_but
+from tokenfst.common.plurals import counted
 from tokenfst.common.renamed import renamed
 from tokenfst.decoding.device.automata import operators
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton, Source
@@ -95,8 +96,8 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         self._check_states(states)
         if (row := first_row(self.is_overflown(states))) is not None:
             raise StackDepthError(
-                f"the stack of row {row} needs more than {self.depth} symbols: make the device automaton with more "
-                f"room, as with depth={2 * self.depth}"
+                f"the stack of row {row} needs more than {counted(self.depth, 'symbol')}: make the device automaton "
+                f"with more room, such as depth={2 * self.depth}"
             )
 
     def distance(self, states: Tensor) -> Tensor:
@@ -170,7 +171,8 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
             wrong = (states[:, DEPTH] < OVERFLOWN) | (states[:, DEPTH] > self.depth)
             if (row := first_row(wrong)) is not None:
                 raise StateError(
-                    f"row {row} has a stack of {int(states[row, DEPTH])} symbols, and there is room for {self.depth}"
+                    f"row {row} has a stack of {counted(int(states[row, DEPTH]), 'symbol')}, and there is room for "
+                    f"{self.depth:,}"
                 )
 
     # --- packing ------------------------------------------------------------------------------------------

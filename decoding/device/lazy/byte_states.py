@@ -5,8 +5,8 @@ tokens that it allows. Nothing is expanded: the states are those of a ``ByteWalk
 a mask is computed by the lazy token automaton itself.
 
 The two number their configurations differently, so each byte state is assigned one of the token automaton's: the one
-that its bytes lead to if each is a token. Therefore every byte must be a token. It follows too that a state without a
-text to acceptance does not exist: after any bytes, single bytes complete the text.
+that its bytes lead to if each is a token. Therefore every byte must be a token. Then every state also leads to
+acceptance, because single bytes complete any text that bytes can complete.
 
 ``START`` is the state before the first token, if tokens have other forms there; otherwise the start is state 0.
 """

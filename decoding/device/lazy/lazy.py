@@ -114,7 +114,7 @@ class LazyDeviceAutomaton(DeviceAutomaton):
         )
 
     def __repr__(self) -> str:
-        automata = "1 automaton" if len(self) == 1 else f"{len(self):,} automata"
+        automata = counted(len(self), "automaton", "automata")
         return f"<LazyDeviceAutomaton: {automata}, {counted(self.residence.states, 'state')} so far on {self.device}>"
 
     @property
@@ -290,8 +290,8 @@ class LazyDeviceAutomaton(DeviceAutomaton):
         self._check_states(states)
         if any(self._residents.open):
             raise ConstraintError(
-                f"{counted(sum(self._residents.open), 'state')} that bytes lead to are not on the device yet, so "
-                "masks cannot be composed there: use bitmask()"
+                f"the device lacks {counted(sum(self._residents.open), 'state')} that bytes lead to, so masks cannot "
+                "be composed there yet: use bitmask()"
             )
         return self._composed_words(self._settled(states, None, masks=False)[:, NUMBER].contiguous())
 

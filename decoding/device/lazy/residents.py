@@ -1,12 +1,13 @@
 """``Residents``: the states and masks of lazy automata that are on the device, with a copy of the states on the host.
 
-A state's number is given once and never again. Its arcs are a row of ``table``, one entry for each byte. The arc to a
-state that is not there leads to ``MISSING``, which all bytes keep; when that state comes, the arcs that wait for it are
-set. The field ``DISTANCE`` of a state holds the greatest number of tokens left for which its mask is not there: ``FAR``
+A state's number is given once and never again. Its arcs are a row of ``table``, one entry for each byte. An arc to a
+state that is not on the device leads to ``MISSING``, from which all bytes lead to ``MISSING`` again. When the state is
+copied there, the arcs that should lead to it are set. The field ``DISTANCE`` of a state holds the greatest number of
+tokens left for which its mask is not there: ``FAR``
 if it has none at all, 0 if it has all.
 
-Changes are collected on the host, and ``write`` copies them to the device. If a call raises, what it had brought until
-then is complete by itself, and is written as well.
+Changes are collected on the host, and ``write`` copies them to the device. If a call raises, the states and masks that
+it had added until then are complete, and are written as well.
 """
 
 from __future__ import annotations

@@ -66,10 +66,10 @@ class Pool:
         grown = {name: rows for name, rows in wanted.items() if rows > self._room(name)}
         width = {name: part.nbytes // max(1, len(part)) for name, part in parts.items()}
         if max(wanted.values()) > FAR:
-            raise BudgetExceeded("entries", FAR, f"one of the device tables, when {where} came")
+            raise BudgetExceeded("entries", FAR, f"one of the device tables, when {where} was added")
         extra = sum((rows - self._room(name)) * width[name] for name, rows in grown.items())
         if self.capacity is not None and self.memory() + extra > self.capacity:
-            raise BudgetExceeded("bytes", self.capacity, f"the device tables, when {where} came")
+            raise BudgetExceeded("bytes", self.capacity, f"the device tables, when {where} was added")
         left = FAR if self.capacity is None else self.capacity - self.memory() - extra
         for name, rows in grown.items():
             spare = min(self._room(name) // 2, left // max(1, width[name]))

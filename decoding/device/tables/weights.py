@@ -82,8 +82,8 @@ def pack_weights(
 ) -> tuple[WeightTables, int]:
     """The tables without any rows, and the number of the start. ``layout`` "auto": a table if it fits, else arcs.
 
-    ``EmptyLanguageError``; ``ConstraintError`` where a text has several paths; ``BudgetExceeded`` beyond ``capacity``
-    bytes or the language's budget.
+    Raises ``EmptyLanguageError`` if no text has a weight, ``ConstraintError`` if a text has several paths, and
+    ``BudgetExceeded`` beyond ``capacity`` bytes or the language's budget.
     """
     if language.is_empty():
         raise EmptyLanguageError(f"{language!r} has no text with a weight")

@@ -19,6 +19,7 @@ import numpy as np
 
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.device.kernels import plain_scores
 from tokenfst.decoding.device.paged.paging import FIRST_SLOT, Overflow, PagedRows
 from tokenfst.decoding.device.tables.pool import Tensor, torch
@@ -79,7 +80,8 @@ class DeviceScoreMatchers(PagedRows, ScoreRows):
         self._begin(self.matchers, max(_SLOTS, 2 * len(self.matchers)) if slots is None else slots, overflow)
 
     def __repr__(self) -> str:
-        return f"<DeviceScoreMatchers: {len(self.matchers)} matchers, {self._room()} rows on {self.device}>"
+        matchers, rows = counted(len(self.matchers), "matcher"), counted(self._room(), "row")
+        return f"<DeviceScoreMatchers: {matchers}, {rows} on {self.device}>"
 
     @property
     def memory(self) -> int:
@@ -119,7 +121,7 @@ class DeviceScoreMatchers(PagedRows, ScoreRows):
     def _grow(self, count: int) -> None:
         wanted = len(self._table) + count
         if 4 * len(self.vocabulary) * wanted > self.capacity:
-            raise BudgetExceeded("bytes", self.capacity, f"{wanted:,} rows of scores on the device")
+            raise BudgetExceeded("bytes", self.capacity, f"scores on the device ({counted(wanted, 'row')})")
         self._table = torch.cat([self._table, self._ended.expand(count, -1)])
         self.generation += 1
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from tokenfst.common.arguments import checked, refuse
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.device.tables.pool import Tensor, torch
-from tokenfst.errors import ArgumentValueError, MaskBufferError, StateError, VocabularyMismatchError
+from tokenfst.errors import ArgumentValueError, MaskBufferError, StateError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
@@ -78,11 +79,7 @@ class ScoreRows(ABC):
                 f"logits must be floating point, not {logits.dtype}; convert them by logits.float()"
             )
         rows, width = logits.shape
-        if width < len(self.vocabulary):
-            raise VocabularyMismatchError(
-                f"the model scores {width} tokens and the vocabulary has {len(self.vocabulary)}: use the vocabulary of "
-                "the model's own tokenizer"
-            )
+        check_width(width, len(self.vocabulary))
         if (width > 1 and logits.stride(1) != 1) or (rows > 1 and logits.stride(0) < width):
             raise MaskBufferError(
                 "the rows of the logits must be contiguous in memory and must not overlap; .contiguous() makes them so"

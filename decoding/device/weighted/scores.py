@@ -117,7 +117,7 @@ class DeviceScores(ScoreRows):
         size = 4 * len(self.vocabulary) * len(wanted)
         most = self.language.budget.bytes if self.capacity is None else self.capacity
         if self.memory + size > most:
-            raise BudgetExceeded("bytes", most, f"{len(wanted):,} resident rows of scores")
+            raise BudgetExceeded("bytes", most, f"resident scores ({counted(len(wanted), 'row')})")
         made = [plain_scores.scores(t, part, self._levels) for part in wanted.split(64)]
         slots = t.slots.clone()
         slots[wanted] = torch.arange(

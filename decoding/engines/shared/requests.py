@@ -251,8 +251,9 @@ class RequestMatcher:
                 bitmask[row, end // 32] &= ~np.int32(np.uint32(1 << end % 32).view(np.int32))
 
     def validate(self, tokens: Sequence[int]) -> int:
-        """How many of these drafts would be accepted. None if the matcher raises: drafts are guesses, and the tokens
-        that are really chosen go to ``accept``.
+        """How many of these drafts would be accepted.
+
+        Returns 0 if the matcher raises: drafts are guesses, and ``accept`` reports the error for the chosen tokens.
         """
         if self.failure:
             return 0

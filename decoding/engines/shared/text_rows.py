@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.common.arguments import refuse
+from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import RowStates
@@ -166,11 +167,7 @@ class TextRows:
 
     def check_width(self, width: int) -> None:
         """Raise VocabularyMismatchError for logits of fewer tokens than the vocabulary has."""
-        if width < self.vocab_size:
-            raise VocabularyMismatchError(
-                f"the model scores {width:,} tokens and the constraint's vocabulary has {self.vocab_size:,}: "
-                f"{self._remedy}"
-            )
+        check_width(width, self.vocab_size, vocabulary="the constraint's vocabulary", remedy=self._remedy)
 
     def apply(self, scores: Any, masks: Ids) -> None:
         """Mask rows of logits on the CPU in place. Raises LogitsError if no finite logit is left."""

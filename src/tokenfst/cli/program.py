@@ -1,4 +1,4 @@
-"""The commands of ``tokenfst``, and what becomes of what they raise.
+"""The commands of ``tokenfst``, and the handling of their errors.
 
 The idea: a command is a function from its options to an exit code. It prints its answer on stdout, as text or
 as one JSON object, and raises when there is none. ``run`` turns what was raised into ``error: ...`` on stderr

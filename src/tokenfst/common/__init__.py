@@ -1,5 +1,5 @@
-"""What all rooms use, and no user of tokenfst calls. Of tokenfst it imports only ``tokenfst.errors`` and
-``tokenfst.budget``.
+"""Helpers of all rooms, which are not part of the public interface. They import nothing of tokenfst but
+``tokenfst.errors`` and ``tokenfst.budget``.
 
 Read in this order: ``plurals`` and ``printable`` (words and texts in messages), ``digits`` (numbers in texts),
 ``arguments`` (checks of public calls) and ``token_ids`` (those of calls that run for every token), ``locks``

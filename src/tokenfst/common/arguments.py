@@ -1,15 +1,15 @@
-"""Arguments of public calls, held to the annotations they are declared with.
+"""Checks of the arguments of public calls against the annotations of their parameters.
 
-The idea: a signature already says what an argument must be. ``checked`` reads it once, at the first call, and from
-then on refuses arguments of other types with an ArgumentTypeError that names the call, the argument, what it got and
-what it wants, and numbers that no machine word holds, and NaN, with an ArgumentValueError. What else a value must be
-(not negative, one of some names, not empty) is for the function itself to say.
+The idea: a signature already says what an argument must be. ``checked`` reads it once, at the first call. From then on
+an argument of another type raises an ArgumentTypeError that names the call, the argument, the value and the allowed
+types; an integer of more than 64 bits and NaN raise an ArgumentValueError. Other conditions (not negative, one of some
+names, not empty) are checked by the function itself.
 
-numpy's integers are integers, its booleans booleans; a bool is no integer. A protocol is known by its attributes. An
-annotation that is imported for type checking alone is known by the name of its class: nothing is imported for a check.
-``Any``, and what cannot be read, accepts everything.
+numpy's integers count as integers and its booleans as booleans; a bool does not count as an integer. A value fits a
+protocol if it has the protocol's attributes. A class that is imported for type checking only is compared by its name,
+so a check imports nothing. ``Any``, and annotations that cannot be read, accept everything.
 
-Cost: about 1 µs a call. What runs for every token checks by itself.
+Cost: about 1 µs a call. Calls that run for every token check their arguments themselves.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Mismatch(Exception):
 
 
 def shown(value: object) -> str:
-    """A value for a message: at most a line of it, and its type where that is not plain."""
+    """A value for a message: at most a line of it, and its type unless that is obvious."""
     if value is None or isinstance(value, bool):
         return str(value)
     name = type(value).__name__
@@ -85,7 +85,7 @@ def whole(call: str, name: str, value: object, low: int = -_LARGEST - 1, high: i
 
 
 def real(call: str, name: str, value: object) -> float:
-    """``value`` as a number that is no NaN."""
+    """``value`` as a number other than NaN."""
     try:
         found: float = _read(value, [_PLAIN[float]])
     except Mismatch as mismatch:

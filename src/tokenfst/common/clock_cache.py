@@ -1,6 +1,6 @@
-"""A cache: like ``lru_cache``, but for results whose making takes more than their key, as a clock.
+"""``Recent``: a cache like ``lru_cache``, for results that are computed from more than their key, such as a deadline.
 
-The oldest goes first, one at a time.
+The oldest result is dropped first, however recently it was used.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _Made = TypeVar("_Made")
 
 
 class Recent(Generic[_Key, _Made]):
-    """The last ``most`` results. Threads share one; what two of them miss at once is made twice. There is no lock, so
-    that a process may fork at any time.
+    """The ``most`` newest results. Threads may share it; if two miss the same result at once, both compute it. It has
+    no lock, so a process may fork at any time.
     """
 
     def __init__(self, most: int) -> None:

@@ -1,4 +1,4 @@
-"""Objects of JSON in which a name stands twice: refused wherever JSON is read, as only one value could count."""
+"""JSON objects with a repeated name: refused wherever JSON is read, because only one of the values could count."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class RepeatedNameError(ValueError):
-    """An object of JSON has a ``name`` twice, of which only one value could count."""
+    """A JSON object has a ``name`` twice, and only one of the values could count."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,12 +1,13 @@
 """Locks that a fork leaves free, in the parent and in the child.
 
-A process that is forked has one thread, and a copy of everything as it was at that moment: a lock that another thread
-held stays locked in the copy, and what it was changing stays half changed. So ``fork_safe_lock()`` counts the locks
-that it makes, and whoever forks by ``os.fork`` (as ``multiprocessing`` does) first waits until it has all of them. The
-locks of the native core are told the same way (native/threads/fork_gate.hpp).
+A forked process has one thread, and a copy of everything as it was at that moment: a lock that another thread held
+stays locked in the copy, and the data that it was changing stays half changed. So ``fork_safe_lock()`` records the
+locks that it makes, and ``os.fork`` (which ``multiprocessing`` uses) first acquires all of them. The native core does
+the same with its own locks (native/threads/fork_gate.hpp).
 
-Locks made later are taken first: what uses another object is made after it. A thread that takes them in another order
-makes the fork wait for ``LONGEST`` seconds; then it goes on, and locks that were held are new in the child.
+Locks are acquired in reverse order of their creation, because an object is usually made after the objects that it uses.
+If a thread acquires them in another order, the fork waits for ``LONGEST`` seconds; then it goes on, and the child gets
+new locks in place of those that were held.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _taken: list[threading.RLock] = []
 
 
 def fork_safe_lock() -> threading.RLock:
-    """A lock that its thread may take again."""
+    """A reentrant lock that a fork leaves free in the parent and in the child."""
     lock = threading.RLock()
     with _making:
         _made[next(_numbers)] = lock

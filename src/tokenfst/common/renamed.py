@@ -6,7 +6,7 @@
     @checked
     def search(model, *, max_new_tokens): ...
 
-The signature shows new names only. An old name works as a keyword. Given with its new name, it is a TypeError.
+The signature shows new names only. An old name works as a keyword. Giving both names is a TypeError.
 ``old_names`` is for what a module defines. Cost: 0.1 µs a call.
 """
 

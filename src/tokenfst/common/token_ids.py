@@ -1,7 +1,7 @@
 """Token ids, alone or in sequences, as arguments of calls that run for every token.
 
 Such calls do not go through ``arguments.checked``, which takes a microsecond. Here a plain ``int`` costs one comparison
-of types; all else goes through ``arguments``.
+of types; all else goes through ``arguments``. Also here: the check that a model scores every token of a vocabulary.
 """
 
 from __future__ import annotations
@@ -11,18 +11,40 @@ from typing import Any
 
 from tokenfst.common.arguments import refuse, whole
 from tokenfst.common.plurals import counted
-from tokenfst.errors import TokenIdError
+from tokenfst.errors import TokenIdError, VocabularyMismatchError
 
 
 def token_id(call: str, name: str, value: object, size: int) -> int:
     """``value`` as a token id below ``size``. Raises ``TokenIdError`` outside of that range."""
     token = _number(call, name, value)
     if not 0 <= token < size:
-        raise TokenIdError(
-            f"token id {token} lies outside the vocabulary of {counted(size, 'token')}, which have the ids 0 to "
-            f"{size - 1:,}"
-        )
+        raise outside(token, size)
     return token
+
+
+def outside(token: int, size: int) -> TokenIdError:
+    """The error for a token id that is not one of a vocabulary of ``size`` tokens."""
+    return TokenIdError(
+        f"token id {token} lies outside the vocabulary of {counted(size, 'token')}, which have the ids 0 to "
+        f"{size - 1:,}"
+    )
+
+
+def check_width(
+    width: int,
+    size: int,
+    model: str = "the model",
+    vocabulary: str = "the vocabulary",
+    remedy: str = "use the vocabulary of the model's own tokenizer",
+) -> None:
+    """Raise ``VocabularyMismatchError`` if a model with ``width`` scores has none for some of ``size`` tokens.
+
+    ``model``, ``vocabulary``, ``remedy``: words of the message.
+    """
+    if width < size:
+        raise VocabularyMismatchError(
+            f"{model} scores {counted(width, 'token')}, and {vocabulary} has {size:,}: {remedy}"
+        )
 
 
 def whole_list(call: str, name: str, value: object) -> list[int]:

@@ -200,7 +200,7 @@ class Opened:
     def _cut(self, text: str) -> list[int]:
         data = encode(text)
         if data is None:
-            raise VocabularyError("the text has half a surrogate pair, which no UTF-8 spells")
+            raise VocabularyError("the text has a lone surrogate, which UTF-8 cannot encode")
         return list(self.vocabulary.encode_greedy(data))
 
     def _through_tokens(self, text: str) -> str | None:

@@ -16,6 +16,7 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.display.drawing import bytes_label
 from tokenfst.automata.languages.display.readable import character_class, quoted
 from tokenfst.automata.languages.texts.walk import Walk
+from tokenfst.common.plurals import counted
 from tokenfst.explore.layout import place
 
 _ASCII_END = 0x80
@@ -241,4 +242,4 @@ def _left_out(part: _Part, shown: int, around: bool) -> str:
         return ""
     where = "the place that was reached" if around else "the start"
     ways = f"{len(part.open)} of them lead{'s' if len(part.open) == 1 else ''} to more that are not drawn"
-    return f"These are the {shown} states nearest to {where}; {ways}."
+    return f"The picture has the {counted(shown, 'state')} nearest to {where}; {ways}."

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass, fields
 
 from tokenfst.budget import Budget
-from tokenfst.common.arguments import real, whole
+from tokenfst.common.arguments import real, refuse, whole
+from tokenfst.errors import ArgumentValueError
 
 _PART = 0.8
 """The part of a job's time that one construction may take."""
@@ -46,7 +47,7 @@ class Limits:
             if field.type == "int":
                 whole("Limits", field.name, given, 0 if field.name in ("workers", "memory_cache") else 1)
             elif not real("Limits", field.name, given) > 0:
-                raise ValueError(f"Limits({field.name}=...) must be positive, not {given!r}")
+                refuse("Limits", field.name, given, "positive", ArgumentValueError)
         if not self.workers:
             object.__setattr__(self, "workers", max(1, os.cpu_count() or 1))
 

@@ -84,8 +84,8 @@ _OWN = 0.75
 
 
 def late(limit: float, used: float | None) -> Refused:
-    """A request that took more than ``limit`` seconds, ``used`` of them on a processor (``None``: not known). It is
-    expected to take as long again only if it had a processor for most of them.
+    """The refusal of a request that took more than ``limit`` seconds, ``used`` of them on a processor (``None``: not
+    known). It is final only if the request had a processor for most of them; otherwise the client should try again.
     """
     if used is None or used >= _OWN * limit:
         return Refused(

@@ -138,8 +138,9 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
 
 
 def make_room(connections: int) -> None:
-    """Raise the number of files that this process may open, as far as the system allows, so that it has as many
-    connections as it is told; log it where that is not enough.
+    """Raise the number of files that this process may open to what ``connections`` open connections need.
+
+    If the system does not allow that many, raise it as far as possible and log a warning.
     """
     if resource is None:
         return

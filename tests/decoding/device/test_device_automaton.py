@@ -282,7 +282,7 @@ def test_bad_tensors(make: Any) -> None:
     ):
         with pytest.raises(MaskBufferError, match=message):
             device.mask_logits_(bad, states)
-    with pytest.raises(VocabularyMismatchError, match="scores 5 tokens and the vocabulary has 6"):
+    with pytest.raises(VocabularyMismatchError, match="scores 5 tokens, and the vocabulary has 6"):
         device.mask_logits_(torch.zeros(2, 5), states)
     for bad in (torch.zeros(2), torch.zeros(3, dtype=torch.int32)):
         with pytest.raises(StateError, match="max_new_tokens must be"):
@@ -304,7 +304,7 @@ def test_out_of_range_is_dead_or_told(make: Any) -> None:
     wide = torch.tensor([2**31, 2**32, 2**32 + 1, 2**63 - 1, -(2**63)])
     assert device.advance(torch.full((5,), 2, dtype=torch.int32), wide).tolist() == [0] * 5
     checked = make(automaton("ab"), debug=True)
-    with pytest.raises(StateError, match="row 1 has state 99, and there are 5 states"):
+    with pytest.raises(StateError, match="row 1 has state 99, and the automata have 5 states, from 0"):
         checked.advance(states, tokens)
     with pytest.raises(StateError, match="row 2 has state -1"):
         checked.mask_logits_(torch.zeros(1, 6).repeat(3, 1), torch.tensor([2, 2, -1], dtype=torch.int32))
@@ -382,7 +382,7 @@ def test_budgets_are_asked_for(make: Any) -> None:
 def test_capacity_bounds_what_is_resident() -> None:
     first, second = automaton("(ab|c){2,5}"), automaton("c+b")
     size = DeviceAutomaton(first).memory().total
-    with pytest.raises(BudgetExceeded, match=r"device tables, when regex\('c\+b'\) came"):
+    with pytest.raises(BudgetExceeded, match=r"device tables, when regex\('c\+b'\) was added"):
         DeviceAutomaton([first, second], capacity=size)
     device = DeviceAutomaton(first, capacity=size)
     states = device.start_states(1)

@@ -22,7 +22,7 @@ def test_buckets() -> None:
     assert sizes == [1, 2, 4, 8, 64, 64, 128, 128, 192, 4096]
     assert graphs.batch_bucket(100, largest=100) == 100
     for rows in (0, 4097):
-        with pytest.raises(StateError, match="1 to 4096 rows"):
+        with pytest.raises(StateError, match="from 1 to 4,096 rows"):
             graphs.batch_bucket(rows)
 
 

@@ -409,7 +409,7 @@ def test_bad_input(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
         top_labels(llama, [1], ["a"], vocabulary, 1, leading_space="optional")
     with pytest.raises(ModelError, match="no prompts"):
         label_probabilities(llama, [], ["a"], vocabulary)
-    with pytest.raises(ModelError, match="at least one token of prompt"):
+    with pytest.raises(ModelError, match="at least one token in each prompt"):
         label_probabilities(llama, [[]], ["a"], vocabulary)
     narrow = CallbackModel(lambda ids: torch.zeros(len(ids), 3), 3)
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens"):

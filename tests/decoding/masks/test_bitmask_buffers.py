@@ -67,7 +67,7 @@ def test_ids_outside_the_vocabulary(bad):
 
 
 def test_unpacking_more_than_there_is():
-    with pytest.raises(MaskBufferError, match="hold 32 tokens, not 33"):
+    with pytest.raises(MaskBufferError, match="room for 32 tokens, not 33"):
         unpack_bitmask(np.zeros((1, 1), np.int32), 33)
 
 

@@ -85,7 +85,7 @@ def test_into_a_torch_tensor():
 
 
 def test_buffers_that_do_not_fit():
-    with pytest.raises(MaskBufferError, match="3 matchers need as many rows of bitmask, and it has 2"):
+    with pytest.raises(MaskBufferError, match="3 matchers cannot fill a bitmask of 2 rows"):
         fill_bitmasks(matchers(3), np.zeros((2, 1), np.int32))
     with pytest.raises(MaskBufferError):
         fill_bitmasks(matchers(2), np.zeros((2, 2), np.int32))

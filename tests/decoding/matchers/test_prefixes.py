@@ -250,12 +250,12 @@ def test_a_told_prompt_lets_rows_jump():
     assert tracked.matchers[0].tokens == [0, 0, 0]
     tracked.update(np.array([[7, 5, 0]]))
     assert tracked.matchers[0].tokens == [0]
-    with pytest.raises(MaskBufferError, match="1 token, and the prompt was said to have 2"):
+    with pytest.raises(MaskBufferError, match="1 token, fewer than the prompt, which has 2"):
         tracked.update(np.array([[7]]))
 
 
 def test_constraints_that_do_not_divide_the_rows():
-    with pytest.raises(MaskBufferError, match="2 constraints cannot be shared out over 3 rows"):
+    with pytest.raises(MaskBufferError, match="2 constraints cannot be distributed over 3 rows"):
         states(0, 1).update(np.zeros((3, 4), dtype=np.int64))
 
 

@@ -60,7 +60,7 @@ def test_several_tokens_at_once_and_back(llama: LlamaForCausalLM) -> None:
     session.extend(torch.tensor([1, 0]), torch.tensor([11, 12]))
     assert torch.allclose(session.logits[0], alone(llama, [4, 8, 11]), atol=1e-5)
     assert torch.allclose(session.logits[1], alone(llama, [1, 2, 3, 5, 12]), atol=1e-5)
-    with pytest.raises(ModelError, match="cannot rewind 3 tokens: 2 were added"):
+    with pytest.raises(ModelError, match="cannot rewind 3 tokens: the prompts were extended by 2"):
         session.rewind(3)
 
 
@@ -82,14 +82,14 @@ def test_a_callback_takes_prompts_of_any_lengths() -> None:
     session.extend(torch.tensor([1, 0, 2]), torch.tensor([5, 6, 7]))
     assert session.logits[:, 0].tolist() == [8.0, 6.0, 10.0]
     session.rewind(1)
-    with pytest.raises(ModelError, match="cannot rewind 1 token: 0 were added"):
+    with pytest.raises(ModelError, match="cannot rewind 1 token: the prompts were extended by 0"):
         session.rewind(1)
 
 
 def test_models_and_prompts_that_do_not_fit(llama: LlamaForCausalLM) -> None:
     with pytest.raises(ModelError, match="shape \\(1, 3\\) for 1 row: expected \\(1, 4\\)"):
         as_language_model(lambda ids: torch.zeros(len(ids), 3), width=4).start([[1]])
-    with pytest.raises(ModelError, match="at least one token of prompt"):
+    with pytest.raises(ModelError, match="at least one token in each prompt"):
         as_language_model(llama).start([[]])
     with pytest.raises(ModelError, match="no prompts"):
         as_language_model(llama).start([])

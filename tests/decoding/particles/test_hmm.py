@@ -171,5 +171,5 @@ def test_tables_and_sequences_are_checked() -> None:
         hmm.log_likelihood(torch.tensor([[0, 4]]))
     with pytest.raises(HmmError, match="shape"):
         hmm.log_likelihood(torch.tensor([0, 1]))
-    with pytest.raises(HmmError, match="lengths must be 1 numbers from 0 to 2"):
+    with pytest.raises(HmmError, match=r"lengths must be one for each row .1 row., from 0 to 2"):
         hmm.forward(torch.tensor([[0, 1]]), torch.tensor([3]))

@@ -140,7 +140,7 @@ def test_models_are_checked() -> None:
     def broken(ids: torch.Tensor) -> torch.Tensor:
         return torch.full((len(ids), 5), math.nan)
 
-    with pytest.raises(VocabularyMismatchError, match="scores 3 tokens and the vocabulary has 5"):
+    with pytest.raises(VocabularyMismatchError, match="scores 3 tokens, and the vocabulary has 5"):
         draw_samples(CallbackModel(broken, 3), [[1]], count=1, max_new_tokens=2, vocabulary=VOCABULARY)
     with pytest.raises(LogitsError):
         draw_samples(CallbackModel(broken, 5), [[1]], count=1, max_new_tokens=2, vocabulary=VOCABULARY)

@@ -408,7 +408,7 @@ def test_what_cannot_be_done_is_refused_before_the_model_is_called(proposal: str
     ):
         with pytest.raises(ParticleError):
             refused(**option)
-    with pytest.raises(ModelError, match="2 constraints for 1 prompts"):
+    with pytest.raises(ModelError, match="2 constraints for 1 prompt:"):
         refused(automata=[automaton(), automaton()])
     if proposal == "p-gcd":
         with pytest.raises(VocabularyMismatchError, match="over 5 tokens"):

@@ -124,7 +124,7 @@ def test_what_has_no_edges() -> None:
         TokenEdges.from_automaton(tokenfst.compile(grammar, vocabulary))
     with pytest.raises(TokenIdError, match="token id 7"):
         TokenEdges.from_arcs([(0, 7, 0)], num_states=1, start=[0], accepting=[0], num_tokens=2)
-    with pytest.raises(ConstraintError, match="state 1 is not"):
+    with pytest.raises(ConstraintError, match="no state 1: num_states is 1"):
         TokenEdges.from_arcs([(0, 0, 1)], num_states=1, start=[0], accepting=[0], num_tokens=2)
     small = tokenfst.Budget(states=3)
     with pytest.raises(BudgetExceeded, match="states"):

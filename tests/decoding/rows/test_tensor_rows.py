@@ -146,7 +146,7 @@ def test_rows_by_matrices_that_cannot_be() -> None:
         started(edges, 3, "exact")
     with pytest.raises(DecodingError, match="length='long'"):
         started(edges, 3, "long")
-    with pytest.raises(VocabularyMismatchError, match="over 5 tokens and the vocabulary has 2"):
+    with pytest.raises(VocabularyMismatchError, match="over 5 tokens, and the vocabulary has 2"):
         TensorRows(edges, Vocabulary([b"a", b""], eos_token_id=1), prompts=1, max_new_tokens=2, width=5)
     rows = started(edges, 2, "exact")
     for token in (1, 4, 5, -1):
@@ -155,7 +155,7 @@ def test_rows_by_matrices_that_cannot_be() -> None:
     assert rows.allowed(max_new_tokens=[3]).any().item() is False
     rows.extend([0, 0], [0, 0])
     assert rows.tokens(1) == [0]
-    with pytest.raises(ModelError, match="2 rows of width 6 for 1 prompts"):
+    with pytest.raises(ModelError, match="2 rows of width 6 for 1 prompt "):
         automata_beam_search(
             lambda ids: torch.zeros(len(ids), 6), [[]], rows, width=6, num_beams=2, max_new_tokens=2
         )

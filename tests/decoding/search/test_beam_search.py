@@ -227,7 +227,7 @@ def test_options_out_of_range_are_told_before_the_model_is_called(option: dict, 
         )
     with pytest.raises(VocabularyMismatchError, match="scores 1 token"):
         automata_beam_search(never, [[]], automaton, width=1, num_beams=2, max_new_tokens=3)
-    with pytest.raises(ModelError, match="2 constraints for 1 prompts"):
+    with pytest.raises(ModelError, match="2 constraints for 1 prompt:"):
         automata_beam_search(never, [[]], [automaton] * 2, width=2, num_beams=2, max_new_tokens=3)
 
 

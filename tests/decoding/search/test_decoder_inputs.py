@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     ),
     "no token at all": ({"tokens": 0}, ValueError, "0"),
     "a negative number of tokens": ({"tokens": -1}, ValueError, "-1"),
-    "a model of another vocabulary": ({"width": 5}, VocabularyMismatchError, "scores 5 tokens .* has 260"),
+    "a model of another vocabulary": ({"width": 5}, VocabularyMismatchError, "scores 5 tokens, .* has 260"),
     "constraints of two vocabularies": (
         {"automata": lambda: [automaton(), elsewhere()], "prompts": [[0], [1]]},
         VocabularyMismatchError,
@@ -292,9 +292,9 @@ def llama() -> LlamaForCausalLM:
 @pytest.mark.parametrize(
     ("prompt", "error", "message"),
     [
-        ([0, 999], TokenIdError, "prompt 0 holds token id 999, and LlamaForCausalLM knows 260"),
+        ([0, 999], TokenIdError, "prompt 0 has token id 999, and LlamaForCausalLM knows 260"),
         ([0, -1], TokenIdError, "token id -1"),
-        ([], ModelError, "at least one token of prompt"),
+        ([], ModelError, "at least one token in each prompt"),
     ],
 )
 def test_prompts_that_the_model_does_not_know(

@@ -297,7 +297,7 @@ def test_nan_logits(automata):
 def test_what_does_not_fit(automata, vocabulary):
     with pytest.raises(VocabularyMismatchError, match=f"scores {len(TOKENS) - 1} tokens"):
         Watched(automata[0])(torch.tensor([[1]]), torch.zeros(1, len(TOKENS) - 1))
-    with pytest.raises(MaskBufferError, match="2 constraints cannot be shared out over 3 rows"):
+    with pytest.raises(MaskBufferError, match="2 constraints cannot be distributed over 3 rows"):
         Watched(automata[:2])(torch.zeros(3, 1, dtype=torch.long), torch.zeros(3, len(TOKENS)))
     with pytest.raises(ValueError, match="automata is empty"):
         Watched([])

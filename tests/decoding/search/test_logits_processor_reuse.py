@@ -280,7 +280,7 @@ def test_budgets_of_stacks_are_exact():
 
 def test_rows_that_do_not_go_with_the_scores(vocabulary):
     processor = logits_processor.ConstraintLogitsProcessor(compile(regex("ab"), vocabulary))
-    with pytest.raises(MaskBufferError, match="2 rows of input_ids do not go with 3 rows of scores"):
+    with pytest.raises(MaskBufferError, match="input_ids has 2 rows, and scores has 3"):
         processor(torch.zeros(2, 1, dtype=torch.long), torch.zeros(3, len(TOKENS)))
 
 

@@ -1,4 +1,4 @@
-"""What the shell completes after ``--grammar`` and ``--vocabulary``: names that are known, and files."""
+"""Shell completion after ``--grammar`` and ``--vocabulary``: known names, and files."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def vocabularies(incomplete: str) -> list[str]:
 
 
 def join_divided_words(environment: MutableMapping[str, str]) -> str:
-    """Join the words of ``environment`` that bash divided at a colon; returns what answers must leave out.
+    """Join the words of ``environment`` that bash divided at a colon; returns the prefix that answers must not repeat.
 
-    For ``mistral:tek`` bash passes the words ``mistral``, ``:`` and ``tek``, and puts the answer after the colon: it
-    is to be without ``mistral:``.
+    For ``mistral:tek`` bash passes the words ``mistral``, ``:`` and ``tek``, and puts the answer after the colon. So
+    the answer must not repeat ``mistral:``.
     """
     kind = ""
     words, joined = environment.get("COMP_WORDS", "").split("\n"), list[str]()

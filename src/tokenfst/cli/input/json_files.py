@@ -1,4 +1,4 @@
-"""JSON files that say what a constraint is made of."""
+"""JSON files as parts of a constraint."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from tokenfst.common.json_objects import RepeatedNameError, unique_names
 
 
 def read_json(path: Path, what: str) -> Any:
-    """The value in a file. Raises UsageError for what is not JSON, with its place, and for a name that stands twice in
-    one object; ConstraintError for other encodings than UTF-8; OSError.
+    """The value in a file.
+
+    Raises UsageError for invalid JSON, with the position, and for a name that an object has twice; ConstraintError for
+    other encodings than UTF-8; OSError.
     """
     try:
         return json.loads(read_text(path, what), object_pairs_hook=unique_names)

@@ -1,4 +1,4 @@
-"""Private keys that sign the entries of a store, in files: on a command line everyone could read them."""
+"""Private keys that sign the entries of a store, in files: every user can read the command lines of processes."""
 
 from __future__ import annotations
 

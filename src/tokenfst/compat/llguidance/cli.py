@@ -1,6 +1,6 @@
 """Shows the tokens of a text under a grammar, one by one, as llguidance's program does.
 
-Run it with ``python -m tokenfst.compat.llguidance.cli``. For more, see ``tokenfst trace`` and ``tokenfst check``
+Run it with ``python -m tokenfst.compat.llguidance.cli``. For more, see ``tokenfst check`` and ``tokenfst draw --text``
 (docs/command-line.md).
 """
 

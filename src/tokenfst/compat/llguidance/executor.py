@@ -69,8 +69,8 @@ def fill_drafts(executor: LLExecutor, matchers: Drafts, bitmask: Any) -> None:
     for _, row, drafts in matchers:
         if not 0 <= row < bitmask.shape[0] - len(drafts):
             raise ValueError(
-                f"row {row} and {len(drafts)} drafts are not within the {counted(bitmask.shape[0], 'row')} of "
-                "the bitmask"
+                f"row {row} with {counted(len(drafts), 'draft')} does not fit into the bitmask, which has "
+                f"{counted(bitmask.shape[0], 'row')}"
             )
     fill_rows(executor, [(matcher, row) for matcher, row, _ in matchers], bitmask)
     for matcher, row, drafts in matchers:

@@ -154,7 +154,7 @@ class LLMatcher:
             return False
         taken = self.try_consume_tokens(tokens)
         if not self._error and taken < len(tokens):
-            self._error = f"token {tokens[taken]} is not allowed after {taken} of these tokens"
+            self._error = f"token {tokens[taken]}, number {taken + 1} of these tokens, is not allowed"
         return not self._error
 
     def try_consume_tokens(self, tokens: Sequence[int]) -> int:

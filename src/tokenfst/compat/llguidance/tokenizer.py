@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from tokenfst.common.arguments import shown
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ArgumentTypeError, VocabularyError
 from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
@@ -263,7 +264,9 @@ class LLTokenizer:
     def _named(self, token: int) -> bytes:
         """The bytes that a token spells; for a special token, its name."""
         if not 0 <= token < self.vocab_size:
-            raise VocabularyError(f"unknown token {token}: the vocabulary has {self.vocab_size:,} tokens")
+            raise VocabularyError(
+                f"unknown token {token}: the vocabulary has {counted(self.vocab_size, 'token')}"
+            )
         return self._names.get(token, self.vocabulary.tokens[token])
 
     def _goes_on(self, text: bytes) -> bool:

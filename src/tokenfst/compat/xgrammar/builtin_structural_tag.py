@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from tokenfst.automata.tools.definitions.formats import CallFormat, format_named
 from tokenfst.automata.tools.documents import K3_SIGNS
 from tokenfst.automata.tools.tools import tools as tool_constraint
+from tokenfst.common.plurals import counted
 from tokenfst.compat.xgrammar.openai_tool_call_schema import (
     AllowedToolChoiceParam,
     AllowedToolsParam,
@@ -66,7 +67,8 @@ def normalize_tool_choice(
         word = "forced"
         if len(functions) != 1:
             raise ToolError(
-                "tool_choice", f"names the function {name!r}, of which the list of tools has {len(functions)}"
+                "tool_choice",
+                f"names the function {name!r}, which must be in the list of tools once, not {len(functions)} times",
             )
     elif isinstance(choice, BuiltinToolChoiceParam):
         functions, builtin = [], [tool for tool in builtin if tool.type == choice.type]
@@ -74,7 +76,7 @@ def normalize_tool_choice(
         if len(builtin) != 1:
             raise ToolError(
                 "tool_choice",
-                f"names the type {choice.type!r}, of which the list of tools has {len(builtin)}",
+                f"names the type {choice.type!r}, which must be in the list of tools once, not {len(builtin)} times",
             )
     elif choice == "none":
         functions, builtin, word = [], [], "auto"
@@ -225,7 +227,8 @@ def _for_model(model: str) -> Callable[..., StructuralTag]:
         if tool_choice == "forced":
             if len(read) != 1 or not isinstance(read[0], FunctionToolParam):
                 raise ToolError(
-                    "tool_choice", f"'forced' is for one function, and there are {len(read)} tools"
+                    "tool_choice",
+                    f"'forced' needs a list of one function, not of {counted(len(read), 'tool')}",
                 )
             choice = {"type": "function", "function": {"name": read[0].function.name}}
         return _of_table(

@@ -21,6 +21,7 @@ from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.structural_tag import structural_tag
+from tokenfst.common.plurals import counted
 from tokenfst.compat.xgrammar.exception import (
     DeserializeFormatError,
     GrammarError,
@@ -181,8 +182,8 @@ class Grammar:
     def _written(self) -> dict[str, Any]:
         if self._made is None:
             raise Unsupported(
-                "Grammar.serialize_json: the grammar was made of a Python type or of a constraint, which no JSON says: "
-                "make it of the JSON Schema, or pickle the Grammar"
+                "Grammar.serialize_json: the grammar was made from a Python type or a constraint, which JSON cannot "
+                "express: make it from the JSON Schema, or pickle the Grammar"
             )
         return self._made.written()
 
@@ -209,7 +210,7 @@ def _assembled(grammars: Sequence[Grammar], operation: Any, name: str) -> Gramma
     parts = Assembly()
     made = operation(*(parts.expr(each.constraint) for each in grammars))
     said = Made(name, {"grammars": list(grammars)})
-    return Grammar(parts.finish(made, f"{name} of {len(grammars)} grammars"), made=said)
+    return Grammar(parts.finish(made, f"{name} of {counted(len(grammars), 'grammar')}"), made=said)
 
 
 _MAKERS: dict[str, Callable[..., Grammar]] = {

@@ -127,7 +127,9 @@ class GrammarMatcher:
     def rollback(self, num_tokens: int = 1) -> None:
         """Take back the last steps."""
         if not 0 <= num_tokens <= len(self._steps):
-            raise RuntimeError(f"rollback({num_tokens}): there were {len(self._steps)} steps")
+            raise RuntimeError(
+                f"cannot roll back {counted(num_tokens, 'step')}: only {len(self._steps):,} were taken"
+            )
         if num_tokens:
             self.matcher.rollback(sum(self._steps[-num_tokens:]))
             del self._steps[-num_tokens:]
@@ -203,8 +205,8 @@ class BatchGrammarMatcher:
         rows = range(len(matchers)) if indices is None else indices
         if len(rows) != len(matchers) or any(not 0 <= row < len(temperatures) for row in rows):
             raise RuntimeError(
-                f"batch_fill_temperature: {counted(len(matchers), 'matcher')}, {len(rows)} places of "
-                f"{len(temperatures)}"
+                f"batch_fill_temperature: {counted(len(matchers), 'matcher')} need as many indices, from 0 to "
+                f"{len(temperatures) - 1}, not {list(rows)!r:.80}"
             )
         for row, each in zip(rows, matchers, strict=True):
             temperatures[row] = -1.0 if each.temperature is None else each.temperature
@@ -233,7 +235,9 @@ class BatchGrammarMatcher:
 
 def _pairs(matchers: Sequence[GrammarMatcher], parts: Sequence[_T]) -> list[tuple[GrammarMatcher, _T]]:
     if len(matchers) != len(parts):
-        raise RuntimeError(f"{len(matchers)} matchers and {counted(len(parts), 'part')}: give one for each")
+        raise RuntimeError(
+            f"{counted(len(matchers), 'matcher')} and {counted(len(parts), 'argument')}: give one for each"
+        )
     return list(zip(matchers, parts, strict=True))
 
 

@@ -34,19 +34,19 @@ class Connection(H11Protocol):  # type: ignore[misc]
         self._watch()
 
     def pause_writing(self) -> None:
-        """The client is behind: what was sent fills the buffers."""
+        """The client reads too slowly, and the buffers are full: bound the wait."""
         super().pause_writing()
         if self._sending is None:
             self._sending = self.loop.call_later(self._seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client has taken most of it."""
+        """The client has read most of what was sent: end the wait."""
         super().resume_writing()
         _cancel(self._sending)
         self._sending = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end."""
+        """Stop the timers."""
         _cancel(self._receiving)
         _cancel(self._sending)
         self._receiving = self._sending = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tokenfst.common.plurals import counted
+
 _ONE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*")
 
 
@@ -24,5 +26,5 @@ def asked_range(header: str | None, size: int) -> tuple[int, int] | None:
         if last and int(last) < begin:
             return None
     if begin >= end:
-        raise ValueError(f"there are {size:,} bytes")
+        raise ValueError(f"the whole has {counted(size, 'byte')}")
     return begin, end

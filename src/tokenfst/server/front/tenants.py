@@ -28,7 +28,7 @@ class KeysError(TokenfstError, ValueError):
 
 
 class Tenants:
-    """The tenants. ``None`` in place of keys: everyone may ask, as one tenant."""
+    """The tenants and the digests of their keys. Without keys (``None``), every request is of one tenant, ``ALONE``."""
 
     def __init__(self, keys: Mapping[str, list[str]] | None) -> None:
         self._keys = None if keys is None else [(name, each) for name in keys for each in keys[name]]
@@ -49,7 +49,8 @@ class Tenants:
         for name, digests in found.items():
             if not NAME.fullmatch(name):
                 raise KeysError(
-                    f"{path}: a tenant's name has at most 63 small letters, digits and hyphens inside, not {name!r:.80}"
+                    f"{path}: a tenant's name is {name!r:.80}; it must have at most 63 lower-case letters, digits and "
+                    "hyphens, and neither begin nor end with a hyphen"
                 )
             if not isinstance(digests, list) or not all(
                 isinstance(each, str) and _DIGEST.fullmatch(each) for each in digests
@@ -66,7 +67,7 @@ class Tenants:
         return self._keys is not None
 
     def of(self, key: str | None) -> str | None:
-        """Whose key it is; None: nobody's."""
+        """The name of the tenant that has this key; None if no tenant has it."""
         if self._keys is None:
             return ALONE
         given = digest_of(key or "")
@@ -78,7 +79,7 @@ class Tenants:
 
 
 def digest_of(key: str) -> str:
-    """What the file holds of a key."""
+    """The SHA-256 digest of a key, as the file of keys has it: 64 hexadecimal digits."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -89,5 +90,5 @@ def new_key() -> tuple[str, str]:
 
 
 def store_url(url: str, tenant: str, are_known: bool) -> str:
-    """Where a tenant's store is: below the server's, or that itself where there is one tenant alone."""
+    """The URL of a tenant's store: a folder in the server's store, or that store itself if keys are not required."""
     return f"{url.rstrip('/')}/tenants/{tenant}" if are_known else url

@@ -25,6 +25,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tokenfst.common.plurals import counted
 from tokenfst.errors import TokenfstError
 from tokenfst.server import logs
 from tokenfst.server.refusals import Refused
@@ -108,7 +109,7 @@ class Pool:
         if len(queue) >= self._limits.queue:
             raise Refused(
                 "busy",
-                f"{len(queue)} requests wait already",
+                f"{counted(len(queue), 'request')} of the same tenant already waiting",
                 "send it again later (Retry-After)",
                 retry_after=self._delay(),
             )

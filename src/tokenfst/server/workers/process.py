@@ -1,10 +1,10 @@
 """A process that answers questions, one at a time, and may be killed at any of them.
 
-It gets the bytes of a body and gives back those of an answer. What it may take of memory is bounded by the operating
-system (``RLIMIT_AS``): then the library raises, or the process dies, and both are told. Afterwards, and when it has
-grown by half of what it may, it asks to be replaced, since memory that was given out in small pieces does not come
-back. Processes are forked from one that holds the vocabularies already (``multiprocessing``'s fork server), so a new
-one takes milliseconds, and all share those pages.
+It receives the bytes of a body and returns those of an answer. The operating system bounds its memory (``RLIMIT_AS``):
+beyond the limit the library raises or the process dies, and the client gets a refusal in both cases. Then, and when its
+memory has grown by half of the limit, it asks to be replaced, because fragmented memory is not given back. Processes
+are forked from one that has loaded the vocabularies (``multiprocessing``'s fork server), so a new one takes
+milliseconds, and all of them share those pages.
 """
 
 from __future__ import annotations
@@ -52,8 +52,10 @@ _PAGE = 4096 if resource is None else resource.getpagesize()
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What all workers of a server are told. ``vocabularies``: what ``load_vocabulary`` reads, by their names;
-    ``store_options``: of every ``Store``.
+    """The settings of all workers of a server.
+
+    ``vocabularies``: pairs of a name and the argument of ``load_vocabulary``. ``store_options``: the arguments of every
+    ``Store``.
     """
 
     vocabularies: tuple[tuple[str, str], ...]
@@ -63,8 +65,8 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One question: its name, the body of the request, members that the path and the query say, and the tenant's
-    store.
+    """One question: its name, the body of the request, the members that the path and the query add to it (``extra``),
+    and the URL of the tenant's store.
     """
 
     question: str
@@ -75,8 +77,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, or a refusal. ``keep``: whether the same question would get the same answer; ``tired``: the process
-    wants to be replaced; ``code``: of a refusal; ``detail``: what the log says and the client does not learn.
+    """An answer, or a refusal with its ``code``.
+
+    ``keep``: whether the same question would get the same answer. ``tired``: whether the process wants to be replaced.
+    ``detail``: the error for the log, which the client must not see.
     """
 
     status: int
@@ -97,9 +101,10 @@ def loaded(spec: str) -> Vocabulary:
 
 
 def preload() -> None:
-    """What the fork server does when it imports this module. Where a vocabulary cannot be had, each process finds that
-    out, and tells it. The first constraint of each notation loads what its front end needs (of Lark's the package lark,
-    most of a second), which a new process then need not do.
+    """Load vocabularies and front ends, once, in the fork server, which calls this when it imports this module.
+
+    Errors are ignored here: a process that needs a vocabulary raises them again. The first constraint in each notation
+    imports its front end (Lark's takes most of a second), so that a new process does not have to.
     """
     with suppress(TokenfstError):
         gbnf('root ::= "a"')
@@ -112,7 +117,7 @@ def preload() -> None:
 
 
 def serve(ends: Connection, work: Work) -> None:
-    """What a process does: vocabularies first, then jobs in and replies out, until nobody asks any more."""
+    """The work of a process: load the vocabularies, then receive jobs and send replies until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # who asked for it closes this connection when all is done
     try:
@@ -172,7 +177,7 @@ def _members(job: Job) -> dict[str, Any]:
 
 
 def over_memory(limits: Limits) -> Reply:
-    """Refused for what it took of memory."""
+    """The refusal of a request that needed too much memory."""
     found = Refused(
         "over_limit",
         f"it needs more than {counted(limits.memory, 'byte')} of memory",
@@ -183,7 +188,7 @@ def over_memory(limits: Limits) -> Reply:
 
 
 def over_time(limits: Limits, used: float | None) -> Reply:
-    """Refused for what it took of time, of which it had a processor for ``used`` seconds."""
+    """The refusal of a request that took too long; ``used``: the seconds for which it had a processor."""
     found = late(limits.seconds, used)
     return Reply(found.status, found.body(), tired=True, code=found.code, retry_after=found.retry_after)
 
@@ -198,7 +203,7 @@ def processor_seconds(process: int) -> float | None:
 
 
 def died(code: int | None) -> Reply:
-    """Refused where the process ended by itself."""
+    """The refusal of a request whose process ended by itself; ``code``: its exit code."""
     found = Refused(
         "died",
         f"the process that worked on it ended with the code {code} (below 0: the signal)",

@@ -228,7 +228,7 @@ def _described(key: str, automaton: Automaton, state: WorkerState) -> Json:
 def _texts(members: _Members, name: str) -> list[Any] | None:
     found = members.take(name, list, "an array")
     if found is not None and len(found) > MOST_TEXTS:
-        raise _bad(f"{name!r} has {len(found):,} elements, and {MOST_TEXTS:,} are the most", name)
+        raise _bad(f"{name!r} has {len(found):,} elements: give at most {MOST_TEXTS:,}", name)
     return None if found is None else list(found)
 
 
@@ -259,7 +259,9 @@ def _utf8(text: object, place: int | None = None) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise Refused("bad_request", "a text has half of a character in it", pointer=f"#/{name}") from None
+        raise Refused(
+            "bad_request", "a text has a lone surrogate, which UTF-8 cannot encode", pointer=f"#/{name}"
+        ) from None
 
 
 def _token_ids(ids: object, place: int) -> list[int]:

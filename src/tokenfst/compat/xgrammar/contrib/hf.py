@@ -34,7 +34,8 @@ class LogitsProcessor:
         if not self.matchers:
             if len(self.compiled_grammars) not in (1, rows):
                 raise RuntimeError(
-                    f"{len(self.compiled_grammars)} grammars for {counted(rows, 'row')}: give one, or one for each"
+                    f"{counted(len(self.compiled_grammars), 'grammar')} for {counted(rows, 'row')}: give one, or one "
+                    "for each"
                 )
             grammars = (
                 self.compiled_grammars
