@@ -33,7 +33,7 @@ def outer_nodes(body: Expr) -> list[Expr]:
     """The nodes of a rule body, operands first, down to leaves and plain nodes, which need no further analysis (see
     ``Expr``).
     """
-    return RuleBody(body).nodes
+    return RuleBody(body).nodes()
 
 
 def is_composed(node: Expr) -> bool:
@@ -89,12 +89,17 @@ class Rules(dict[str, Expr]):
 
     def nodes(self, name: str) -> list[Expr]:
         """``outer_nodes`` of a rule's body; read-only."""
-        return self.bodies[name].nodes
+        return self.bodies[name].nodes()
+
+    @cached_property
+    def listed(self) -> dict[str, RuleBody]:
+        """``bodies`` of all rules."""
+        return {name: self.bodies[name] for name in self}
 
     @cached_property
     def graph(self) -> dict[str, list[str]]:
         """The rules that each rule calls: see ``called``."""
-        return {name: self.bodies[name].calls() for name in self}
+        return {name: body.calls() for name, body in self.listed.items()}
 
 
 def name_of(node: Expr) -> str:
@@ -225,9 +230,6 @@ def least_true(
     unordered members if as many as are required have, a call if the rule has. Plain nodes know it; for any other node
     ``leaf`` decides. Raises BudgetExceeded("seconds").
     """
-    bodies: dict[str, RuleBody] = {}
-    for name in rules:
-        bodies[name] = body = rules.bodies[name]
-        deadline.where = f"the rule {name!r}"
-        deadline.tick(len(body.nodes))
-    return native_least_true(bodies, leaf, nullable)
+    deadline.where = "the rules"
+    deadline.tick(sum(body.length for body in rules.listed.values()))
+    return native_least_true(rules.listed, leaf, nullable)

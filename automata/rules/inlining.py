@@ -15,86 +15,46 @@ hard calls every member of a family has the calls of the whole family.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
-from tokenfst.automata.expressions.expression import Expr, Op
+from tokenfst._native import Inlining
+from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import NodeMeter
 from tokenfst.automata.expressions.rebuilding import rebuilt
-from tokenfst.automata.rules.graph import (
-    COMPOSED,
-    cycles,
-    is_composed,
-    nested_heads,
-    reachable,
-)
+from tokenfst.automata.rules.graph import is_composed
 from tokenfst.automata.rules.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.budget import Budget
 
 
 class Inliner:
-    """The rules that ``start`` reaches, without left recursion, and their hard calls."""
+    """The rules that ``start`` reaches, without left recursion, and their hard calls by rule (``hard``)."""
 
     def __init__(self, rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> None:
         """Remove left recursion from ``rules``, unless that has been done already.
 
         Raises BudgetExceeded("positions" or "seconds"), as all methods do, naming the rule.
         """
-        self.start = start
         plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
         self.rules, self.origins = plain.rules, plain.origins
         self.meter = NodeMeter(budget)
-        self.calls = {name: self.rules.bodies[name].placed_calls() for name in self.rules}
-        self.family: dict[str, list[str]] = {}
-        tails = {name: [callee for callee, tail in calls if tail] for name, calls in self.calls.items()}
-        for group in cycles(tails):
-            self.family.update(dict.fromkeys(group, group))
-        self.hard: dict[str, list[str]] = {}
-        of_group: dict[str, list[str]] = {}
-        found = [start]
-        for name in found:
-            group = self.family.get(name, [name])
-            if group[0] not in of_group:
-                of_group[group[0]] = self.hard_calls(group)
-                found += of_group[group[0]]
-            self.hard[name] = of_group[group[0]]
+        self.native = Inlining(plain.rules.listed, start)
 
-    def hard_calls(self, group: list[str]) -> list[str]:
-        """The calls of a rule or of a family that are not variables of its system."""
-        family = self.family.get(group[0])
-        found: dict[str, None] = {}
-        for name in group:
-            for callee, tail in self.calls[name]:
-                if not tail or family is None or self.family.get(callee) is not family:
-                    found[callee] = None
-        return list(found)
+    @cached_property
+    def hard(self) -> dict[str, list[str]]:
+        """By rule, the calls that are no variables of its system."""
+        return self.native.hard
 
     def heads(self) -> dict[str, tuple[str, ...]]:
         """For each rule the heads of its enclosing components, outermost first. The last head of a head is itself."""
-        order = {name: number for number, name in enumerate(reachable(self.hard, self.start))}
-        around: dict[str, tuple[str, ...]] = dict.fromkeys(self.hard, ())
-        for head, part in nested_heads(self.hard, order):
-            for name in part:
-                around[name] += (head,)
-            self.meter.charge(0, head)
-        return around
+        return self.native.heads(self.meter.charge)
 
     def expressions(self, entry: str, hard: dict[str, Expr]) -> dict[str, Expr]:
         """The expressions of a rule and of the other rules of its system, given those of its hard calls."""
-        group = self.family.get(entry)
-        if group is None:
-            return {entry: _named(self.inlined(entry, hard), entry)}
-        variables = {name: Expr(Op.VARIABLE) for name in group}
-        for name, variable in variables.items():
-            body, made = self.rules.bodies[name].with_tails(variables, hard, rebuilt)
-            self.meter.charge(made, name)
-            # The variables of one system name each other, so all are made before their bodies.
-            variable.finish(_named(body, name))
-        return variables
+        return self.native.expressions(entry, hard, rebuilt, self.meter.charge)
 
-    def inlined(self, name: str, hard: dict[str, Expr]) -> Expr:
-        """The body of a rule with all its calls replaced."""
-        body = self.rules.bodies[name]
-        self.meter.charge(len(body.nodes), name)
-        return body.with_calls(hard, rebuilt)
+    def called(self, large: int, doublings: int) -> dict[str, Expr]:
+        """The expressions of the start and of the rules that must be called: see ``pushdown``."""
+        return self.native.called(large, doublings, rebuilt, self.meter.charge)
 
 
 def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
@@ -108,8 +68,3 @@ def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
         else:
             done[id(node)] = leaf(node)
     return done[id(nodes[-1])]
-
-
-def _named(expr: Expr, name: str) -> Expr:
-    """``expr`` labelled with its rule, so that an exceeded budget can name it."""
-    return expr.named(f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr

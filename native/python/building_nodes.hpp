@@ -69,6 +69,18 @@ inline nb::object repeat(nb::handle part, int64_t low, int64_t high) {
   return checked(expression_nodes::make(Op::Repeat, args, bounds.ptr(), size, size > 0 && (low == 0 || node.nullable)));
 }
 
+// A copy of a node, which is no variable, with the rule of this name as its source.
+inline nb::object labelled(nb::handle node, nb::handle rule) {
+  const ExprNode& own = node_of(node);
+  nb::object copy = checked(expression_nodes::make(static_cast<Op>(own.code), Py_NewRef(own.args), own.value, own.size, own.nullable != 0));
+  auto& made = *reinterpret_cast<ExprNode*>(copy.ptr());
+  PyObject* const source = PyUnicode_FromFormat("the rule %R", rule.ptr());
+  if (!source) throw nb::python_error();
+  Py_DECREF(made.source);
+  made.source = source;
+  return copy;
+}
+
 // Says that a node that is searched for a word has one.
 inline void assure(nb::handle node) { reinterpret_cast<ExprNode*>(node.ptr())->known = ExprNode::kHasWord; }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -83,14 +84,28 @@ class RuleBody {
  public:
   explicit RuleBody(nb::object body) : body_(std::move(body)) {
     nodes_ = rule_nodes::below({body_.ptr()}, rule_nodes::is_composed);
-    for (size_t k = 0; k < nodes_.size(); ++k) place_.emplace(nodes_[k], k);
-    list_ = rule_nodes::list_of(nodes_);
+    std::unordered_map<PyObject*, uint32_t> places;
+    places.reserve(nodes_.size());
+    begins_.reserve(nodes_.size() + 1);
+    for (PyObject* node : nodes_) {
+      begins_.push_back(static_cast<uint32_t>(operands_.size()));
+      if (rule_nodes::is_composed(node)) {
+        for (Py_ssize_t k = 0, count = rule_nodes::count_of(node); k < count; ++k)
+          operands_.push_back(places.at(rule_nodes::arg_of(node, k)));
+      }
+      places.emplace(node, static_cast<uint32_t>(places.size()));
+    }
+    begins_.push_back(static_cast<uint32_t>(operands_.size()));
     size_ = measured();
   }
 
-  const nb::list& nodes() const { return list_; }
+  nb::list nodes() const { return rule_nodes::list_of(nodes_); }
+  size_t length() const { return nodes_.size(); }
   const std::vector<PyObject*>& outer() const { return nodes_; }
   PyObject* body() const { return body_.ptr(); }
+  Op op(size_t k) const { return rule_nodes::op_of(nodes_[k]); }
+  // The places of the operands of a composed node in `outer`; none of other nodes.
+  std::span<const uint32_t> operands(size_t k) const { return std::span(operands_).subspan(begins_[k], begins_[k + 1] - begins_[k]); }
 
   // The operators of the nodes, as bits.
   int64_t ops() const {
@@ -134,69 +149,32 @@ class RuleBody {
     return nb::list(found);
   }
 
-  // Every call, and whether it is in tail position.
-  nb::list placed_calls() const {
-    nb::list found;
+  // The places of all calls, and whether each is in tail position.
+  std::vector<std::pair<uint32_t, bool>> placed_calls() const {
+    std::vector<std::pair<uint32_t, bool>> found;
     std::vector<char> seen(nodes_.size(), 0);
-    std::vector<std::pair<PyObject*, bool>> stack{{body_.ptr(), true}};
+    std::vector<std::pair<uint32_t, bool>> stack{{last(), true}};
     while (!stack.empty()) {
-      const auto [node, is_last] = stack.back();
+      const auto [k, is_last] = stack.back();
       stack.pop_back();
-      char& known = seen[place_of(node)];
       const char bit = is_last ? 2 : 1;
-      if (known & bit) continue;
-      known = static_cast<char>(known | bit);
-      const Op op = rule_nodes::op_of(node);
-      if (op == Op::Call) {
-        found.append(nb::make_tuple(nb::handle(rule_nodes::at(node).value), is_last));
-      } else if (rule_nodes::is_composed(node)) {
-        const Py_ssize_t count = rule_nodes::count_of(node);
-        for (Py_ssize_t k = count; k-- > 0;) { stack.emplace_back(rule_nodes::arg_of(node, k), is_last && is_tail(node, k)); }
-      }
+      if (seen[k] & bit) continue;
+      seen[k] = static_cast<char>(seen[k] | bit);
+      if (op(k) == Op::Call) found.emplace_back(k, is_last);
+      const std::span<const uint32_t> parts = operands(k);
+      for (size_t n = parts.size(); n-- > 0;) stack.emplace_back(parts[n], is_last && is_tail(k, n));
     }
     return found;
   }
 
-  // How often the body calls each rule if counted repetitions are written out, at most `ExprNode::kMostPositions`.
-  nb::dict call_counts() const {
-    std::vector<int64_t> counts(nodes_.size(), 0);
-    counts.back() = 1;
-    nb::dict found;
+  // How often each node stands in the body if counted repetitions are written out, at most `ExprNode::kMostPositions`.
+  std::vector<int64_t> counts() const {
+    std::vector<int64_t> found(nodes_.size(), 0);
+    found.back() = 1;
     for (size_t k = nodes_.size(); k-- > 0;) {  // users before operands
-      PyObject* const node = nodes_[k];
-      if (rule_nodes::op_of(node) == Op::Call) {
-        const nb::handle name = rule_nodes::at(node).value;
-        const nb::object before = found.attr("get")(name, 0);
-        found[name] = plus(nb::cast<int64_t>(before), counts[k]);
-      } else if (rule_nodes::is_composed(node)) {
-        const int64_t inner = rule_nodes::op_of(node) == Op::Repeat ? times(counts[k], rule_nodes::copies_of(node)) : counts[k];
-        for (Py_ssize_t n = 0, count = rule_nodes::count_of(node); n < count; ++n) {
-          int64_t& part = counts[place_of(rule_nodes::arg_of(node, n))];
-          part = plus(part, inner);
-        }
-      }
-    }
-    return found;
-  }
-
-  // The rules that the body calls twice in a row; either call may be one of several alternatives.
-  nb::set doubled() const {
-    nb::set found;
-    std::vector<PyObject*> before, after;  // names
-    for (PyObject* node : nodes_) {
-      if (rule_nodes::op_of(node) != Op::Concat) continue;
-      before.clear();
-      for (Py_ssize_t k = 0, count = rule_nodes::count_of(node); k < count; ++k) {
-        after.clear();
-        PyObject* const part = rule_nodes::arg_of(node, k);
-        const bool is_choice = rule_nodes::op_of(part) == Op::Union && rule_nodes::at(part).size == 0;
-        for (Py_ssize_t n = 0, ways = is_choice ? rule_nodes::count_of(part) : 1; n < ways; ++n) {
-          PyObject* const way = is_choice ? rule_nodes::arg_of(part, n) : part;
-          if (rule_nodes::op_of(way) == Op::Call) after.push_back(rule_nodes::at(way).value);
-        }
-        add_common(before, after, found);
-        std::swap(before, after);
-      }
+      if (operands(k).empty()) continue;
+      const int64_t inner = op(k) == Op::Repeat ? times(found[k], rule_nodes::copies_of(nodes_[k])) : found[k];
+      for (const uint32_t part : operands(k)) found[part] = plus(found[part], inner);
     }
     return found;
   }
@@ -205,136 +183,108 @@ class RuleBody {
   nb::list left_edge(nb::handle empty) const {
     nb::dict found;
     std::vector<char> seen(nodes_.size(), 0);
-    std::vector<PyObject*> stack{body_.ptr()};
+    std::vector<uint32_t> stack{last()};
     while (!stack.empty()) {
-      PyObject* const node = stack.back();
+      const uint32_t k = stack.back();
       stack.pop_back();
-      char& known = seen[place_of(node)];
-      if (known) continue;
-      known = 1;
-      const Op op = rule_nodes::op_of(node);
-      if (op == Op::Call) {
-        found[nb::handle(rule_nodes::at(node).value)] = nb::none();
-      } else if (rule_nodes::is_composed(node)) {
-        for (Py_ssize_t k = op == Op::Unordered ? 1 : 0, count = rule_nodes::count_of(node); k < count; ++k) {
-          PyObject* const part = rule_nodes::arg_of(node, k);
-          stack.push_back(part);
-          if (op == Op::Concat && !holds(empty, part)) break;
-        }
+      if (seen[k]) continue;
+      seen[k] = 1;
+      if (op(k) == Op::Call) found[nb::handle(rule_nodes::at(nodes_[k]).value)] = nb::none();
+      const std::span<const uint32_t> parts = operands(k);
+      for (size_t n = op(k) == Op::Unordered ? 1 : 0; n < parts.size(); ++n) {
+        stack.push_back(parts[n]);
+        if (op(k) == Op::Concat && !holds(empty, nodes_[parts[n]])) break;
       }
     }
     return nb::list(found);
   }
 
-  // The body with each call replaced by the expression of its rule; unchanged parts are shared. `rebuilt(node, args)`: a node for members
-  // in any order with other operands.
-  nb::object with(nb::dict expressions, nb::handle rebuilt) const {
+  // The body with each call replaced; unchanged parts are shared. `called(k)`: the expression for the call at a place. `rebuilt(node, args)`:
+  // a node for members in any order with other operands.
+  template <class Called>
+  nb::object with(Called called, nb::handle rebuilt) const {
     std::vector<nb::object> done(nodes_.size());
     std::vector<PyObject*> args;
     for (size_t k = 0; k < nodes_.size(); ++k) {
-      PyObject* const node = nodes_[k];
-      if (rule_nodes::op_of(node) == Op::Call) {
-        done[k] = expressions[nb::handle(rule_nodes::at(node).value)];
+      if (op(k) == Op::Call) {
+        done[k] = called(k);
         continue;
       }
-      done[k] = nb::borrow(node);
-      if (!rule_nodes::is_composed(node)) continue;
       args.clear();
       bool is_same = true;
-      for (Py_ssize_t n = 0, count = rule_nodes::count_of(node); n < count; ++n) {
-        PyObject* const part = rule_nodes::arg_of(node, n);
-        args.push_back(done[place_of(part)].ptr());
-        is_same = is_same && args.back() == part;
+      for (const uint32_t part : operands(k)) {
+        args.push_back(done[part].ptr());
+        is_same = is_same && args.back() == nodes_[part];
       }
-      if (!is_same) done[k] = remade(node, args, rebuilt);
+      done[k] = is_same ? nb::borrow(nodes_[k]) : remade(nodes_[k], args, rebuilt);
     }
     return done.back();
   }
 
-  // The same, where calls in tail position become those of `tails`, if they are there; and the number of nodes that were made anew.
-  nb::tuple with_tails(nb::dict tails, nb::dict expressions, nb::handle rebuilt) const {
+  // The same, where a call in tail position may become another expression: `called(k, is_last)`. Also the number of nodes that hold calls and
+  // were made anew.
+  template <class Called>
+  std::pair<nb::object, int64_t> with_tails(Called called, nb::handle rebuilt) const {
     const size_t count = nodes_.size();
     std::vector<char> calls(count, 0), wanted(count, 0);  // whether a node holds a call; where it stands: in tail position (2), or not (1)
     for (size_t k = 0; k < count; ++k) {
-      calls[k] = rule_nodes::op_of(nodes_[k]) == Op::Call;
-      if (!rule_nodes::is_composed(nodes_[k])) continue;
-      for_args(nodes_[k], [&](Py_ssize_t, size_t part) { calls[k] = calls[k] || calls[part]; });
+      calls[k] = op(k) == Op::Call || std::ranges::any_of(operands(k), [&](uint32_t part) { return calls[part] != 0; });
     }
     wanted.back() = 2;
     for (size_t k = count; k-- > 0;) {  // users before operands
-      PyObject* const node = nodes_[k];
-      if (!calls[k] || !rule_nodes::is_composed(node)) continue;
-      for_args(node, [&](Py_ssize_t n, size_t part) {
-        wanted[part] = static_cast<char>(wanted[part] | (is_tail(node, n) ? wanted[k] : static_cast<char>(wanted[k] != 0)));
-      });
+      if (!calls[k]) continue;
+      for (size_t n = 0; n < operands(k).size(); ++n) {
+        char& part = wanted[operands(k)[n]];
+        part = static_cast<char>(part | (is_tail(k, n) ? wanted[k] : static_cast<char>(wanted[k] != 0)));
+      }
     }
     std::vector<std::array<nb::object, 2>> done(count);
     std::vector<PyObject*> args;
     int64_t made = 0;
     for (size_t k = 0; k < count; ++k) {
-      PyObject* const node = nodes_[k];
       for (const bool is_last : {false, true}) {
         nb::object& own = done[k][is_last];
         if (!(wanted[k] & (is_last ? 2 : 1))) continue;
         if (!calls[k]) {
-          own = nb::borrow(node);
-        } else if (rule_nodes::op_of(node) == Op::Call) {
-          const nb::handle name = rule_nodes::at(node).value;
-          own = is_last && tails.contains(name) ? tails[name] : expressions[name];
+          own = nb::borrow(nodes_[k]);
+        } else if (op(k) == Op::Call) {
+          own = called(k, is_last);
         } else {
           args.clear();
-          for_args(node, [&](Py_ssize_t n, size_t part) { args.push_back(done[part][is_last && is_tail(node, n)].ptr()); });
-          own = remade(node, args, rebuilt);
+          for (size_t n = 0; n < operands(k).size(); ++n) args.push_back(done[operands(k)[n]][is_last && is_tail(k, n)].ptr());
+          own = remade(nodes_[k], args, rebuilt);
           ++made;
         }
       }
     }
-    return nb::make_tuple(done.back()[1], made);
+    return {done.back()[1], made};
   }
+
+  // Sums and products that are at most `ExprNode::kMostPositions`.
+  static int64_t plus(int64_t one, int64_t other) { return one > kMost - other ? kMost : one + other; }
+  static int64_t times(int64_t one, int64_t other) { return other > 0 && one > kMost / other ? kMost : one * other; }
 
  private:
-  // Adds the names that are in both lists.
-  static void add_common(const std::vector<PyObject*>& some, const std::vector<PyObject*>& others, nb::set& found) {
-    if (some.empty() || others.empty()) return;
-    nb::set known;
-    for (PyObject* name : some) known.add(nb::handle(name));
-    for (PyObject* name : others) {
-      if (known.contains(nb::handle(name))) found.add(nb::handle(name));
-    }
-  }
+  static constexpr int64_t kMost = ExprNode::kMostPositions;
 
-  // Whether an operand of a node in tail position is in tail position.
-  static bool is_tail(PyObject* node, Py_ssize_t k) {
-    const Op op = rule_nodes::op_of(node);
-    return op == Op::Union || (op == Op::Concat && k == rule_nodes::count_of(node) - 1);
-  }
-  template <class Each>
-  void for_args(PyObject* node, Each each) const {
-    for (Py_ssize_t k = 0, count = rule_nodes::count_of(node); k < count; ++k) each(k, place_of(rule_nodes::arg_of(node, k)));
-  }
+  uint32_t last() const { return static_cast<uint32_t>(nodes_.size() - 1); }
+  // Whether the operand `n` of a node in tail position is in tail position.
+  bool is_tail(size_t k, size_t n) const { return op(k) == Op::Union || (op(k) == Op::Concat && n + 1 == operands(k).size()); }
 
   int64_t measured() const {
     std::vector<int64_t> sizes(nodes_.size());
     for (size_t k = 0; k < nodes_.size(); ++k) {
-      PyObject* const node = nodes_[k];
-      int64_t total = std::max<int64_t>(rule_nodes::at(node).size, 1);
-      if (rule_nodes::is_composed(node)) {
+      int64_t total = std::max<int64_t>(rule_nodes::at(nodes_[k]).size, 1);
+      if (rule_nodes::is_composed(nodes_[k])) {
         total = 0;
-        for (Py_ssize_t n = 0, count = rule_nodes::count_of(node); n < count; ++n) {
-          total = plus(total, sizes[place_of(rule_nodes::arg_of(node, n))]);
-        }
-        if (rule_nodes::op_of(node) == Op::Repeat) total = times(total, rule_nodes::copies_of(node));
+        for (const uint32_t part : operands(k)) total = plus(total, sizes[part]);
+        if (op(k) == Op::Repeat) total = times(total, rule_nodes::copies_of(nodes_[k]));
       }
       sizes[k] = total;
     }
     return sizes.back();
   }
 
-  static constexpr int64_t kMost = ExprNode::kMostPositions;
-
-  size_t place_of(PyObject* node) const { return place_.find(node)->second; }
-  static int64_t plus(int64_t one, int64_t other) { return one > kMost - other ? kMost : one + other; }
-  static int64_t times(int64_t one, int64_t other) { return other > 0 && one > kMost / other ? kMost : one * other; }
   static bool holds(nb::handle ids, PyObject* node) {
     const nb::object id = nb::steal(PyLong_FromVoidPtr(node));
     const int found = PySequence_Contains(ids.ptr(), id.ptr());
@@ -363,8 +313,7 @@ class RuleBody {
 
   nb::object body_;
   std::vector<PyObject*> nodes_;  // the last one is the body, which keeps the others alive
-  std::unordered_map<PyObject*, size_t> place_;
-  nb::list list_;
+  std::vector<uint32_t> operands_, begins_;  // of all nodes, places of operands; where those of each node begin
   int64_t size_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/rules/components.hpp"
 #include "bindings/rules/rule_bodies.hpp"
 
 namespace tokenfst {
@@ -154,61 +155,28 @@ class LeastTrue {
   std::vector<size_t> ready_;
 };
 
-// The strongly connected components in reverse topological order (Tarjan, without recursion). Edges to other vertices are ignored.
+// The components of a graph of Python's. Edges to other vertices are ignored.
 inline nb::list components(nb::dict graph) {
   nb::dict numbers;
   std::vector<nb::handle> names;
-  std::vector<std::vector<size_t>> targets;
+  Targets targets;
   for (auto [name, ends] : graph) {
     numbers[name] = names.size();
     names.push_back(name);
   }
   for (auto [name, ends] : graph) {
-    std::vector<size_t>& own = targets.emplace_back();
+    std::vector<uint32_t>& own = targets.emplace_back();
     for (nb::handle end : ends) {
       PyObject* const number = PyDict_GetItemWithError(numbers.ptr(), end.ptr());
       if (!number && PyErr_Occurred()) throw nb::python_error();
-      if (number) own.push_back(nb::cast<size_t>(nb::handle(number)));
+      if (number) own.push_back(nb::cast<uint32_t>(nb::handle(number)));
     }
   }
-  const size_t count = names.size();
-  std::vector<size_t> order(count, count), lowest(count, count), open;
-  std::vector<bool> is_open(count, false);
-  size_t seen = 0;
   nb::list found;
-  std::vector<std::pair<size_t, size_t>> work;  // a vertex, and its next target
-  const auto enter = [&](size_t vertex) {
-    order[vertex] = lowest[vertex] = seen++;
-    open.push_back(vertex);
-    is_open[vertex] = true;
-    work.emplace_back(vertex, 0);
-  };
-  for (size_t root = 0; root < count; ++root) {
-    if (order[root] != count) continue;
-    enter(root);
-    while (!work.empty()) {
-      const size_t vertex = work.back().first;
-      if (work.back().second < targets[vertex].size()) {
-        const size_t target = targets[vertex][work.back().second++];
-        if (order[target] == count) {
-          enter(target);
-        } else if (is_open[target]) {
-          lowest[vertex] = std::min(lowest[vertex], order[target]);
-        }
-        continue;
-      }
-      work.pop_back();
-      if (!work.empty()) lowest[work.back().first] = std::min(lowest[work.back().first], lowest[vertex]);
-      if (lowest[vertex] != order[vertex]) continue;
-      nb::list part;
-      const auto cut = std::find(open.rbegin(), open.rend(), vertex).base() - 1;
-      for (auto each = cut; each != open.end(); ++each) {
-        part.append(names[*each]);
-        is_open[*each] = false;
-      }
-      open.erase(cut, open.end());
-      found.append(part);
-    }
+  for (const std::vector<uint32_t>& each : strong_components(targets)) {
+    nb::list part;
+    for (const uint32_t vertex : each) part.append(names[vertex]);
+    found.append(part);
   }
   return found;
 }
@@ -217,19 +185,15 @@ inline void bind_rule_graphs(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<RuleBody>(m, "RuleBody")
       .def(nb::init<nb::object>(), "body"_a)
-      .def_prop_ro("nodes", &RuleBody::nodes)
+      .def("nodes", &RuleBody::nodes)
+      .def_prop_ro("length", &RuleBody::length)
       .def_prop_ro("ops", &RuleBody::ops)
       .def("leaves", &RuleBody::leaves)
       .def("calls_only", &RuleBody::calls_only, "rules"_a)
       .def("is_within", &RuleBody::is_within, "ids"_a)
       .def_prop_ro("size", &RuleBody::size)
       .def("calls", &RuleBody::calls)
-      .def("placed_calls", &RuleBody::placed_calls)
-      .def("call_counts", &RuleBody::call_counts)
-      .def("doubled", &RuleBody::doubled)
-      .def("left_edge", &RuleBody::left_edge, "empty"_a)
-      .def("with_tails", &RuleBody::with_tails, "tails"_a, "expressions"_a, "rebuilt"_a)
-      .def("with_calls", &RuleBody::with, "expressions"_a, "rebuilt"_a);
+      .def("left_edge", &RuleBody::left_edge, "empty"_a);
   m.def(
       "least_true", [](nb::dict bodies, nb::handle leaf, bool is_nullable) { return LeastTrue(leaf, is_nullable).of(std::move(bodies)); },
       "bodies"_a, "leaf"_a, "is_nullable"_a);

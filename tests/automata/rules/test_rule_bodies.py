@@ -9,7 +9,7 @@ import pytest
 from tests.reference.grammars import rule_graphs as slow
 from tests.reference.grammars.random_grammars import random_body
 from tokenfst import Budget, bundled_grammar, bundled_grammars, regex
-from tokenfst._native import RuleBody, nodes_below
+from tokenfst._native import Inlining, RuleBody, nodes_below
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
@@ -31,7 +31,6 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.rules.graph import Rules, components, least_true
-from tokenfst.automata.rules.inlining import rebuild
 from tokenfst.errors import ConstraintError
 
 A, B = literal(b"a"), literal(b"b")
@@ -66,29 +65,14 @@ def check(rules: dict[str, Expr]) -> None:
     own = Rules(rules)
     for name, body in rules.items():
         fast, nodes = own.bodies[name], slow.outer_nodes(body)
-        assert [*map(id, fast.nodes)] == [*map(id, nodes)]
+        assert fast.length == len(nodes)
+        assert [*map(id, fast.nodes())] == [*map(id, nodes)]
         assert fast.size == min(slow.size(nodes), MOST_POSITIONS)
         assert fast.calls() == slow.called(nodes)
-        assert fast.placed_calls() == slow.placed_calls(body)
-        assert list(fast.call_counts().items()) == [
-            (name, min(count, MOST_POSITIONS)) for name, count in slow.call_counts(nodes).items()
-        ]
-        assert fast.doubled() == slow.doubled(nodes)
         assert fast.ops == sum(1 << op for op in {node.op for node in nodes})
         assert fast.leaves() == [node for node in nodes if not node.size and not slow.is_composed(node)]
         for names in (rules, dict(list(rules.items())[:1])):
             assert fast.calls_only(names) == slow.calls_only(nodes, names)
-        hard = {each: rules.get(each, A) for each in fast.calls()}
-        made = fast.with_calls(hard, rebuilt)
-        wanted = rebuild(nodes, lambda node, hard=hard: hard[str(node.value)] if node.op is Op.CALL else node)
-        assert_same(made, wanted)
-        tails = dict.fromkeys(list(hard)[::2], B)
-        made, count = fast.with_tails(tails, hard, rebuilt)
-        wanted, counted = slow.rewrite(
-            nodes, lambda name, tail, hard=hard, tails=tails: (tail and tails.get(name)) or hard[name]
-        )
-        assert_same(made, wanted)
-        assert count == counted
     for nullable in (False, True):
 
         def leaf(node: Expr, nullable: bool = nullable) -> bool:
@@ -170,9 +154,9 @@ def test_deep_bodies() -> None:
         body = concat(A, union(body, B))
     own = RuleBody(body)
     assert own.calls() == ["s"]
-    assert own.placed_calls() == [("s", True)]
-    assert own.call_counts() == {"s": 1}
-    assert own.with_calls({"s": A}, rebuilt).size > 0
+    inlining = Inlining({"r": own, "s": RuleBody(A)}, "r")
+    assert inlining.hard == {"r": ["s"], "s": []}
+    assert inlining.expressions("r", {"s": A}, rebuilt, lambda count, name: None)["r"].size > 0
 
 
 def test_what_is_no_expression_is_refused() -> None:
@@ -182,8 +166,12 @@ def test_what_is_no_expression_is_refused() -> None:
         nodes_below([A, None], True)  # type: ignore[list-item]
     with pytest.raises(TypeError, match="must be an Expr"):
         RuleBody(Expr(Op.CONCAT, (call("s"), "t")))  # type: ignore[arg-type]
+    with pytest.raises(KeyError, match="no such rule"):
+        Inlining({"s": RuleBody(call("t"))}, "s")
     with pytest.raises(KeyError):
-        RuleBody(call("s")).with_calls({}, rebuilt)
+        Inlining({"s": RuleBody(concat(call("t"), A)), "t": RuleBody(A)}, "s").expressions(
+            "s", {}, rebuilt, lambda count, name: None
+        )
 
 
 def test_a_language_as_a_body() -> None:
