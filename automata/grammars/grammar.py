@@ -15,14 +15,14 @@ Cost: construction is linear. Rejected: Backus-Naur form, in which every ``*`` i
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 import tokenfst.common.notebook as notebook
-from tokenfst._native import nodes_below
+from tokenfst._native import has_calls, with_words
 from tokenfst.automata.captures.trees import Reading, within
-from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call, members_of
+from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, call, members_of
 from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.grammars.captured import NamedParts, grammar_reading
 from tokenfst.automata.grammars.conflict import Conflict, make_conflict
@@ -355,7 +355,7 @@ class Grammar(Operators):
             return linearize(EMPTY)
         plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
         rules = pushdown_rules(plain, self._start, self.budget)
-        if any(node.op is Op.CALL for node in nodes_below(list(rules.values()), False)):
+        if has_calls(list(rules.values())):
             return self._program(plain, rules)
         return linearize(rules[self._start])
 
@@ -393,7 +393,7 @@ class Grammar(Operators):
         """``rules``, inlined from ``plain``, as a program."""
         empty = nullable(plain.rules, self._budget)
         bodies = {name: (body, id(plain.rules[name]) in empty) for name, body in rules.items()}
-        assured = _with_words(plain.rules, rules, productive(plain.rules, self._budget))
+        assured = with_words(plain.rules.listed, list(rules.values()), productive(plain.rules, self._budget))
         return linearize(call(self._start), bodies, assured=assured, labelled=labelled)
 
     def _productive(self) -> Rules:
@@ -455,22 +455,6 @@ class Grammar(Operators):
             return finding
         line, column = line_and_column(self._text, position)
         return replace(finding, line=line, column=column)
-
-
-def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) -> set[int]:
-    """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
-    among ``alive``, and the variables that rules became. Plain nodes have one anyway.
-    """
-    leaves = [node for name in plain for node in plain.bodies[name].leaves()]
-    inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
-    made = (
-        below(*rules.values(), inner=lambda node: not node.size and id(node) not in inside)
-        if inside
-        else nodes_below(list(rules.values()), False)
-    )
-    return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
-        id(node) for node in made if node.op is Op.VARIABLE and id(node) not in inside
-    }
 
 
 def refuse_empty(grammar: Grammar) -> Grammar:

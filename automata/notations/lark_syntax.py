@@ -321,8 +321,12 @@ class _Builder(TerminalBodies):
 
     def values(self, file: File, bound: dict[str, Value]) -> Values:
         """The expressions of the tokens of a file's rules. Arguments of templates differ from instance to instance."""
-        made = Values(lambda token: self.value(token, file, bound)[0], _LASTING)
-        return made if bound else self.known.setdefault(id(file), made)
+        known = None if bound else self.known.get(id(file))
+        if known is None:
+            known = Values(lambda token: self.value(token, file, bound)[0], _LASTING)
+            if not bound:
+                self.known[id(file)] = known
+        return known
 
     def value(self, part: Value | Token, file: File, bound: dict[str, Value]) -> Value:
         """The result of a node, or the meaning of a token."""

@@ -14,6 +14,7 @@ from typing import TypeVar
 from tokenfst._native import RuleBody
 from tokenfst._native import components as strong_components
 from tokenfst._native import least_true as native_least_true
+from tokenfst._native import reachable as native_reachable
 from tokenfst.automata.expressions.expression import Expr, Op, below, members_of
 from tokenfst.automata.expressions.metering import Deadline
 
@@ -159,16 +160,9 @@ def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
     return found
 
 
-def reachable(graph: Graph, start: str) -> list[str]:
+def reachable(graph: dict[str, list[str]], start: str) -> list[str]:
     """Every vertex reachable from ``start``, including itself, in depth-first order."""
-    found: dict[str, None] = {}
-    stack = [start]
-    while stack:
-        vertex = stack.pop()
-        if vertex not in found:
-            found[vertex] = None
-            stack.extend(reversed(list(graph[vertex])))
-    return list(found)
+    return native_reachable(graph, start)
 
 
 def components(

@@ -105,13 +105,14 @@ def rewrite_left_recursion(
     live = rules.only(reached)
     if not cycles(live.graph):
         return Rewritten(live, {})
-    words = _Words(live, set(rules), budget, keeps_empty=keeps_empty)
-    edges = {name: live.bodies[name].left_edge(words.empty) for name in live}
+    empty = nullable(live, budget)
+    edges = {name: body.left_edge(empty) for name, body in live.listed.items()}
     order = {name: number for number, name in enumerate(reached)}
-    made: dict[str, Expr] = dict(live)
     heads = list(nested_heads(edges, order))
     if not heads:
         return Rewritten(live, {})
+    words = _Words(live, set(rules), budget, keeps_empty=keeps_empty)
+    made: dict[str, Expr] = dict(live)
     for head, group in heads:
         words.meter.charge(len(group), head)
         made.update(_rewritten(live, head, sorted(group, key=order.__getitem__), words))

@@ -12,13 +12,12 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "python/building_nodes.hpp"
 #include "python/expression_node.hpp"
+#include "support/pointer_places.hpp"
 
 namespace tokenfst {
 
@@ -50,7 +49,7 @@ inline int64_t copies_of(PyObject* node) {
 template <class Inner>
 std::vector<PyObject*> below(const std::vector<PyObject*>& roots, Inner inner) {
   std::vector<PyObject*> found;
-  std::unordered_set<PyObject*> seen;
+  PointerPlaces seen;
   std::vector<std::pair<PyObject*, bool>> stack;  // whether everything below the node is done
   for (auto root = roots.rbegin(); root != roots.rend(); ++root) stack.emplace_back(*root, false);
   while (!stack.empty()) {
@@ -58,7 +57,7 @@ std::vector<PyObject*> below(const std::vector<PyObject*>& roots, Inner inner) {
     stack.pop_back();
     if (is_done) {
       found.push_back(node);
-    } else if (seen.insert(node).second) {
+    } else if (seen.add(node, 0)) {
       node_of(node);  // checks the type
       const Py_ssize_t count = count_of(node);
       if (count == 0 || !inner(node)) {
@@ -84,16 +83,16 @@ class RuleBody {
  public:
   explicit RuleBody(nb::object body) : body_(std::move(body)) {
     nodes_ = rule_nodes::below({body_.ptr()}, rule_nodes::is_composed);
-    std::unordered_map<PyObject*, uint32_t> places;
-    places.reserve(nodes_.size());
+    PointerPlaces places;
+    places.expect(nodes_.size());
     begins_.reserve(nodes_.size() + 1);
     for (PyObject* node : nodes_) {
       begins_.push_back(static_cast<uint32_t>(operands_.size()));
       if (rule_nodes::is_composed(node)) {
         for (Py_ssize_t k = 0, count = rule_nodes::count_of(node); k < count; ++k)
-          operands_.push_back(places.at(rule_nodes::arg_of(node, k)));
+          operands_.push_back(places.find(rule_nodes::arg_of(node, k)));
       }
-      places.emplace(node, static_cast<uint32_t>(places.size()));
+      places.add(node, static_cast<uint32_t>(places.size()));
     }
     begins_.push_back(static_cast<uint32_t>(operands_.size()));
     size_ = measured();
@@ -264,6 +263,14 @@ class RuleBody {
   static int64_t plus(int64_t one, int64_t other) { return one > kMost - other ? kMost : one + other; }
   static int64_t times(int64_t one, int64_t other) { return other > 0 && one > kMost / other ? kMost : one * other; }
 
+  // Whether the id of a node is among `ids`.
+  static bool holds(nb::handle ids, PyObject* node) {
+    const nb::object id = nb::steal(PyLong_FromVoidPtr(node));
+    const int found = PySequence_Contains(ids.ptr(), id.ptr());
+    if (found < 0) throw nb::python_error();
+    return found != 0;
+  }
+
  private:
   static constexpr int64_t kMost = ExprNode::kMostPositions;
 
@@ -283,13 +290,6 @@ class RuleBody {
       sizes[k] = total;
     }
     return sizes.back();
-  }
-
-  static bool holds(nb::handle ids, PyObject* node) {
-    const nb::object id = nb::steal(PyLong_FromVoidPtr(node));
-    const int found = PySequence_Contains(ids.ptr(), id.ptr());
-    if (found < 0) throw nb::python_error();
-    return found != 0;
   }
 
   static nb::object remade(PyObject* node, const std::vector<PyObject*>& args, nb::handle rebuilt) {

@@ -32,7 +32,7 @@ class LeastTrue {
     for (auto [name, body] : bodies) {
       const RuleBody& own = nb::cast<const RuleBody&>(body);
       for (PyObject* node : own.outer()) add(node);
-      const size_t root = place_.at(own.body());
+      const size_t root = place_.find(own.body());
       roots_[root].push_back(rule);
       if (holds_[root]) {
         is_known_[rule] = true;
@@ -42,10 +42,11 @@ class LeastTrue {
     }
     spread();
     nb::object found = nb::steal(PyFrozenSet_New(nullptr));
-    for (const auto& [node, place] : place_) {
+    place_.for_each([&](const void* node, uint32_t place) {
       // A frozen set that nobody else has may still be filled.
-      if (holds_[place] && PySet_Add(found.ptr(), nb::object(nb::steal(PyLong_FromVoidPtr(node))).ptr()) < 0) throw nb::python_error();
-    }
+      const nb::object id = nb::steal(PyLong_FromVoidPtr(const_cast<void*>(node)));
+      if (holds_[place] && PySet_Add(found.ptr(), id.ptr()) < 0) throw nb::python_error();
+    });
     return found;
   }
 
@@ -59,8 +60,7 @@ class LeastTrue {
 
   // Adds a node whose operands have been added. What its operands decide already is decided at once.
   void add(PyObject* node) {
-    const auto [known, is_new] = place_.emplace(node, holds_.size());
-    if (!is_new) return;
+    if (!place_.add(node, static_cast<uint32_t>(holds_.size()))) return;
     const size_t own = vertex(false);
     const Op op = rule_nodes::op_of(node);
     if (op == Op::Call) {
@@ -84,7 +84,7 @@ class LeastTrue {
     std::vector<size_t> unmet;
     const Py_ssize_t count = rule_nodes::count_of(node);
     for (Py_ssize_t k = 0; k < count; ++k) {
-      const size_t part = place_.at(rule_nodes::arg_of(node, k));
+      const size_t part = place_.find(rule_nodes::arg_of(node, k));
       if (!holds_[part]) unmet.push_back(part);
     }
     holds_[own] = unmet.empty() || (op == Op::Union && static_cast<Py_ssize_t>(unmet.size()) < count) ||
@@ -100,14 +100,14 @@ class LeastTrue {
     const auto low = nb::cast<int64_t>(value.attr("low")), required = nb::cast<int64_t>(value.attr("required"));
     const auto repeats = nb::cast<int64_t>(value.attr("repeats"));
     std::vector<size_t> members;
-    for (Py_ssize_t k = 1, count = rule_nodes::count_of(node); k < count; ++k) members.push_back(place_.at(rule_nodes::arg_of(node, k)));
+    for (Py_ssize_t k = 1, count = rule_nodes::count_of(node); k < count; ++k) members.push_back(place_.find(rule_nodes::arg_of(node, k)));
     const size_t again = repeats != 0 ? members.back() : 0;
     if (repeats != 0) members.pop_back();
     std::vector<size_t> unmet;
     for (size_t k = 0; k < static_cast<size_t>(required); ++k) {
       if (!holds_[members[k]]) unmet.push_back(members[k]);
     }
-    const size_t separator = place_.at(rule_nodes::arg_of(node, 0));
+    const size_t separator = place_.find(rule_nodes::arg_of(node, 0));
     if (low > 1 && !holds_[separator]) unmet.push_back(separator);
     const int64_t some = low - std::ranges::count_if(members, [&](size_t part) { return holds_[part]; });
     const bool is_enough = some <= 0 || (repeats == 1 && holds_[again]);
@@ -147,7 +147,7 @@ class LeastTrue {
   nb::dict numbers_;  // of the rules, by name
   std::vector<std::vector<size_t>> callers_;
   std::vector<bool> is_known_;  // of a rule: its body has the property
-  std::unordered_map<PyObject*, size_t> place_;
+  PointerPlaces place_;
   std::unordered_map<size_t, std::vector<size_t>> roots_;  // of a body, its rules
   std::vector<bool> holds_;
   std::vector<int64_t> missing_;
@@ -181,6 +181,44 @@ inline nb::list components(nb::dict graph) {
   return found;
 }
 
+// The rules that a graph leads to from a start, in depth-first order.
+inline nb::list reachable(nb::dict graph, nb::handle start) {
+  nb::dict found;
+  std::vector<nb::object> stack{nb::borrow(start)};
+  while (!stack.empty()) {
+    const nb::object name = std::move(stack.back());
+    stack.pop_back();
+    if (found.contains(name)) continue;
+    found[name] = nb::none();
+    const auto ends = nb::cast<nb::list>(nb::object(graph[name]));
+    for (size_t k = ends.size(); k-- > 0;) stack.push_back(ends[k]);
+  }
+  return nb::list(found);
+}
+
+// The ids of nodes that have a word because rules have: leaves of `bodies` that are among `alive`, and variables below `roots`, which rules
+// became. Plain nodes have one anyway; what is inside of a leaf is not looked at.
+inline nb::set with_words(nb::dict bodies, nb::list roots, nb::handle alive) {
+  nb::set found;
+  std::vector<PyObject*> leaves, given;
+  const auto add = [&](PyObject* node) { found.add(nb::steal(PyLong_FromVoidPtr(node))); };
+  for (auto [name, body] : bodies) {
+    for (PyObject* node : nb::cast<const RuleBody&>(body).outer()) {
+      if (rule_nodes::at(node).size != 0 || rule_nodes::may_call(rule_nodes::op_of(node))) continue;
+      if (RuleBody::holds(alive, node)) add(node);
+      if (rule_nodes::count_of(node) > 0) leaves.push_back(node);
+    }
+  }
+  PointerPlaces inside;
+  for (PyObject* node : rule_nodes::below(leaves, [](PyObject*) { return true; })) inside.add(node, 0);
+  const auto is_inside = [&](PyObject* node) { return inside.find(node) != PointerPlaces::kNone; };
+  for (nb::handle root : roots) given.push_back(root.ptr());
+  for (PyObject* node : rule_nodes::below(given, [&](PyObject* each) { return rule_nodes::at(each).size == 0 && !is_inside(each); })) {
+    if (rule_nodes::op_of(node) == Op::Variable && !is_inside(node)) add(node);
+  }
+  return found;
+}
+
 inline void bind_rule_graphs(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<RuleBody>(m, "RuleBody")
@@ -198,6 +236,17 @@ inline void bind_rule_graphs(nb::module_& m) {
       "least_true", [](nb::dict bodies, nb::handle leaf, bool is_nullable) { return LeastTrue(leaf, is_nullable).of(std::move(bodies)); },
       "bodies"_a, "leaf"_a, "is_nullable"_a);
   m.def("components", &components, "graph"_a);
+  m.def("reachable", &reachable, "graph"_a, "start"_a);
+  m.def("with_words", &with_words, "bodies"_a, "roots"_a, "alive"_a);
+  m.def(
+      "has_calls",
+      [](nb::list roots) {
+        std::vector<PyObject*> given;
+        for (nb::handle root : roots) given.push_back(root.ptr());
+        return std::ranges::any_of(rule_nodes::below(given, [](PyObject* node) { return rule_nodes::at(node).size == 0; }),
+                                   [](PyObject* node) { return rule_nodes::op_of(node) == Op::Call; });
+      },
+      "roots"_a, "Whether a node below the roots, down to plain nodes, is a call.");
   m.def(
       "nodes_below",
       [](nb::list roots, bool is_whole) {

@@ -9,7 +9,7 @@ import pytest
 from tests.reference.grammars import rule_graphs as slow
 from tests.reference.grammars.random_grammars import random_body
 from tokenfst import Budget, bundled_grammar, bundled_grammars, regex
-from tokenfst._native import Inlining, RuleBody, nodes_below
+from tokenfst._native import Inlining, RuleBody, has_calls, nodes_below, with_words
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
@@ -23,6 +23,7 @@ from tokenfst.automata.expressions.expression import (
     intersect,
     literal,
     optional,
+    recursive,
     repeat,
     union,
     unordered,
@@ -30,7 +31,7 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.rules.graph import Rules, components, least_true
+from tokenfst.automata.rules.graph import Rules, components, least_true, reachable
 from tokenfst.errors import ConstraintError
 
 A, B = literal(b"a"), literal(b"b")
@@ -89,7 +90,18 @@ def check(rules: dict[str, Expr]) -> None:
             assert own.bodies[name].is_within(fast_ids) == all(
                 id(node) in fast_ids for node in own.nodes(name)
             )
+        families = [
+            recursive(lambda again, body=body: union(body, concat(A, again))) for body in rules.values()
+        ]
+        roots = [*rules.values(), *families]
+        wanted = slow.with_words(rules.values(), roots, fast_ids)
+        assert with_words(own.listed, roots, fast_ids) == wanted
+        for root in roots:
+            assert has_calls([root]) == any(node.op is Op.CALL for node in nodes_below([root], False))
     assert components(own.graph) == slow.components(own.graph)
+    whole = {name: [each for each in calls if each in own] for name, calls in own.graph.items()}
+    for name in rules:
+        assert reachable(whole, name) == slow.reachable(whole, name)
     roots = list(rules.values())
     assert [*map(id, nodes_below(roots, True))] == [*map(id, below(*roots, inner=lambda node: True))]
     assert [*map(id, nodes_below(roots, False))] == [

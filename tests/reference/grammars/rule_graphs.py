@@ -193,6 +193,28 @@ def components(graph: Mapping[_Vertex, Iterable[_Vertex]]) -> list[list[_Vertex]
     return found
 
 
+def reachable(graph: Mapping[str, list[str]], start: str) -> list[str]:
+    """Every vertex reachable from ``start``, including itself, in depth-first order."""
+    found: dict[str, None] = {}
+    stack = [start]
+    while stack:
+        vertex = stack.pop()
+        if vertex not in found:
+            found[vertex] = None
+            stack.extend(reversed(graph[vertex]))
+    return list(found)
+
+
+def with_words(plain: Iterable[Expr], roots: list[Expr], alive: Container[int]) -> set[int]:
+    """The ids of leaves of ``plain`` among ``alive``, and of variables below ``roots`` that are in no leaf."""
+    leaves = [node for body in plain for node in outer_nodes(body) if not node.size and not is_composed(node)]
+    inside = {id(node) for leaf in leaves if leaf.args for node in below(leaf)}
+    made = below(*roots, inner=lambda node: not node.size and id(node) not in inside)
+    return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
+        id(node) for node in made if node.op is Op.VARIABLE and id(node) not in inside
+    }
+
+
 def _last(vertices: list[_Vertex], wanted: _Vertex) -> int:
     position = len(vertices) - 1
     while vertices[position] != wanted:
