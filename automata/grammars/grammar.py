@@ -18,9 +18,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import NoReturn
 
 import tokenfst.common.notebook as notebook
-from tokenfst._native import has_calls, with_words
+from tokenfst._native import are_within, first_fault, has_calls, operators, with_words
 from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, call, members_of
 from tokenfst.automata.expressions.program import Program, linearize
@@ -101,7 +102,13 @@ class Grammar(Operators):
                 f"the start rule {start!r} is not defined; the rules are {_some(self._rules)}"
             )
         for name, body in self._rules.items():
-            self._check(name, body)
+            if not isinstance(body, Expr):
+                raise ConstraintError(
+                    f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
+                )
+        fault = first_fault(self._rules.bodies, self.budget.positions)
+        if fault is not None:
+            self._refuse(fault)
 
     @classmethod
     @checked
@@ -393,7 +400,7 @@ class Grammar(Operators):
         """``rules``, inlined from ``plain``, as a program."""
         empty = nullable(plain.rules, self._budget)
         bodies = {name: (body, id(plain.rules[name]) in empty) for name, body in rules.items()}
-        assured = with_words(plain.rules.listed, list(rules.values()), productive(plain.rules, self._budget))
+        assured = with_words(plain.rules.bodies, list(rules.values()), productive(plain.rules, self._budget))
         return linearize(call(self._start), bodies, assured=assured, labelled=labelled)
 
     def _productive(self) -> Rules:
@@ -402,7 +409,7 @@ class Grammar(Operators):
             self._check_members()
             rules = self._rules
             alive = productive(rules, self._budget)
-            if all(rules.bodies[name].is_within(alive) for name in rules):
+            if are_within(rules.bodies, alive):
                 self._usable = rules
             else:
                 kept = {name: rules.nodes(name) for name, body in rules.items() if id(body) in alive}
@@ -415,13 +422,9 @@ class Grammar(Operators):
                 )
         return self._usable
 
-    def _check(self, name: str, body: Expr) -> None:
-        if not isinstance(body, Expr):
-            raise ConstraintError(
-                f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
-            )
-        listed = self._rules.bodies[name]
-        for node in () if listed.calls_only(self._rules) else listed.leaves():
+    def _refuse(self, name: str) -> NoReturn:
+        """Raise the error for a rule that ``first_fault`` found."""
+        for node in self._rules.bodies[name].leaves():
             if node.op is Op.CALL and node.value not in self._rules:
                 raise ConstraintError(f"the rule {name!r} calls {node.value!r}, and there is no such rule")
             if node.args and any(each.op is Op.CALL for each in node.walk()):
@@ -429,16 +432,15 @@ class Grammar(Operators):
                     f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
                     f"and repetition of calls are context-free"
                 )
-        if listed.size > self.budget.positions:
-            raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
+        raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def _check_members(self) -> None:
         """Members in any order must not have the empty word, because nothing would show that such a member was
         present.
         """
+        if not operators(self._rules.bodies) & (1 << Op.UNORDERED):
+            return
         for name in self._rules:
-            if not self._rules.bodies[name].ops & (1 << Op.UNORDERED):
-                continue
             for node in self._rules.nodes(name):
                 if node.op is not Op.UNORDERED:
                     continue

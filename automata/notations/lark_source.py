@@ -161,8 +161,6 @@ without using them, what introduces a value, and the braces that end an inner gr
 """
 _INTRODUCES = re.compile("%(?:json|regex|lark|llguidance|grammar_options)")
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_SHORTEST = 2
-"""The parts of a definition that has nothing between its name and its body."""
 _NO_ATTRIBUTES = Attributes()
 _NO_BREAK = re.compile(r"[^\n]")
 _UNFINISHED = {
@@ -237,12 +235,14 @@ class Source:
                 _NOTATION, text + "\n", _TOKENS, _UNFINISHED, deadline=self.deadline, late="expansions"
             ).children
         )
-        for statement in statements:
-            if kind_of(statement) == "import":
+        kinds = [kind_of(statement) for statement in statements]
+        for kind, statement in zip(kinds, statements, strict=True):
+            if kind == "import":
                 self.load_import(statement, file, library)
-        for statement in statements:
-            kind = kind_of(statement)
-            if kind == "ignore":
+        for kind, statement in zip(kinds, statements, strict=True):
+            if kind in ("rule", "term"):
+                self.define(statement, file, library)
+            elif kind == "ignore":
                 file.ignored += statement.children
             elif kind == "options":
                 self.take_options(statement.children[0], file)
@@ -251,8 +251,6 @@ class Source:
             elif kind == "declare":
                 message = "%declare needs a lexer of your own; give the terminal a pattern"
                 self.fail(message, file.position(statement.children[0]), UnsupportedPatternError)
-            elif kind in ("rule", "term"):
-                self.define(statement, file, library)
             elif kind in ("override", "extend"):
                 self.redefine(kind, statement.children[0], file)
         return file
@@ -323,8 +321,11 @@ class Source:
 
     def define(self, statement: Any, file: File, library: str) -> None:
         """Add the definition of a rule or a terminal."""
-        token, params, body = _unpack(statement)
-        attributes = self.attributes(statement, file)
+        token, *between, body = statement.children
+        params, attributes, parameter = [], _NO_ATTRIBUTES, False
+        if between:
+            params = _parameters(between)
+            attributes, parameter = self.attributes(statement, file), self.parameter(statement, file)
         if token in file.scope:
             line = self.text.count("\n", 0, file.scope[token].position) + 1
             self.fail(f"{str(token)!r} is defined twice, first in line {line}", file.position(token))
@@ -339,13 +340,11 @@ class Source:
             file.position(token),
             not library,
             attributes,
-            self.parameter(statement, file),
+            parameter,
         )
 
     def parameter(self, statement: Any, file: File) -> bool:
         """Whether a rule has a parameter: ``::_`` after its name."""
-        if len(statement.children) == _SHORTEST:
-            return False
         found = [part.children[0] for part in statement.children if kind_of_or_none(part) == "parameter"]
         if found and str(found[0])[len("::") :].strip() != "_":
             self.fail(
@@ -355,16 +354,14 @@ class Source:
 
     def attributes(self, statement: Any, file: File) -> Attributes:
         """The attributes in brackets after a rule's name."""
-        if len(statement.children) == _SHORTEST:
-            return _NO_ATTRIBUTES
         trees = [part for part in statement.children if kind_of_or_none(part) == "attributes"]
         return read_attributes(statement.children[0], trees[0] if trees else None, file.position, self.fail)
 
     def redefine(self, kind: str, statement: Any, file: File) -> None:
         """Apply an ``%extend`` or ``%override``."""
-        token, params, body = _unpack(statement)
+        token, *between, body = statement.children
         definition = self.look_up(token, file)
-        names = [str(name) for name in params]
+        names = [str(name) for name in _parameters(between)]
         if kind == "override":
             own, attributes = definition.own, self.attributes(statement, file)
             place, parameter = file.position(token), self.parameter(statement, file)
@@ -439,11 +436,9 @@ class Source:
         return definition
 
 
-def _unpack(statement: Any) -> tuple[Token, list[Token], Tree[Any]]:
-    """Name, parameters and body of a rule or terminal."""
-    name, *between, body = statement.children
-    params = [token for part in between if kind_of(part) == "params" for token in part.children]
-    return name, params, body
+def _parameters(between: list[Any]) -> list[Token]:
+    """The names of parameters among what stands between the name and the body of a rule or terminal."""
+    return [token for part in between if kind_of(part) == "params" for token in part.children]
 
 
 def kind_of(tree: Any) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, M
 from functools import cached_property
 from typing import TypeVar
 
-from tokenfst._native import RuleBody
+from tokenfst._native import RuleBody, call_graph, rule_bodies
 from tokenfst._native import components as strong_components
 from tokenfst._native import least_true as native_least_true
 from tokenfst._native import reachable as native_reachable
@@ -42,24 +42,6 @@ def is_composed(node: Expr) -> bool:
     return not node.size and node.op in COMPOSED
 
 
-class _Bodies(dict[str, RuleBody]):
-    """The bodies of rules by name, each made when it is first asked for. ``known``: those made, by the id of the body,
-    which they keep alive.
-    """
-
-    def __init__(self, bodies: Mapping[str, Expr], known: dict[int, RuleBody]) -> None:
-        super().__init__()
-        self.given, self.known = dict(bodies), known
-
-    def __missing__(self, name: str) -> RuleBody:
-        body = self.given[name]
-        found = self.known.get(id(body))
-        if found is None:
-            found = self.known[id(body)] = RuleBody(body)
-        self[name] = found
-        return found
-
-
 class Rules(dict[str, Expr]):
     """Rule bodies by name, immutable, with cached answers to the most frequent queries.
 
@@ -70,7 +52,7 @@ class Rules(dict[str, Expr]):
 
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
         super().__init__(bodies)
-        self.bodies: _Bodies = _Bodies(bodies, {} if like is None else like.bodies.known)
+        self.known: dict[int, RuleBody] = {} if like is None else like.known
         self.productive: frozenset[int] | None = None
         self.nullable: frozenset[int] | None = None
 
@@ -93,14 +75,14 @@ class Rules(dict[str, Expr]):
         return self.bodies[name].nodes()
 
     @cached_property
-    def listed(self) -> dict[str, RuleBody]:
-        """``bodies`` of all rules."""
-        return {name: self.bodies[name] for name in self}
+    def bodies(self) -> dict[str, RuleBody]:
+        """The bodies for questions about their nodes, by rule; those that were listed before are ``known``."""
+        return rule_bodies(self, self.known)
 
     @cached_property
     def graph(self) -> dict[str, list[str]]:
         """The rules that each rule calls: see ``called``."""
-        return {name: body.calls() for name, body in self.listed.items()}
+        return call_graph(self.bodies)
 
 
 def name_of(node: Expr) -> str:
@@ -225,5 +207,5 @@ def least_true(
     ``leaf`` decides. Raises BudgetExceeded("seconds").
     """
     deadline.where = "the rules"
-    deadline.tick(sum(body.length for body in rules.listed.values()))
-    return native_least_true(rules.listed, leaf, nullable)
+    deadline.tick(sum(body.length for body in rules.bodies.values()))
+    return native_least_true(rules.bodies, leaf, nullable)

@@ -37,7 +37,7 @@ class Inliner:
         plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
         self.rules, self.origins = plain.rules, plain.origins
         self.meter = NodeMeter(budget)
-        self.native = Inlining(plain.rules.listed, start)
+        self.native = Inlining(plain.rules.bodies, start)
 
     @cached_property
     def hard(self) -> dict[str, list[str]]:

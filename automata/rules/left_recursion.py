@@ -37,6 +37,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from tokenfst._native import left_edges
 from tokenfst.automata.expressions.expression import (
     ANY_BYTE,
     EMPTY,
@@ -106,7 +107,7 @@ def rewrite_left_recursion(
     if not cycles(live.graph):
         return Rewritten(live, {})
     empty = nullable(live, budget)
-    edges = {name: body.left_edge(empty) for name, body in live.listed.items()}
+    edges = left_edges(live.bodies, empty)
     order = {name: number for number, name in enumerate(reached)}
     heads = list(nested_heads(edges, order))
     if not heads:

@@ -193,7 +193,7 @@ def rule_body(
     or what the node above takes. Among its children, expressions are such pairs.
     Raises BudgetExceeded("seconds") after ``deadline``.
     """
-    return _native_of(tree).rule(values, part, lambda count: deadline.tick(count * _NODE))
+    return _native_of(tree).rule(values, part, deadline.tick, _NODE)
 
 
 def tokens_of(tree: Tree[Any], kind: str) -> list[Token]:

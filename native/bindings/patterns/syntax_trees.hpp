@@ -176,8 +176,8 @@ class SyntaxTree {
 
   // The expression of the body of a rule. `values`: a dict of expressions by the texts of tokens, which finds those that it lacks.
   // `part(kind, children)`: the expression of a node of another kind, a pair of it and its name, which arguments of templates need, or what
-  // the node above takes; among `children`, expressions are such pairs. `tick(count)` counts the nodes, some at once.
-  nb::object rule(nb::dict values, nb::handle part, nb::handle tick) const {
+  // the node above takes; among `children`, expressions are such pairs. `tick` counts `work` for each node, some at once.
+  nb::object rule(nb::dict values, nb::handle part, nb::handle tick, size_t work) const {
     std::vector<Open> open{{root_, at(root_).begin, 0}};
     std::vector<Built> built;  // of the children of all open nodes
     std::vector<nb::object> parts;
@@ -195,7 +195,7 @@ class SyntaxTree {
         continue;
       }
       if (++count == kCounted || open.size() == 1) {
-        tick(count);
+        tick(count * work);
         count = 0;
       }
       nb::object made = written(node, std::span(built).subspan(own.built), values, part, parts);
@@ -281,7 +281,7 @@ inline void bind_syntax_trees(nb::module_& m) {
       .def_static("of", &SyntaxTree::of, "tree"_a)
       .def("children", &SyntaxTree::children)
       .def("tokens", &SyntaxTree::tokens, "type"_a)
-      .def("rule", &SyntaxTree::rule, "values"_a, "part"_a, "tick"_a);
+      .def("rule", &SyntaxTree::rule, "values"_a, "part"_a, "tick"_a, "work"_a);
 }
 
 }  // namespace tokenfst

@@ -181,6 +181,26 @@ inline nb::list components(nb::dict graph) {
   return found;
 }
 
+// The bodies of rules by their names. `known`: those that were listed before, by the ids of their expressions, which they keep alive.
+inline nb::dict rule_bodies(nb::dict rules, nb::dict known) {
+  nb::dict found;
+  for (auto [name, body] : rules) {
+    const nb::object id = nb::steal(PyLong_FromVoidPtr(body.ptr()));
+    if (!known.contains(id)) known[id] = nb::cast(RuleBody(nb::borrow(body)));
+    found[name] = known[id];
+  }
+  return found;
+}
+
+// The first rule with calls where no grammar can have them, with calls of no rule, or of more than `most` positions; None if there is none.
+inline nb::object first_fault(nb::dict bodies, int64_t most) {
+  for (auto [name, body] : bodies) {
+    const RuleBody& own = nb::cast<const RuleBody&>(body);
+    if (!own.calls_only(bodies) || own.size() > most) return nb::borrow(name);
+  }
+  return nb::none();
+}
+
 // The rules that a graph leads to from a start, in depth-first order.
 inline nb::list reachable(nb::dict graph, nb::handle start) {
   nb::dict found;
@@ -225,10 +245,8 @@ inline void bind_rule_graphs(nb::module_& m) {
       .def(nb::init<nb::object>(), "body"_a)
       .def("nodes", &RuleBody::nodes)
       .def_prop_ro("length", &RuleBody::length)
-      .def_prop_ro("ops", &RuleBody::ops)
       .def("leaves", &RuleBody::leaves)
       .def("calls_only", &RuleBody::calls_only, "rules"_a)
-      .def("is_within", &RuleBody::is_within, "ids"_a)
       .def_prop_ro("size", &RuleBody::size)
       .def("calls", &RuleBody::calls)
       .def("left_edge", &RuleBody::left_edge, "empty"_a);
@@ -236,6 +254,39 @@ inline void bind_rule_graphs(nb::module_& m) {
       "least_true", [](nb::dict bodies, nb::handle leaf, bool is_nullable) { return LeastTrue(leaf, is_nullable).of(std::move(bodies)); },
       "bodies"_a, "leaf"_a, "is_nullable"_a);
   m.def("components", &components, "graph"_a);
+  m.def("rule_bodies", &rule_bodies, "rules"_a, "known"_a);
+  m.def("first_fault", &first_fault, "bodies"_a, "most"_a);
+  m.def(
+      "are_within",
+      [](nb::dict bodies, nb::handle ids) {
+        return std::ranges::all_of(nb::cast<nb::list>(bodies.values()),
+                                   [&](nb::handle body) { return nb::cast<const RuleBody&>(body).is_within(ids); });
+      },
+      "bodies"_a, "ids"_a, "Whether the ids of all nodes are among `ids`.");
+  m.def(
+      "operators",
+      [](nb::dict bodies) {
+        int64_t found = 0;
+        for (auto [name, body] : bodies) found |= nb::cast<const RuleBody&>(body).ops();
+        return found;
+      },
+      "bodies"_a, "The operators of all nodes, as bits.");
+  m.def(
+      "call_graph",
+      [](nb::dict bodies) {
+        nb::dict found;
+        for (auto [name, body] : bodies) found[name] = nb::cast<const RuleBody&>(body).calls();
+        return found;
+      },
+      "bodies"_a, "The rules that each rule calls.");
+  m.def(
+      "left_edges",
+      [](nb::dict bodies, nb::handle empty) {
+        nb::dict found;
+        for (auto [name, body] : bodies) found[name] = nb::cast<const RuleBody&>(body).left_edge(empty);
+        return found;
+      },
+      "bodies"_a, "empty"_a, "The rules that each rule can call with only empty words before them.");
   m.def("reachable", &reachable, "graph"_a, "start"_a);
   m.def("with_words", &with_words, "bodies"_a, "roots"_a, "alive"_a);
   m.def(

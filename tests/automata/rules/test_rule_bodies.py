@@ -9,7 +9,17 @@ import pytest
 from tests.reference.grammars import rule_graphs as slow
 from tests.reference.grammars.random_grammars import random_body
 from tokenfst import Budget, bundled_grammar, bundled_grammars, regex
-from tokenfst._native import Inlining, RuleBody, has_calls, nodes_below, with_words
+from tokenfst._native import (
+    Inlining,
+    RuleBody,
+    are_within,
+    first_fault,
+    has_calls,
+    left_edges,
+    nodes_below,
+    operators,
+    with_words,
+)
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
@@ -70,7 +80,7 @@ def check(rules: dict[str, Expr]) -> None:
         assert [*map(id, fast.nodes())] == [*map(id, nodes)]
         assert fast.size == min(slow.size(nodes), MOST_POSITIONS)
         assert fast.calls() == slow.called(nodes)
-        assert fast.ops == sum(1 << op for op in {node.op for node in nodes})
+        assert operators({name: fast}) == sum(1 << op for op in {node.op for node in nodes})
         assert fast.leaves() == [node for node in nodes if not node.size and not slow.is_composed(node)]
         for names in (rules, dict(list(rules.items())[:1])):
             assert fast.calls_only(names) == slow.calls_only(nodes, names)
@@ -87,17 +97,32 @@ def check(rules: dict[str, Expr]) -> None:
         assert fast_ids == slow_ids
         for name, body in rules.items():
             assert own.bodies[name].left_edge(fast_ids) == slow.left_edge(body, slow_ids)
-            assert own.bodies[name].is_within(fast_ids) == all(
+            assert are_within({name: own.bodies[name]}, fast_ids) == all(
                 id(node) in fast_ids for node in own.nodes(name)
             )
+        edges = {name: slow.left_edge(body, slow_ids) for name, body in rules.items()}
+        assert left_edges(own.bodies, fast_ids) == edges
+        assert are_within(own.bodies, fast_ids) == all(
+            id(node) in fast_ids for name in rules for node in own.nodes(name)
+        )
         families = [
             recursive(lambda again, body=body: union(body, concat(A, again))) for body in rules.values()
         ]
         roots = [*rules.values(), *families]
         wanted = slow.with_words(rules.values(), roots, fast_ids)
-        assert with_words(own.listed, roots, fast_ids) == wanted
+        assert with_words(own.bodies, roots, fast_ids) == wanted
         for root in roots:
             assert has_calls([root]) == any(node.op is Op.CALL for node in nodes_below([root], False))
+    assert operators(own.bodies) == sum(
+        1 << op for op in {node.op for body in rules.values() for node in slow.outer_nodes(body)}
+    )
+    for most in (1, 10, 1 << 62):
+        faults = [
+            name
+            for name, body in rules.items()
+            if not slow.calls_only(slow.outer_nodes(body), rules) or own.bodies[name].size > most
+        ]
+        assert first_fault(own.bodies, most) == (faults[0] if faults else None)
     assert components(own.graph) == slow.components(own.graph)
     whole = {name: [each for each in calls if each in own] for name, calls in own.graph.items()}
     for name in rules:

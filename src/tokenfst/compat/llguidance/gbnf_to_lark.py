@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 from tokenfst.automata.notations.gbnf import GBNF
 from tokenfst.automata.notations.parsing.bnf import Reader, parsed
-from tokenfst.automata.notations.parsing.reading import Token, fold
+from tokenfst.automata.notations.parsing.reading import Token, fold, tokens_of
 from tokenfst.errors import PatternSyntaxError, UnsupportedPatternError
 
 GbnfToLarkError = PatternSyntaxError
 """The error that is raised for a text that is not a grammar."""
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_QUANTIFIERS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+_SIGNS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
 
 
 class _Part(NamedTuple):
@@ -85,16 +85,11 @@ class _Writer:
         """The rules that a body calls. Terminals cannot contain special tokens, so for these the result has a name of
         no rule.
         """
-        found = set()
-        for leaf in body.iter_subtrees():
-            if leaf.data == "reference":
-                (token,) = leaf.children
-                if token not in self.rules:
-                    self._reader.fail(f"the rule {str(token)!r} is not defined", token.start_pos)
-                found.add(str(token))
-            elif leaf.data == "token":
-                found.add("")
-        return found
+        for token in tokens_of(body, "NAME"):
+            if token not in self.rules:
+                self._reader.fail(f"the rule {str(token)!r} is not defined", token.start_pos)
+        found = set(map(str, tokens_of(body, "NAME")))
+        return found | {""} if tokens_of(body, "TOKEN") else found
 
     def _named(self, name: str, is_terminal: bool) -> str:
         """A name in Lark's notation that no other rule has."""
@@ -110,45 +105,43 @@ class _Writer:
 
     def part(self, kind: str, children: list[Any]) -> _Part:
         """One part of a rule's body, built from its own parts."""
-        if kind == "alternatives":
-            if len(children) == 1:
-                return _Part(*children[0])
-            choices = tuple(each.text for each in children)
+        if kind == "lookahead":
+            message = "look-ahead makes a rule depend on what follows it; leave it out"
+            self._reader.fail(message, children[0].start_pos, UnsupportedPatternError)
+        if kind in ("quantified", "counted"):
+            body, token = self._piece(children[0]), children[1]
+            sign = str(token)
+            if kind == "counted":
+                low, high = self._reader.bounds(token)
+                sign = _SIGNS.get((low, high), f"{{{low},{'' if high is None else high}}}")
+            return _Part(f"({body.text}){sign}" if body.loose else f"{body.text}{sign}", loose=True)
+        parts = [self._piece(each) for each in children]
+        if len(parts) == 1:
+            return _Part(*parts[0])
+        if kind == "expansions":
+            choices = tuple(each.text for each in parts)
             return _Part(f"({' | '.join(choices)})", choices=choices)
-        if kind == "sequence":
-            if len(children) == 1:
-                return _Part(*children[0])
-            return _Part(" ".join(each.text for each in children) or '""', loose=len(children) > 1)
-        if kind == "item":
-            return self._repeated(children[0], children[1:])
-        return _Part(self._leaf(kind, children[0]))
+        return _Part(" ".join(each.text for each in parts) or '""', loose=bool(parts))
 
-    def _repeated(self, body: _Part, quantifiers: Sequence[Token]) -> _Part:
-        for token in quantifiers:
-            low, high = self._reader.bounds(token)
-            sign = _QUANTIFIERS.get((low, high), f"{{{low},{'' if high is None else high}}}")
-            body = _Part(f"({body.text}){sign}" if body.loose else f"{body.text}{sign}", loose=True)
-        return body
+    def _piece(self, part: _Part | Token) -> _Part:
+        return _Part(self._leaf(part)) if isinstance(part, Token) else part
 
-    def _leaf(self, kind: str, token: Token) -> str:
-        if kind == "reference":
+    def _leaf(self, token: Token) -> str:
+        if token.type == "NAME":
             return self.names[str(token)]
-        if kind == "string":
+        if token.type == "STRING":
             return json.dumps(self._reader.spelled(token), ensure_ascii=False)
-        if kind == "any":
+        if token.type == "ANY":
             return "/(?s:.)/"
-        if kind == "characters":
+        if token.type == "CLASS":
             negated, ranges = self._reader.ranges(token, token.start_pos)
             inner = (_letter(low) + (f"-{_letter(high)}" if high > low else "") for low, high in ranges)
             return f"/[{'^' if negated else ''}{''.join(inner)}]/"
-        if kind == "token" and not token.startswith("!"):
+        if not token.startswith("!"):
             return str(token)
-        if kind == "token" and token.startswith("!<["):
+        if token.startswith("!<["):
             return f"<[^{token[3:-2]}]>"
-        if kind == "token":
-            message = f"Lark's notation cannot say {str(token)!r}; name the token by its id: !<[id]>"
-            self._reader.fail(message, token.start_pos, UnsupportedPatternError)
-        message = "look-ahead makes a rule depend on what follows it; leave it out"
+        message = f"Lark's notation cannot say {str(token)!r}; name the token by its id: !<[id]>"
         return self._reader.fail(message, token.start_pos, UnsupportedPatternError)
 
 
