@@ -90,7 +90,7 @@ def canonical_tokens(text: str, vocabulary: Vocabulary, encode: Encode | None) -
     found = list((encode or byte_pair_tokenizer(vocabulary).encode)(data))
     if vocabulary.decode(found) != data:
         raise TokenizationError(
-            f"the tokenizer makes of {text!r} tokens that spell {vocabulary.decode(found)!r}: give one that keeps "
+            f"the tokenizer encodes {text!r} as tokens that spell {vocabulary.decode(found)!r}: give one that keeps "
             "texts as they are, without special tokens"
         )
     return found

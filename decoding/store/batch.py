@@ -186,7 +186,10 @@ class Pool:
             self._send(own, worker, lines)
 
     def _give(self, ends: Connection, worker: _Worker) -> None:
-        """Give more lines to a process, or let it wait if there are none. A suspect is for one that has none left."""
+        """Give more lines to a process, or let it wait if there are none.
+
+        A line that may have ended a process is given only to a process without other lines.
+        """
         if self._suspects and worker.lines:
             return
         if lines := self._next():

@@ -139,8 +139,8 @@ class Opened:
         """A part of the automaton over bytes; the state after ``tokens`` is marked."""
         if self.constraint is None:
             raise ConstraintError(
-                "only tokens walk this constraint: it names tokens as such, or is an artifact with a stack or without "
-                "tables. Step through it below"
+                "this constraint can only be walked by tokens: it names tokens as such, or is an artifact with a stack "
+                "or without tables. Step through it below"
             )
         matcher, _ = self._walked(tokens, None)
         before = self.vocabulary.decode(matcher.tokens)

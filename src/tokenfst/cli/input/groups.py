@@ -38,8 +38,9 @@ class _Once(TyperCommand):
 
 
 def register(app: typer.Typer, name: str, command: Callable[..., int], within: str = "") -> None:
-    """Add a command to the program; its docstring is its help page: paragraphs, each on one line. ``within``: the
-    command of which it is one.
+    """Add a command to the program. Its docstring becomes its help page, one line for each paragraph.
+
+    ``within``: the command that it is a subcommand of.
     """
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     page = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -47,8 +47,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def epilog(command: str) -> str:
-    """The end of a command's help page: the examples, a paragraph each, brackets as they are. ``command``: its name,
-    or two words for a command within another, which may have none.
+    """The end of a command's help page: its examples, one paragraph each, with brackets escaped for rich.
+
+    ``command``: its name, or two words for a command within another. Empty if there are no examples.
     """
     own = [each for each in EXAMPLES[command.split()[0]] if f"{each} ".startswith(f"tokenfst {command} ")]
     if not own:
