@@ -435,6 +435,15 @@ class Source:
             self.fail(f"the {what} {str(token)!r} is not defined", file.position(token))
         return definition
 
+    def check_names(self, definition: Definition) -> None:
+        """Check that the names that a rule uses are defined, without reading what they mean."""
+        for tree, file in definition.bodies:
+            for part in tree.iter_subtrees():
+                tokens = [each for each in part.children if isinstance(each, Token)]
+                for token in tokens if kind_of(part) != "alias" else ():
+                    if token.type in ("RULE", "TERMINAL") and token not in definition.params:
+                        self.look_up(token, file)
+
 
 def _parameters(between: list[Any]) -> list[Token]:
     """The names of parameters among what stands between the name and the body of a rule or terminal."""

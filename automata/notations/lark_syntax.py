@@ -143,8 +143,8 @@ class _Builder(TerminalBodies):
         self.reference(first)
         for definition in main.scope.values():
             plain = not definition.params and not definition.parameterized
-            if definition.own and plain and not is_terminal(definition.name):
-                self.reference(definition)
+            if definition.own and not is_terminal(definition.name):
+                (self.reference if plain else self.source.check_names)(definition)  # perhaps nothing uses it
         self.translate()
         for definition in main.scope.values():
             if definition.own and is_terminal(definition.name) and id(definition) not in self.named:

@@ -150,7 +150,8 @@ class LocalFiles:
         with self._failing("clean"):
             for path in self._root.rglob(f"{_LEFT}*"):
                 try:
-                    if path.lstat().st_mtime < before:
+                    found = path.lstat()
+                    if found.st_mtime < before and not stat.S_ISDIR(found.st_mode):
                         path.unlink(missing_ok=True)
                 except FileNotFoundError:
                     continue

@@ -77,3 +77,15 @@ def test_the_stores_own_folder_may_be_a_link(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     store.compile(LANGUAGE, SMALL)
     assert store.get(store.key(LANGUAGE, SMALL), SMALL).is_expanded
+
+
+def test_folders_with_the_names_of_unfinished_files_stay(tmp_path: Path) -> None:
+    """What writers that died have left is removed; a folder of such a name did not let ``prune`` end."""
+    store = Store(tmp_path)
+    store.compile(LANGUAGE, SMALL)
+    (tmp_path / ".tokenfst-folder").mkdir()
+    (tmp_path / ".tokenfst-file").touch()
+    for left in (tmp_path / ".tokenfst-folder", tmp_path / ".tokenfst-file"):
+        os.utime(left, (0, 0))
+    assert store.prune(max_bytes=0).removed == 1
+    assert (tmp_path / ".tokenfst-folder").is_dir() and not (tmp_path / ".tokenfst-file").exists()
