@@ -210,9 +210,10 @@ class SymbolAutomaton:
 
     @checked
     def count(self, length: int) -> int:
-        """The number of accepted sequences of exactly ``length`` named symbols (without anything else).
+        """The number of accepted sequences of exactly ``length`` symbols, all of them named.
 
-        O(length * arcs), in integers of up to ``length`` digits. Raises BudgetExceeded if that takes too long.
+        A language's ``count`` differs: it counts the texts of each length up to a greatest one. O(length * arcs), in
+        integers of O(length) digits. Raises BudgetExceeded if that takes too long.
         """
         whole("SymbolAutomaton.count", "length", length, 0)
         arcs = [[int(target) for target in row[:-1] if target] for row in self.table]
