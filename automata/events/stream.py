@@ -91,7 +91,7 @@ def utf8(part: str) -> bytes:
     try:
         return part.encode()
     except UnicodeEncodeError as error:
-        raise ConstraintError(f"character {error.start} of the part is half of a surrogate pair") from None
+        raise ConstraintError(f"character {error.start} of the part is a lone surrogate") from None
 
 
 class Streamed(Captured):

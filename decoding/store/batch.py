@@ -291,14 +291,15 @@ def members_of(line: str | bytes) -> dict[str, Any]:
 
 
 def not_utf8(line: str) -> str:
-    """What is wrong with a line that was not UTF-8, if something is: Python keeps each wrong byte as half of a
-    surrogate pair (``errors="surrogateescape"``), which no valid line has.
+    """The error of a line that was read with ``errors="surrogateescape"`` and is not UTF-8; empty if it is UTF-8.
+
+    Python keeps each wrong byte as a lone surrogate, which no valid line has.
     """
     try:
         line.encode()
     except UnicodeEncodeError as error:
         half = ord(line[error.start])
-        what = f"byte 0x{half - 0xDC00:02x}" if 0xDC80 <= half <= 0xDCFF else "half of a surrogate pair"
+        what = f"byte 0x{half - 0xDC00:02x}" if 0xDC80 <= half <= 0xDCFF else "a lone surrogate"
         return f"it is not UTF-8: {what} at column {error.start + 1}"
     return ""
 

@@ -135,7 +135,7 @@ class Document:
             written = json.dumps(told)
         except RecursionError:
             raise ConstraintError(
-                f"a document is JSON; what stands under {self.kind!r} is nested too deeply"
+                f"a document is JSON; the value of {self.kind!r} is nested too deeply"
             ) from None
         except (TypeError, ValueError) as error:
             raise ConstraintError(

@@ -140,7 +140,7 @@ class VocabularyFiles:
             "vocabulary": name,
         }
         if header != wanted:
-            raise corrupt(where, f"its header says {shown(header)}, and what it holds is {shown(wanted)}")
+            raise corrupt(where, f"its header says {shown(header)}, and its content is {shown(wanted)}")
         pair = None
         if (
             isinstance(signature, list)

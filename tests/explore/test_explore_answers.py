@@ -106,7 +106,7 @@ def test_only_tokens_walk_what_names_tokens() -> None:
     assert ask("open", text, "structural_tag")["shortest"] is None
     there = ask("step", text, "structural_tag", tokens=[])
     assert [each["shown"] for each in there["list"]] == ["<tool>"] and there["following"] == ""
-    assert "only tokens" in ask("picture", text, "structural_tag")["error"]
+    assert "only be walked by tokens" in ask("picture", text, "structural_tag")["error"]
     assert not ask("check", text, "structural_tag", candidate="a!")["accepted"]
 
 

@@ -202,7 +202,7 @@ def test_texts_and_bytes_do_not_share_a_character() -> None:
 
 def test_half_of_a_surrogate_pair_is_no_text() -> None:
     constraint = json_schema({})
-    with pytest.raises(ConstraintError, match="half of a surrogate pair"):
+    with pytest.raises(ConstraintError, match="is a lone surrogate"):
         constraint.stream().feed('"\ud800"')
-    with pytest.raises(ConstraintError, match="half of a surrogate pair"):
+    with pytest.raises(ConstraintError, match="is a lone surrogate"):
         list(stream_json(['"\ud800"'], constraint))

@@ -17,8 +17,9 @@ from tokenfst.errors import BudgetExceeded
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = runpy.run_path(str(ROOT / "docs" / "operations.py"))["operations"]()
 NONE = {
-    "equal", "verify", "properties", "print", "draw", "string", "table_of", "write", "to_bytes", "from_pynini",
-    "to_pynini", "Far", "read_from_string", "write_to_string", "merge_symbol_table", "compact_symbol_table",
+    "arrays", "equal", "verify", "properties", "print", "draw", "string", "table_of", "write", "to_bytes",
+    "from_pynini", "to_pynini", "Far", "read_from_string", "write_to_string", "merge_symbol_table",
+    "compact_symbol_table",
 }  # fmt: skip
 """Answers and files: linear in what there is already. What reads a file is tried as ``from_bytes`` and ``read``."""
 IN_PLACE = {
@@ -58,6 +59,7 @@ CALLS: dict[str, Call] = {
     "fst.difference": lambda b: fst.difference(PLAIN, fst.accep("ac"), budget=b),
     "fst.disambiguate": lambda b: fst.disambiguate(PLAIN, budget=b),
     "fst.encode": lambda b: fst.encode(PLAIN, MAPPER, budget=b),
+    "fst.from_arrays": lambda b: fst.from_arrays(PLAIN.start(), *PLAIN.arrays(), budget=b),
     "fst.epsnormalize": lambda b: fst.epsnormalize(CROSS, budget=b),
     "fst.equivalent": lambda b: fst.equivalent(fst.determinize(PLAIN), fst.determinize(PLAIN), budget=b),
     "fst.from_bytes": lambda b: fst.from_bytes(CROSS.write_to_string(), budget=b),
