@@ -16,11 +16,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urldefrag, urljoin
 
 from tokenfst.automata.json_schema.documents.source import Resolver
+from tokenfst.automata.json_schema.recipes import flattened, nested
 from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.budget import Budget
@@ -53,10 +55,21 @@ class Document:
     made_of: tuple[Any, ...] = ()
     depth: int = 0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {each.name: getattr(self, each.name) for each in dataclass_fields(self)}
+        flat = fields | {"schema": flattened(self.schema), "made_of": [*map(flattened, self.made_of)]}
+        return _document, (flat,)
+
     @property
     def schemas(self) -> tuple[Any, ...]:
         """All schemas to which names refer."""
         return self.made_of or (self.schema,)
+
+
+def _document(flat: dict[str, Any]) -> Document:
+    return Document(
+        **flat | {"schema": nested(flat["schema"]), "made_of": tuple(map(nested, flat["made_of"]))}
+    )
 
 
 @dataclass(frozen=True, slots=True)

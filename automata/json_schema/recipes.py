@@ -42,7 +42,13 @@ class Recipe:
         return marshal.loads(zlib.decompress(self.written) if self.is_compressed else self.written)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return recipe_for, (self.make, self.schema, self.names, self.values)
+        return _recipe_of, (self.make, flattened(self.schema), self.names, self.values)
+
+
+def _recipe_of(
+    make: Callable[..., Constraint], schema: Flat, names: tuple[str, ...], values: tuple[Any, ...]
+) -> Recipe | None:
+    return recipe_for(make, nested(schema), names, values)
 
 
 def recipe_for(
@@ -56,3 +62,43 @@ def recipe_for(
     if len(written) < _LARGE:
         return Recipe(make, written, False, names, values)
     return Recipe(make, zlib.compress(written, 1), True, names, values)
+
+
+# --- pickles ---
+
+Flat = list[tuple[str, ...] | int | list[Any]]
+"""A JSON value without nesting, for ``pickle``, which calls itself for each level and ends at about 500 of them.
+
+It has the parts in the order of the text: a dict is the tuple of its names, followed by their values; a list is its
+length, followed by its items; anything else is itself, in a list of one.
+"""
+
+
+def flattened(value: Any) -> Flat:
+    """The parts of a value. Mappings and sequences of other types than dict and list are not divided."""
+    found: Flat = []
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if type(each) is dict:
+            found.append(tuple(each))
+            stack += reversed(each.values())
+        elif type(each) is list:
+            found.append(len(each))
+            stack += reversed(each)
+        else:
+            found.append([each])
+    return found
+
+
+def nested(parts: Flat) -> Any:
+    """The value of its parts."""
+    stack: list[Any] = []  # the values after a part, the next one last
+    for part in reversed(parts):
+        if isinstance(part, list):
+            stack.append(part[0])
+            continue
+        count = part if isinstance(part, int) else len(part)
+        values = [stack.pop() for _ in range(count)]
+        stack.append(values if isinstance(part, int) else dict(zip(part, values, strict=True)))
+    return stack[0]

@@ -16,6 +16,7 @@ import pytest
 import tokenfst
 from tokenfst import Budget, Language, Vocabulary, allocate_token_bitmask, compile, gbnf, json_schema, regex
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON
+from tokenfst.automata.json_schema.recipes import flattened, nested
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -233,3 +234,26 @@ def test_a_real_vocabulary_and_its_masks(worker, tekken):
     found = np.zeros_like(row)
     there.fill_next_token_bitmask(found, 0)
     assert np.array_equal(row, found)
+
+
+@pytest.mark.parametrize("depth", [10, 900, 2_500])
+def test_deep_schemas(depth):
+    """``pickle`` calls itself for each level of a dict."""
+    schema = {"type": "array", "maxItems": 0}
+    for _ in range(depth):
+        schema = {"items": schema, "enum": ["a", [], {"b": [1, 1.0, True]}], "minItems": 0}
+    constraint = json_schema(schema)
+    automaton = compile(constraint, small())
+    there = pickle.loads(pickle.dumps(constraint))
+    assert flattened(there.document.schema) == flattened(schema)
+    del constraint
+    assert pickle.loads(pickle.dumps(automaton)).serialize(expand=False) == automaton.serialize(expand=False)
+    assert pickle.loads(pickle.dumps(automaton.matcher())).accept_tokens([*b"[]"])
+
+
+@pytest.mark.parametrize(
+    "value", [None, "a", [], {}, [[]], [{}, [], [1]], {"a": {}, "": [{"b": 0}, True]}, [[[1], 2], 3]]
+)
+def test_values_without_nesting(value):
+    parts = flattened(value)
+    assert nested(parts) == value and all(isinstance(part, (tuple, int)) or len(part) == 1 for part in parts)
