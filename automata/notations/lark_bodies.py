@@ -16,7 +16,7 @@ from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, liter
 from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
 from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal
-from tokenfst.automata.notations.parsing.reading import Token, fold, tokens_of
+from tokenfst.automata.notations.parsing.reading import Token, fold, tokens_of, words_of
 from tokenfst.automata.regex.parse import MAXREPEAT
 from tokenfst.automata.regex.translate import reading
 from tokenfst.budget import Budget
@@ -70,8 +70,17 @@ class TerminalBodies:
         """The words of a string, a regular expression, or a range (two strings)."""
         if len(tokens) == 1 and tokens[0].endswith('"'):
             return literal(self.spelled(tokens[0], file).encode())
+        if len(tokens) == 1 and (pattern := self.plain_pattern(tokens[0])) is not None:
+            return self.compiled([pattern], file.position(tokens[0]))
         body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
         return self.compiled(body.patterns, file.position(tokens[0]))
+
+    def plain_pattern(self, token: Token) -> str | None:
+        """The pattern of a regular expression that is plain and has no flags, so that nothing is wrong with it."""
+        if token.type != "REGEXP" or token[-1] != "/" or "\n" in token:
+            return None
+        pattern = token[1:-1]
+        return None if self.regexps.plain(pattern) is None else pattern
 
     def first_of_leaf(self, tokens: list[Token], file: File) -> Ranges:
         """The first characters of the words of a string, regular expression or range in a rule; possibly a superset."""
@@ -137,6 +146,10 @@ class TerminalBodies:
 
     def alternatives_of(self, bodies: list[tuple[Tree[Any], File]]) -> terminals.Body:
         """The alternatives of several bodies; as in lark, those of a later body come first."""
+        words = words_of(bodies[0][0]) if len(bodies) == 1 else None
+        if words is not None:
+            self.source.deadline.tick(len(words))
+            return self.bounded(terminals.of_words(words))
         found: list[terminals.Body] = []
         for tree, file in reversed(bodies):
             build = partial(self.terminal_part, file=file)
@@ -148,7 +161,10 @@ class TerminalBodies:
                 for each in tree.children
             ]
             found += parts if tree is bodies[0][0] else [terminals.in_order(parts)]
-        body = terminals.in_order(found)
+        return self.bounded(terminals.in_order(found))
+
+    def bounded(self, body: terminals.Body) -> terminals.Body:
+        """The body, unless its patterns are very long."""
         if sum(map(len, body.patterns)) > terminals.MAX_PATTERN:
             raise BudgetExceeded(
                 "characters", terminals.MAX_PATTERN, f"a terminal that begins {body.patterns[0][:40]!r}"

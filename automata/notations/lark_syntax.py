@@ -161,7 +161,8 @@ class _Builder(TerminalBodies):
             rules = Rules(self.rules)
             start = self.with_ignored_ends(first.name, rules)
         shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
-        order = sorted(self.rules, key=lambda name: self.positions.get(name, len(self.text)))
+        places = dict.fromkeys(self.rules, len(self.text)) | self.positions
+        order = sorted(self.rules, key=places.__getitem__)
         made = refuse_empty(
             Grammar(
                 Rules({name: self.rules[name] for name in order}, like=rules),

@@ -121,6 +121,17 @@ def in_order(parts: Sequence[Body]) -> Body:
     return Body(patterns, min(each.low for each in parts), max(each.high for each in parts), size, size)
 
 
+def of_words(words: Sequence[str]) -> Body:
+    """``in_order`` of strings without flags."""
+    patterns = [re.escape(word) for word in sorted(words, key=len, reverse=True)]
+    written = sum(map(len, patterns))
+    low, high = len(min(words, key=len)), len(max(words, key=len))
+    if len(words) == 1:
+        return Body(patterns, low, high, low, written)
+    size = written + len(words) + 3
+    return Body(patterns, low, high, size, size)
+
+
 def one_after_the_other(parts: Sequence[Body]) -> Body:
     """A sequence."""
     if len(parts) == 1:

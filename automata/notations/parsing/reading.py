@@ -201,6 +201,13 @@ def tokens_of(tree: Tree[Any], kind: str) -> list[Token]:
     return _native_of(tree).tokens(kind)
 
 
+def words_of(tree: Tree[Any]) -> list[str] | None:
+    """What the strings in a terminal's body spell, if each of its alternatives is one, of printable ASCII without
+    escapes and flags.
+    """
+    return _native_of(tree).words()
+
+
 def _native_of(tree: Tree[Any]) -> SyntaxTree:
     """The core's form of a tree, which late nodes have."""
     found: SyntaxTree | None = getattr(tree, "native", None)

@@ -174,6 +174,20 @@ class SyntaxTree {
     return found;
   }
 
+  // What the strings spell that are the alternatives of a terminal, if each is one, of printable ASCII without escapes and flags; else None.
+  nb::object words() const {
+    nb::list found;
+    const Node& own = at(root_);
+    for (uint32_t k = own.begin; k < own.end; ++k) {
+      const Node& way = at(nodes_->below[k]);
+      if (way.is_token || way.end != way.begin + 1) return nb::none();
+      const Node& token = at(nodes_->below[way.begin]);
+      if (!token.is_token || !is_word(token)) return nb::none();
+      found.append(nb::steal(PyUnicode_Substring(nodes_->text.ptr(), token.begin + 1, token.end - 1)));
+    }
+    return found;
+  }
+
   // The expression of the body of a rule. `values`: a dict of expressions by the texts of tokens, which finds those that it lacks.
   // `part(kind, children)`: the expression of a node of another kind, a pair of it and its name, which arguments of templates need, or what
   // the node above takes; among `children`, expressions are such pairs. `tick` counts `work` for each node, some at once.
@@ -221,6 +235,17 @@ class SyntaxTree {
 
   const Node& at(uint32_t node) const { return nodes_->nodes[node]; }
   const SyntaxNodes::Names& names() const { return *nodes_->names; }
+
+  // Whether a token is a string that stands for its characters.
+  bool is_word(const Node& token) const {
+    if (token.end < token.begin + 3 || text_of(names().types[static_cast<size_t>(token.kind)]) != "STRING") return false;
+    for (uint32_t k = token.begin; k < token.end; ++k) {
+      const Py_UCS4 each = PyUnicode_ReadChar(nodes_->text.ptr(), k);
+      const bool is_mark = k == token.begin || k + 1 == token.end;
+      if (is_mark != (each == '"') || each < ' ' || each > '~' || each == '\\') return false;
+    }
+    return true;
+  }
 
   static std::string_view text_of(nb::handle text) {
     Py_ssize_t length = 0;
@@ -281,6 +306,7 @@ inline void bind_syntax_trees(nb::module_& m) {
       .def_static("of", &SyntaxTree::of, "tree"_a)
       .def("children", &SyntaxTree::children)
       .def("tokens", &SyntaxTree::tokens, "type"_a)
+      .def("words", &SyntaxTree::words)
       .def("rule", &SyntaxTree::rule, "values"_a, "part"_a, "tick"_a, "work"_a);
 }
 

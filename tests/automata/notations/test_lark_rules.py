@@ -11,7 +11,7 @@ from reference.grammars.random_lark import random_lark
 from tests.automata.regex.test_plain_patterns import assert_same
 from tokenfst import Budget, BudgetExceeded, bundled_grammar, bundled_grammars
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.notations import lark_syntax
+from tokenfst.automata.notations import lark_bodies, lark_syntax
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.errors import EmptyLanguageError, PatternError
 
@@ -62,3 +62,34 @@ def test_a_long_body_is_read_within_the_time_of_the_budget() -> None:
     text = "start: " + " | ".join(f'("a{k}" "b")*' for k in range(20_000))
     with pytest.raises(BudgetExceeded, match="seconds"):
         lark_grammar(text, budget=Budget(seconds=0.01))
+
+
+WORDS = """start: A B C D E F
+A: "if" | "in" | "(" | "[a-z]" | "\\n" | "=="
+B: "b"
+C: "x"i | "yy"
+D: "é" | "e"
+E: "a" "b" | "c"
+F: "aa" | "b" |
+%extend B: "longer" | "c"
+"""
+
+
+def test_terminals_of_strings_are_those_of_the_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strings alone, without reading them one by one: the same alternatives in the same order."""
+    rng = random.Random(4)
+    texts = [WORDS.replace("%extend B", "%extend B" if k else "G") for k in range(2)]
+    for _ in range(200):
+        words = ["".join(rng.choice("ab.|*~ -]^#") for _ in range(rng.randint(1, 4))) for _ in range(5)]
+        texts.append(
+            f"start: A B\nA: {' | '.join(f'{chr(34)}{word}{chr(34)}' for word in words)}\nB: A | /q+/"
+        )
+    made = [read(text) for text in texts]
+    asked = []
+    monkeypatch.setattr(lark_bodies, "words_of", lambda tree: asked.append(tree))
+    for one, other in zip(made, map(read, texts), strict=True):
+        assert not isinstance(one, str) and not isinstance(other, str)
+        assert one.rules.keys() == other.rules.keys()
+        for name, body in one.rules.items():
+            assert_same(body, other.rules[name])
+    assert len(asked) > 400
