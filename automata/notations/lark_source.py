@@ -203,8 +203,8 @@ class File:
 
 @dataclass
 class Definition:
-    """A rule or terminal. ``bodies``: its alternatives, each with the file whose names it uses. ``attributes``: the
-    part in brackets after its name. ``parameterized``: it has a parameter (``name::_``).
+    """A rule or a ``terminal``. ``bodies``: its alternatives, each with the file whose names it uses. ``attributes``:
+    the part in brackets after its name. ``parameterized``: it has a parameter (``name::_``).
     """
 
     name: str
@@ -214,6 +214,7 @@ class Definition:
     own: bool
     attributes: Attributes = field(default_factory=Attributes)
     parameterized: bool = False
+    terminal: bool = False
 
 
 class Source:
@@ -341,6 +342,7 @@ class Source:
             not library,
             attributes,
             parameter,
+            is_terminal(token),
         )
 
     def parameter(self, statement: Any, file: File) -> bool:
@@ -365,7 +367,9 @@ class Source:
         if kind == "override":
             own, attributes = definition.own, self.attributes(statement, file)
             place, parameter = file.position(token), self.parameter(statement, file)
-            definition = Definition(definition.name, [], names, place, own, attributes, parameter)
+            definition = Definition(
+                definition.name, [], names, place, own, attributes, parameter, definition.terminal
+            )
             file.scope[str(token)] = definition
         elif definition.params != names or definition.parameterized != self.parameter(statement, file):
             self.fail(f"{str(token)!r} is defined with different parameters", file.position(token))

@@ -44,7 +44,7 @@ from tokenfst.automata.notations.lark_attributes import with_attributes
 from tokenfst.automata.notations.lark_bodies import TerminalBodies, Value
 from tokenfst.automata.notations.lark_ignored import Runs, may_end_anywhere, runs_of
 from tokenfst.automata.notations.lark_parameters import resolved
-from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal, only_terminal
+from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal
 from tokenfst.automata.notations.parsing.reading import Token, Values, rule_body
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import Rules
@@ -143,11 +143,11 @@ class _Builder(TerminalBodies):
         self.reference(first)
         for definition in main.scope.values():
             plain = not definition.params and not definition.parameterized
-            if definition.own and not is_terminal(definition.name):
+            if definition.own and not definition.terminal:
                 (self.reference if plain else self.source.check_names)(definition)  # perhaps nothing uses it
         self.translate()
         for definition in main.scope.values():
-            if definition.own and is_terminal(definition.name) and id(definition) not in self.named:
+            if definition.own and definition.terminal and id(definition) not in self.named:
                 self.reference(definition)
         self.translate()
         self.rules.update(self.schemas.rules)
@@ -265,7 +265,7 @@ class _Builder(TerminalBodies):
         while self.waiting:
             name, definition, bound, parameter = self.waiting.pop()
             self.positions[name] = definition.position
-            if is_terminal(definition.name.split(".")[-1]):
+            if definition.terminal:
                 self.rules[name] = self.terminal(definition)
                 continue
             if definition.attributes.temperature is not None:
