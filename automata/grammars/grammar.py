@@ -101,14 +101,7 @@ class Grammar(Operators):
             raise ConstraintError(
                 f"the start rule {start!r} is not defined; the rules are {_some(self._rules)}"
             )
-        for name, body in self._rules.items():
-            if not isinstance(body, Expr):
-                raise ConstraintError(
-                    f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
-                )
-        fault = first_fault(self._rules.bodies, self.budget.positions)
-        if fault is not None:
-            self._refuse(fault)
+        self._check_rules()
 
     @classmethod
     @checked
@@ -421,6 +414,17 @@ class Grammar(Operators):
                     like=rules,
                 )
         return self._usable
+
+    def _check_rules(self) -> None:
+        """Check the invariants of all rules. Subclasses whose rules hold them anyway check nothing."""
+        for name, body in self._rules.items():
+            if not isinstance(body, Expr):
+                raise ConstraintError(
+                    f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
+                )
+        fault = first_fault(self._rules.bodies, self.budget.positions)
+        if fault is not None:
+            self._refuse(fault)
 
     def _refuse(self, name: str) -> NoReturn:
         """Raise the error for a rule that ``first_fault`` found."""

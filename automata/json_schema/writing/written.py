@@ -54,7 +54,7 @@ class WrittenGrammar(Grammar):
         """The serialized rules that the native core reads, computed once."""
         return self._made if isinstance(self._made, Program) else super().program()
 
-    def _check(self, name: str, body: Expr) -> None:
+    def _check_rules(self) -> None:
         """Does nothing: the rules call only their own rules, and ``schema_program`` checks their sizes."""
 
 
