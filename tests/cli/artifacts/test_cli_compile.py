@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from support.programs.command_line import TOY_END, tokenfst, toy, write_toy
 
-from tokenfst import Language, TokenAutomaton, Vocabulary, compile, regex
+from tokenfst import Budget, Language, TokenAutomaton, Vocabulary, compile, regex
+from tokenfst.cli.artifacts import compiling
 from tokenfst.cli.artifacts.compiling import Meter, make_estimate
 from tokenfst.cli.input.budgets import BudgetOptions
 from tokenfst.decoding.token_automata.sizes import Stats
@@ -99,7 +100,15 @@ def test_an_estimate_that_stops_is_a_lower_bound() -> None:
     estimate = make_estimate(regex("(a|b)*a(a|b){30}"), 12)
     assert not estimate.exact and estimate.states >= 1000
     assert estimate.as_json()["table_bytes"] is None and "more than" in str(estimate)
-    assert make_estimate(regex("(a|b)*a(a|b){9}"), 12).states == regex("(a|b)*a(a|b){9}").size().states
+    for length in (9, 12):
+        language = regex(f"(a|b)*a(a|b){{{length}}}")
+        assert make_estimate(language, 12).states == language.size().states
+
+
+def test_an_estimate_whose_time_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was "more than 1 state", since the states were made in another automaton than the one that it asked."""
+    monkeypatch.setattr(compiling, "_ESTIMATE", Budget(states=1 << 30, bytes=1 << 40, seconds=0.2))
+    assert make_estimate(regex("(a|b)*a(a|b){30}"), 12).states == 4_000
 
 
 def test_padding_and_end_tokens(spec: str, target: Path) -> None:

@@ -54,6 +54,8 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _ESTIMATE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
 """The budget of an estimate. ``tokenfst.budget.QUICK`` says why it is larger than that one."""
+_FIRST_LOOK = 4_000
+"""States that an estimate makes first, so that it has a lower bound if its time ends while it makes more."""
 _PATIENCE = 1.0
 """Seconds before the progress bar appears."""
 _TICK = 0.2
@@ -260,20 +262,23 @@ class Estimate:
 
 def make_estimate(language: Language, vocab_size: int) -> Estimate:
     """Determinize over bytes only, for at most a second: the states are those of the token automaton."""
-    glance = language.with_budget(
-        Budget(
-            states=min(_ESTIMATE.states, language.budget.states),
+    words = (vocab_size + 31) // 32
+    made = 0
+    for states in (_FIRST_LOOK, _ESTIMATE.states):
+        budget = Budget(
+            states=min(states, language.budget.states),
             bytes=min(_ESTIMATE.bytes, language.budget.bytes),
             seconds=min(_ESTIMATE.seconds, language.budget.seconds),
         )
-    )
-    words = (vocab_size + 31) // 32
-    try:
-        size = glance.size()
-    except BudgetExceeded as error:
-        made = int(error.limit) if error.resource == "states" else max(glance.automaton.num_states - 1, 0)
-        return Estimate(made, 0, False, words)
-    return Estimate(size.states, size.classes, True, words)
+        try:
+            size = language.with_budget(budget).size()
+        except BudgetExceeded as error:
+            if error.resource != "states":
+                break
+            made = int(error.limit)
+        else:
+            return Estimate(size.states, size.classes, True, words)
+    return Estimate(made, 0, False, words)
 
 
 def check_output(path: Path, force: bool) -> None:
