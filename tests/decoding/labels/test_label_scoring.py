@@ -377,7 +377,7 @@ def test_a_token_limit_never_cuts_a_label(vocabulary: Vocabulary, llama: LlamaFo
 
 
 def test_a_leading_space_is_kept(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
-    with pytest.raises(TokenizationError, match="' sad' tokens that spell b'sad'"):
+    with pytest.raises(TokenizationError, match="' sad' as tokens that spell b'sad'"):
         label_probabilities(
             llama,
             [[1]],
