@@ -132,8 +132,8 @@ template <class F>
 void ByteAutomaton::each_target(State state, F&& f) {
   const NodeId node = states_[state].node;
   const Node top = arena_[node];
-  // If one part is read first, the moves of the whole are its moves followed by the rest, so they need not be stored
-  // twice.
+  // If one part is read first, the moves of the whole are its moves, each followed by the rest. So the moves of the whole
+  // need not be stored.
   const bool led = top.kind == Kind::Concat && !arena_[top.a].nullable && !arena_[top.a].has(kHasBehind);
   const NodeId head = led ? top.a : node;
   for (size_t k = 0, count = derivatives_.moves(head).size(); k < count; ++k) {

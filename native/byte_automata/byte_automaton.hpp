@@ -3,8 +3,9 @@
 //
 // A state is a distinct derivative. State 0 is DEAD; every other state is live: before an entry of a row is created, a
 // target whose language is empty is replaced by DEAD (convention 3); for certain expressions this is known by
-// construction, for others by a search that caches its outcome. Rows are indexed by byte class, and created entry by
-// entry (rows.hpp). Readers take no lock; states are appended under the mutex.
+// construction, for others by a search that caches its outcome. Rows are indexed by column (columns.hpp) and created
+// entry by entry (rows.hpp). Readers take no lock; states are appended under the mutex. Whatever creates states or rows
+// raises BudgetExceeded when the budget is used up. Any thread may call any function of a shared automaton.
 #pragma once
 
 #include <array>
@@ -35,16 +36,18 @@ class StackFace;
 
 class ByteAutomaton {
  public:
-  // The automaton of a program. With `own_start`, no transition enters the start state.
+  // The automaton of a program. With `own_start`, no transition enters the start state: inner_start() stands for it elsewhere.
+  // Raises an Error if the program is invalid.
   ByteAutomaton(const Program& program, Budget budget, bool own_start = false);
   ~ByteAutomaton();
 
-  // An automaton of finished tables; `rows` (states x classes) stays owned by the caller and must outlive it.
+  // An automaton of finished tables. `num_classes` counts all columns; `rows` (states x columns) stays owned by the caller and must
+  // outlive this object.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
                 uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone);
 
   const uint8_t* classes() const { return columns_.classes(); }
-  // Columns of a row: the classes of bytes, then symbols, then the boundary of tokens.
+  // The number of columns of a row: the classes of bytes, then symbols, then the token boundary.
   uint32_t num_classes() const { return columns_.count(); }
   // Whether token nodes are in an intersection: then a search decides whether one token satisfies all parts.
   bool tokens_intersected() const { return tokens_intersected_; }
@@ -54,18 +57,20 @@ class ByteAutomaton {
   // The column of token boundaries; kNone: boundaries make no difference.
   uint32_t boundary() const { return columns_.boundary(); }
   State start() const { return start_; }
-  State inner_start() const { return inner_start_; }  // the start state if text may have come before
+  // The state with the start's language that transitions may enter; the start itself unless it has an `own_start`.
+  State inner_start() const { return inner_start_; }
   size_t num_states() const { return states_.size(); }
   bool accepting(State state) const { return states_[state].accepting; }
   const Budget& budget() const { return budget_; }
+  // Whether states are created on demand; false for finished tables.
   bool is_lazy() const { return columns_.distinguishes_bytes(); }
 
-  // The next state for each byte class. O(1) once it has been created.
+  // The next state for each column. O(1) once the whole row has been created.
   const State* row(State state) {
     StateInfo& info = states_[state];
     return info.whole.load(std::memory_order_acquire) ? info.row.load(std::memory_order_relaxed) : make_whole(state);
   }
-  // The same, except that entries may be pending; use entry() for one that is walked.
+  // The same, but entries may be pending; entry() creates the one that a walk needs.
   const State* entries(State state) {
     const State* known = states_[state].row.load(std::memory_order_acquire);
     return known ? known : make_row(state);
@@ -74,7 +79,8 @@ class ByteAutomaton {
     const State known = load_entry(entries, byte_class);
     return known & kPending ? make_entry(state, byte_class) : known;
   }
-  // Whether an entry that is not DEAD surely leads on, made or not: then who asks for no more need not have it made.
+  // Whether every entry of the row that is not DEAD is known to lead to a live state, also a pending one. Then a caller that only
+  // asks whether an entry leads on need not create it.
   bool surely_leads_on(State state) {
     const Sureness known = states_[state].sureness.load(std::memory_order_relaxed);
     return known == Sureness::Unknown ? find_sureness(state) : known == Sureness::Sure;
@@ -88,8 +94,8 @@ class ByteAutomaton {
     return state;
   }
 
-  // The step over a whole text, or over its beginning, if it needs no states in between (text_steps.hpp); null if there
-  // is none, and if the single steps are known. `number` identifies the text.
+  // The step over a whole text, or over its beginning, without states in between (text_steps.hpp). Null if there is no such step,
+  // or if the row of `from` exists already. `number` identifies the text.
   const TextStep* text_step(State from, uint32_t number, std::string_view text) {
     if (!is_lazy() || states_[from].row.load(std::memory_order_acquire)) return nullptr;
     if (const TextStep* known = text_steps_.find(from, number)) return known;
@@ -103,15 +109,16 @@ class ByteAutomaton {
   MarkFace marks();
   ExpressionFace expressions();
 
+  // The bytes of states, rows and expressions. O(1).
   size_t memory();
 
-  // For searches over many states, which themselves hold `bytes` bytes: raises if time or memory is exhausted. O(1);
-  // checks at every 64th state.
+  // For searches over many states, which themselves hold `bytes` bytes: raises BudgetExceeded if time or memory is exhausted. O(1);
+  // checks only if the number of the state is a multiple of 64.
   void check(const Deadline& deadline, State state, size_t bytes);
-  // Lets several threads derive at the same time from now on, where they can (workspaces.hpp); false where they cannot. This happens
-  // by itself where threads meet.
+  // Lets several threads derive at the same time from now on (workspaces.hpp). Returns false for finished tables, which derive
+  // nothing. It also happens without a call, once threads have met at the mutex several times.
   bool share();
-  // Says what is held beside this by whoever has it: it is bounded by the same budget.
+  // Sets how many bytes the owner holds beside this automaton; they count against the same budget.
   void set_beside(size_t bytes) { beside_.store(bytes, std::memory_order_relaxed); }
 
  private:
@@ -133,11 +140,11 @@ class ByteAutomaton {
     NodeId node = kEmpty;
     uint8_t accepting = 0;
     bool marked = false;
-    std::atomic<Sureness> sureness{Sureness::Unknown};  // whoever finds it finds the same
+    std::atomic<Sureness> sureness{Sureness::Unknown};  // every thread computes the same value
     std::atomic<Life> life{Life::Unknown};
     std::atomic<bool> whole{false};  // no entry of the row is pending
-    // Of push-down automata. For the target of a step: its number of stacks if it settles to itself, else kPasses; and
-    // its effect. For a shape: its stacks.
+    // For push-down automata. Of the target of a step: `arrival` is its number of stacks if it settles to itself, else kPasses, and
+    // `effect` is its effect on the stacks. Of a shape: `stacks` is its number of stacks, and `shape` its number.
     std::atomic<uint32_t> arrival{PushDown::kUnknown};
     uint32_t stacks = 0, effect = 0;
     std::atomic<uint32_t> shape{0};
@@ -165,10 +172,10 @@ class ByteAutomaton {
   // The same two in a workspace.
   const State* make_row_in(Workspace& space, State state);
   State make_entry_in(Workspace& space, State state, uint32_t column);
-  // Stores in a row what columns lead to, which are not known yet.
+  // Stores a target for those of the columns that are pending; returns it.
   State store_entries(State* row, const ByteSet& columns, State made);
-  // What is read in a state where nothing but one stack lies below: of its expression all but the stack. What is left of that
-  // has the stack after it as a whole, so it settles at a look.
+  // The part of a state's expression to derive. If the expression is one part followed by its only stack (hole 0), it is that part:
+  // its derivative, followed by the hole, is in the form that the settler recognizes at once. Else it is the whole expression.
   NodeId top_of(State state) const;
   // For an expression whose first part may be left out and does not read the byte (white space before a value, for
   // example): the entry of the rest for that byte, if it has been created.
@@ -193,13 +200,13 @@ class ByteAutomaton {
   static constexpr size_t kGlance = 512, kGlanceAtPairs = 8'192, kMostPairs = 64;  // states that a search visits
   static constexpr size_t kHeldBySearch = 64;  // bytes for each state
 
-  // What is known of a state without a search.
+  // What is known about a state without a search.
   Life life(State state) const;
   // Whether a state can reach acceptance: a search over derivatives. Most states are certain to, and need no search.
   bool alive(State state);
   Life search(State state, size_t limit);
 
-  // Whether two parts of an intersection have no common word, as far as short searches show.
+  // Whether short searches show that the parts of one of these pairs have no common word.
   bool exclude_each_other(const std::vector<std::pair<NodeId, NodeId>>& pairs);
 
   // For a concatenation whose parts' words do not depend on each other: it has a word if each part has one. The result
@@ -220,15 +227,16 @@ class ByteAutomaton {
     else return call(arena_, derivatives_);
   }
 
-  // Exclusive use of states, rows and the automaton's own arena. Its clock is that of the public call (call.hpp), and asked where
-  // the budget is checked.
+  // Exclusive use of states, rows and the automaton's own arena. The clock is that of the public call (call.hpp); it is read where the
+  // budget is checked.
   std::unique_lock<Mutex> enter() { return entered(locked(mutex_)); }
   std::unique_lock<Mutex> entered(std::unique_lock<Mutex> lock) {
     deadline_.reset();
     if (workspaces_.load(std::memory_order_relaxed)) arena_.renew();
     return lock;
   }
-  // To find nodes: a workspace of this thread's; null where threads have hardly met: then it is as `enter`.
+  // What a thread holds while it derives: the lock of a workspace of its own; or, while there are no workspaces, the automaton's lock
+  // as by enter(), and no workspace.
   struct Entered {
     std::unique_lock<Mutex> lock;
     Workspace* space;
@@ -268,11 +276,11 @@ class ByteAutomaton {
   std::atomic<size_t> beside_{0};
   size_t looked_at_ = 0;  // states visited by all searches for dead states
   Mutex mutex_;
-  std::optional<Deadline> deadline_;  // of whoever entered
+  std::optional<Deadline> deadline_;  // of the thread that holds the mutex
   static constexpr uint8_t kMeetings = 4;
-  uint8_t met_ = 0;                                  // times that a thread found another one deriving, until there are workspaces
+  uint8_t met_ = 0;                               // how often a thread had to wait to derive, until there are workspaces
   std::atomic<Workspaces*> workspaces_{nullptr};  // made once
-  std::atomic<size_t> bytes_beside_nodes_{0};     // once there are workspaces: what was counted last, for them
+  std::atomic<size_t> bytes_beside_nodes_{0};     // the last count, for workspaces
 };
 
 }  // namespace tokenfst

@@ -15,10 +15,10 @@ namespace tokenfst {
 
 class Columns {
  public:
-  // The columns of finished tables.
+  // The columns of finished tables: `count` of them in all.
   Columns(const std::array<uint8_t, 256>& classes, uint32_t count, uint32_t symbols, uint32_t boundary)
       : classes_(classes), count_(count), first_symbol_(count), symbols_(symbols), boundary_(boundary) {}
-  // The columns of expressions and their lexicons; `boundary`: whether there is a column for token boundaries.
+  // The columns of an arena's expressions and of their lexicons. `boundary`: whether there is a column for token boundaries.
   Columns(const Arena& arena, const Selections& selections, uint32_t symbols, bool boundary) : symbols_(symbols) {
     std::array<uint32_t, 256> current{};
     uint32_t count = number(classes_of(arena.sets()), current);
@@ -61,7 +61,7 @@ class Columns {
   // Whether the columns were computed from expressions; false for finished tables.
   bool distinguishes_bytes() const { return !byte_of_class_.empty(); }
 
-  // A byte or symbol of a column, which is not the boundary.
+  // A byte of a column, or its symbol. The column must not be the boundary.
   ByteDerivatives::Letter letter(uint32_t column) const {
     return is_byte(column) ? ByteDerivatives::Letter::byte(byte_of_class_[column])
                            : ByteDerivatives::Letter::symbol(column - first_symbol_);
@@ -77,8 +77,8 @@ class Columns {
   }
 
  private:
-  // The classes of bytes that the sets tell apart. Most sets are one letter, which is a class by itself: these are taken out
-  // first, so that few classes are met with each of the others.
+  // The classes of bytes that no set distinguishes. Most sets have one byte, which is a class of its own. These classes are put aside
+  // first, so that the other sets are intersected with few classes.
   static std::vector<ByteSet> classes_of(std::span<const ByteSet> sets) {
     ByteSet letters;
     for (const ByteSet& set : sets) {

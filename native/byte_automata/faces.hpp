@@ -1,5 +1,6 @@
-// Three faces of a byte automaton: the effects of steps on stacks, the marks of exclusion, and the expressions of
-// states. A walk without stacks and without exclusion needs none of them. A face is a reference and costs nothing.
+// Three parts of a byte automaton's interface: the effects of steps on stacks, the marks of exclusion, and the
+// expressions of states. A walk without stacks and without exclusion needs none of them. A face is a reference, valid as
+// long as the automaton, and costs nothing.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
@@ -18,6 +19,7 @@ class StackFace {
     if (!automaton_.pushdown_) automaton_.pushdown_ = std::make_unique<PushDown>(automaton_.arena_);
     return *automaton_.pushdown_;
   }
+  // For finished tables: sets a state's number of stacks, and the numbers of its effect and its shape (0: none).
   void adopt(State state, uint32_t stacks, uint32_t effect, uint32_t shape) const {
     ByteAutomaton::StateInfo& info = automaton_.states_[state];
     info.stacks = stacks;
@@ -30,14 +32,16 @@ class StackFace {
   bool keeps(State from, State raw) const {
     return !automaton_.pushdown_ || automaton_.arrival(raw, automaton_.states_[raw]) == automaton_.states_[from].stacks;
   }
-  // The same, and there are no marks to pass.
+  // Whether the same holds and there are no marks to pass: then nothing needs to be done.
   bool rests(State from, State raw) const { return !automaton_.states_[raw].marked && keeps(from, raw); }
+  // The number of stacks of a state.
   uint32_t count(State state) const { return automaton_.states_[state].stacks; }
-  // The effect of a step to `raw`; null: none.
+  // The effect of a step to `raw`; null: it has none. Call keeps() before, which computes it.
   const Effect* effect(State raw) const {
     uint32_t index = automaton_.states_[raw].effect;
     return index ? &pushdown().effect(index) : nullptr;
   }
+  // The shape of a state; without members if it has no stacks.
   const Shape& shape(State state) const { return automaton_.shape(state); }
   // The stack that is inspected before the next step; kNone: none.
   uint32_t to_reveal(State state) const { return shape(state).reveal; }
@@ -72,16 +76,18 @@ class MarkFace {
  public:
   explicit MarkFace(ByteAutomaton& automaton) : any(automaton.marks_.any), facts(automaton.marks_.facts), automaton_(automaton) {}
 
-  const bool any;
+  const bool any;  // whether the automaton has marks
   const DistinctFacts& facts;
 
+  // For finished tables: what Marks::adopt() stores about a state with marks, and the facts about all strings.
   template <class... Known>
   void adopt(State raw, Known... known) const {
     automaton_.states_[raw].marked = true, automaton_.marks_.adopt(raw, known...);
   }
   void adopt_facts(const DistinctFacts& given) const { automaton_.marks_.facts = given; }
 
-  // For the target of a step: whether marks are ahead, which kinds they have, and the state after passing them.
+  // For the target of a step: whether marks are ahead; which kinds they have, as bits; and the live state after passing them (marks
+  // Fresh only if `holds`), or DEAD.
   bool is_marked(State raw) const { return automaton_.states_[raw].marked; }
   uint32_t kinds(State raw) const {
     const uint32_t known = automaton_.marks_.kinds(raw);
@@ -91,7 +97,7 @@ class MarkFace {
     const uint32_t known = automaton_.marks_.passed(raw, holds);
     return known ? known - 1 : automaton_.make_passed(raw, holds);
   }
-  // Raise if there are marks: for finite automata, and for vocabularies that lack bytes.
+  // Raise an Error if there are marks: for finite automata, and for vocabularies that lack bytes.
   void refuse() const { automaton_.marks_.refuse(); }
   void refuse_gaps() const { automaton_.marks_.refuse_gaps(); }
 
@@ -107,13 +113,14 @@ class ExpressionFace {
   NodeId node(State state) const { return automaton_.states_[state].node; }
   // The live state of an expression, or DEAD.
   State intern(NodeId node) const { return automaton_.intern(node); }
-  // Calls f with the arena, which is locked meanwhile.
+  // Calls f with an arena of the automaton's nodes that no other thread uses meanwhile.
   template <class F>
   auto with_arena(F&& f) const {
     return automaton_.with_arena(std::forward<F>(f));
   }
-  // Whether a selection of words may have far more states than a search can visit; the selections, locked.
+  // Whether a selection of words may have far more states than a search can visit.
   bool has_too_many_states() const { return automaton_.derivatives_.selections().have_too_many_states(); }
+  // Calls f with the selections, under the automaton's mutex.
   template <class F>
   auto with_selections(F&& f) const {
     auto lock = automaton_.enter();
@@ -132,7 +139,7 @@ class ExpressionFace {
   std::pair<const Lexicon*, uint32_t> words_of(NodeId id) const;
   // The moves of an expression without calls, including those to empty languages.
   std::vector<Move> moves(NodeId node) const;
-  // The parts of a node Unordered.
+  // The parts of an Unordered node.
   Unordered::Demand demand(NodeId node) const;
 
  private:

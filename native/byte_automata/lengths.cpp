@@ -111,7 +111,7 @@ uint32_t Lengths::unordered(const Unordered::Demand& demand) {
     else needed += sizes[tag];
   }
   std::ranges::sort(optional);
-    // The total of the `more` shortest optional members, without one of size `but`.
+  // The total size of the `more` shortest optional members; one member of the size `but` is left out.
   auto shortest = [&](uint32_t more, uint32_t but) {
     uint32_t sum = 0;
     const uint32_t again = demand.repeats && demand.counts ? sizes.back() : kUnreachable;
@@ -130,7 +130,7 @@ uint32_t Lengths::unordered(const Unordered::Demand& demand) {
     }
     return sum;
   };
-    // What follows each member that may be the one that is being read.
+  // For each member that may be the one that is being read: the bytes that must follow it.
   std::vector<uint32_t> after(demand.bodies.size(), kUnreachable);
   const uint32_t more = demand.low > count ? demand.low - count : 0;
   for (size_t tag = 0; tag < after.size(); ++tag) {

@@ -1,10 +1,13 @@
-// Least lengths of words in bytes, from the form of an expression: the fallback for distances if a grammar has too many
-// states to search, since a word may always be spelled byte by byte.
+// Least lengths of words in bytes, from the form of an expression: the upper bound of distances if a grammar has too many
+// states to search and every byte is a token, since a word may then be spelled byte by byte.
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
 // point. Of unordered members, the required ones are counted and, up to the lower bound, the shortest others.
-// Intersections and complements, which contain no calls, are searched (A*: Hart, Nilsson, Raphael 1968) by the greatest least
-// length of their members, which is a bound. For selections the result is an upper bound. A symbol that is one token counts as one byte.
+// Intersections and complements, which contain no calls, are searched by A* (Hart, Nilsson, Raphael 1968), whose lower bound is the
+// greatest least length of the members. A search that visits more than kMaxSearch states gives kUnreachable. For selections the
+// result is an upper bound. A symbol that is one token counts as one byte.
+//
+// One thread at a time may use it. Raises BudgetExceeded.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
@@ -16,9 +19,11 @@ class Lengths {
  public:
   explicit Lengths(ByteAutomaton& bytes) : bytes_(bytes) {}
 
-  // The least length of an expression. Linear in the nodes not seen before.
+  // The least length of an expression's words; kUnreachable if no word was found. Linear in the nodes not seen before, apart from
+  // searches; the first call also computes rules and variables.
   uint32_t of(NodeId id);
-  // The least length of a completion of a configuration: its top, plus each frame below by itself.
+  // The least length of a completion of a configuration: the least over its members of the length of the top plus those of the frames
+  // below it.
   uint32_t of(Config config, Stacks& stacks);
 
  private:
@@ -44,7 +49,8 @@ class Lengths {
   std::unordered_map<NodeId, uint32_t> memo_, searched_;
 };
 
-// The least lengths in bytes from the states of finished tables without stacks, computed backwards from acceptance.
+// For each state of finished tables without stacks, the least length in bytes of a text to acceptance, computed backwards
+// from acceptance. Linear in the tables.
 std::vector<uint32_t> lengths_of_tables(ByteAutomaton& bytes);
 
 }  // namespace tokenfst

@@ -2,8 +2,8 @@
 //
 // A row is published as soon as it is known which columns may lead on at all; those are pending. Most are never walked:
 // for example, in every state that ends a string, the characters of strings of other lengths. Whoever walks a pending
-// column creates its entry under the automaton's mutex, together with the other columns that have the same target; a
-// created entry never changes. Readers take no lock: an entry is one word, stored and loaded atomically. Rejected:
+// column creates its entry, together with the other columns that have the same target, and stores them under the
+// automaton's mutex; a created entry never changes. Readers take no lock: an entry is one word, stored and loaded atomically. Rejected:
 // creating whole rows, which spent most of the time on states that no token enters.
 #pragma once
 

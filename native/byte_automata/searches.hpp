@@ -1,5 +1,5 @@
 // Searches over all states of a byte automaton: its shortest word, the reachable states, finished tables. Linear in the
-// states and arcs that are visited.
+// states and arcs that are visited. They follow rows, and raise BudgetExceeded.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,11 @@
 
 namespace tokenfst {
 
+// A deterministic automaton over bytes; state 0 is dead.
 struct Tables {
   std::array<uint8_t, 256> classes;
   uint32_t num_classes = 0;
-  std::vector<State> table;  // states x classes
+  std::vector<State> table;  // states x classes: the next state
   std::vector<uint8_t> accepting;
   State start = 0;
 };
@@ -23,11 +24,12 @@ struct Tables {
 // The shortest word, the least in byte order among those; none if the language is empty.
 std::optional<std::string> shortest(ByteAutomaton& bytes);
 
-// DEAD, then the states that bytes reach from the start (and from the inner start), in breadth-first order.
+// DEAD, then the states that columns and passed marks reach from the start and the inner start, in breadth-first order.
 std::vector<State> reachable(ByteAutomaton& bytes);
+// For each state its index in `order`; 0 for states that are not there.
 std::vector<State> numbering(const ByteAutomaton& bytes, const std::vector<State>& order);
 
-// Every state that bytes reach from the start, in breadth-first order, renumbered from 1.
+// The tables of all reachable states, renumbered from 1 in breadth-first order. Raises an Error if there are marks.
 Tables determinize(ByteAutomaton& bytes);
 
 }  // namespace tokenfst

@@ -1,10 +1,10 @@
 // Steps over whole texts: where a text leads, without a state and a row for each of its bytes.
 //
-// A step creates a state for each byte, which pays off if others come there too. Inside a name or another listed string
-// nobody does: tokens read all of it. So the derivative by a whole text is computed part by part: letters by their
-// machines, the members of a choice separately, other parts by their derivatives. The result is the expression that
-// single steps lead to. It is not computed (and single steps are used) if a part may end before the text does, if rules
-// are called, and if stacks or marks are involved. Results are cached by state and number of the text; readers take no
+// A step creates a state for each byte, which pays off if other texts come there too. Inside a name or another listed
+// string none does: tokens read all of it. So the derivative by a whole text is computed part by part: characters by
+// their machines, the members of a union separately, other parts by their derivatives. The result is the expression that
+// single steps lead to. Single steps are used instead if a part may end before the text does, if rules are called, and if
+// stacks or marks are involved. Results are cached by state and number of the text; readers take no
 // lock.
 #pragma once
 
@@ -17,6 +17,7 @@
 
 namespace tokenfst {
 
+// Where a text leads.
 struct TextStep {
   State target;  // before its marks and stacks are processed
   uint32_t bytes;  // how many bytes of the text lead there
@@ -31,8 +32,8 @@ class TextSteps {
     const uint32_t index = index_.find(uint64_t{from} << 32 | number);
     return index ? &known_[index] : nullptr;
   }
-  // Computes the step from an expression over a text, or over the part of it before a quotation mark; null: use single
-  // steps. `live` returns the state of an expression.
+  // Computes the step from an expression over a text, or over the part of it before its first quotation mark; null: use single
+  // steps. `live` returns the state of an expression. Under the owner's mutex.
   template <class Live>
   const TextStep* make(State from, NodeId node, uint32_t number, std::string_view text, Live&& live) {
     if (const TextStep* known = find(from, number)) return known;
@@ -102,8 +103,8 @@ class TextSteps {
     if (arena_[left].has(kHasMark)) return kNone;
     return arena_.concat(derivatives_.unordered().resolved(left, members.b, members.low, members.high), rest);
   }
-  // The expression after the choice is kept after it as a whole, as with single steps, unless a member ends within the
-  // text.
+  // Unless a member of the union ends within the text, the expression after the union stays one part after what is left of it, as
+  // with single steps.
   NodeId behind_choice(NodeId choice, NodeId rest, std::string_view text) {
     check_stack();
     const std::vector<NodeId> members(arena_.list(choice).begin(), arena_.list(choice).end());

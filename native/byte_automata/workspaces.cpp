@@ -1,4 +1,4 @@
-// How rows and entries are made where several threads derive at the same time: found in a workspace, and kept under the mutex.
+// Creates rows and entries while several threads derive at the same time: computed in a workspace, stored under the mutex.
 #include "byte_automata/workspaces.hpp"
 
 #include "byte_automata/byte_automaton.hpp"

@@ -1,12 +1,12 @@
-// Where threads derive expressions of one byte automaton at the same time.
+// Workspaces, in which several threads derive expressions of one byte automaton at the same time.
 //
-// A workspace is an arena over the automaton's nodes (expressions/node_store.hpp) with what derivatives need beside it, and belongs to
-// one thread at a time. What is found in it are nodes; states, rows and entries are made of these under the automaton's mutex, which
-// is held no longer than that. Workspaces are made once threads have met at that mutex several times: an automaton that one thread
-// walks has none. There are at most as many as the machine has cores; a thread comes back to the one that it used last, since that
-// remembers what it derived.
+// A workspace is an arena over the automaton's nodes (expressions/node_store.hpp) with the caches of derivatives, and belongs to one
+// thread at a time. Only nodes are computed in it. States, rows and entries are created from these nodes under the automaton's mutex,
+// which is held for that alone. Workspaces are created once threads have met at that mutex several times, so an automaton that one
+// thread walks has none. There are at most as many as the computer has cores (at least 2, at most 16). A thread returns to the
+// workspace that it used last, since that has cached what the thread derived.
 //
-// Numbers of nodes and states depend on which thread comes first, as they depend on the order of walks. Nothing but these numbers does.
+// Numbers of nodes and states depend on which thread comes first, as they depend on the order of walks. Nothing else does.
 #pragma once
 
 #include <algorithm>
@@ -33,15 +33,16 @@ struct Workspace {
   Arena arena;
   Derivatives derivatives;
   ByteDerivatives byte_derivatives;
-  std::optional<Deadline> deadline;  // of the thread that has it
+  std::optional<Deadline> deadline;  // of the thread that uses it
   Mutex mutex;
-  std::atomic<uint32_t> user{0};  // the thread that had it last
-  std::atomic<size_t> bytes{0};   // that it held when that was counted last
+  std::atomic<uint32_t> user{0};  // the thread that used it last
+  std::atomic<size_t> bytes{0};   // its memory at the last count
 };
 
 class Workspaces {
  public:
-  // `make` makes one.
+  // A workspace with its lock: the one that this thread used last, else a new one by `make()`, else any that is free; if none is
+  // free, it waits.
   template <class Make>
   std::pair<Workspace&, std::unique_lock<Mutex>> take(Make&& make) {
     const uint32_t thread = ForkGate::this_thread().number;
@@ -69,7 +70,7 @@ class Workspaces {
     Workspace& own = *made_[thread % all];
     return begin(own, locked(own.mutex));
   }
-  // Bytes that all of them held when each was counted last.
+  // The bytes of all workspaces, each at its last count.
   size_t memory() const {
     size_t bytes = 0;
     for (uint32_t k = 0; k < count_.load(std::memory_order_acquire); ++k)

@@ -1,5 +1,5 @@
-// Budgets (convention 8) and the errors of the core. bindings/module.cpp maps each fault to its class in
-// tokenfst.errors.
+// Budgets (docs/project/conventions.md, convention 8) and the errors of the core. bindings/module.cpp maps each fault to
+// its class in tokenfst.errors.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,8 @@
 
 namespace tokenfst {
 
+// A construction has reached a bound of its budget: which resource ran out, its limit, and the construction or the part of
+// the constraint that used it up (empty: not known).
 struct BudgetExceeded : std::runtime_error {
   BudgetExceeded(std::string what_ran_out, double limit_, std::string where_)
       : std::runtime_error(what_ran_out), resource(std::move(what_ran_out)), limit(limit_), where(std::move(where_)) {}
@@ -42,22 +44,26 @@ enum class Fault {
   FstWeight
 };
 
+// Any other error that the core reports to its caller. The message says what was wrong, where, and what to do.
 struct Error : std::runtime_error {
   Error(Fault fault_, const std::string& message) : std::runtime_error(message), fault(fault_) {}
   Fault fault;
 };
 
+// The upper bounds of one construction: states, bytes of memory, and seconds of each call.
 struct Budget {
   uint64_t states = 1'000'000;
   uint64_t bytes = 1ull << 30;
   double seconds = 30;
 };
 
-// Counts the steps of a loop that may be long, and reads the clock at each kEach-th step. `what` names the loop in the
-// error. An object that outlives a call may keep one: each call has its own time.
+// Counts the steps of a loop that may be long, and reads the clock once for kEach steps. When the time is over, step()
+// raises BudgetExceeded; `what` names the loop in the error. An object that outlives a call may keep a TimeLimit: each
+// call has the whole time.
 class TimeLimit {
  public:
   TimeLimit(double seconds, const char* what) : seconds_(seconds), what_(what) {}
+  // Counts one step, or several if it is a step of more `effort`.
   void step(uint32_t effort = 1) {
     if ((steps_ += effort) >= kEach) look();
   }
@@ -76,9 +82,9 @@ class TimeLimit {
   std::optional<Deadline> deadline_;
 };
 
-// The space that is left on this thread's stack. Recursion here follows the nesting of expressions, and threads have
-// stacks of any size, so a recursive function calls check_stack() first, while there is still space to unwind. O(1)
-// after a thread's first call.
+// The bounds of this thread's stack. Recursion here follows the nesting of expressions, and threads have stacks of any
+// size. So a recursive function first calls check_stack(), which raises an Error while there is still space to unwind.
+// O(1) after a thread's first call. The bounds are known on Linux and in WebAssembly; elsewhere nothing is checked.
 class StackSpace {
  public:
   static const StackSpace& of_thread() {

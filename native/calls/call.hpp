@@ -36,12 +36,13 @@ class Call {
     if (current_->begun_ == Clock::time_point{}) current_->begun_ = Clock::now();
     return current_->begun_;
   }
+  // Whether this thread is inside a call.
   static bool is_under_way() { return current_ != nullptr; }
-  // Announces work that may be long.
+  // Announces work that may be long. Does nothing inside a call.
   static void work() {
     if (!current_ && on_work) on_work();
   }
-  static inline void (*on_work)() = nullptr;  // called when work may be long; may release Python's lock
+  static inline void (*on_work)() = nullptr;  // set once; may release Python's lock and begin a Call
 
  private:
   static inline thread_local constinit Call* current_ = nullptr;
@@ -61,6 +62,7 @@ class Deadline {
     Call::work();
     return Call::is_under_way() && Call::begun() != begun_;
   }
+  // Whether the time is over. Raises Interrupted after Ctrl-C.
   bool expired() const {
     Interrupts::check();
     return Call::Clock::now() > end_;

@@ -3,7 +3,7 @@
 //
 // The signal handler sets a flag and calls the handler that was installed before; if the signal was ignored, it stays
 // ignored. Every place that checks a deadline also checks the flag and throws, so interruption unwinds exactly as an
-// exhausted budget does.
+// exhausted budget does. The flag is never cleared, since the program then ends.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,19 @@
 
 namespace tokenfst {
 
+// Python sees it as KeyboardInterrupt.
 struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
 class Interrupts {
  public:
+  // Raises Interrupted if Ctrl-C was pressed.
   static void check() {
     if (seen_.load(std::memory_order_relaxed)) [[unlikely]]
       throw Interrupted();
   }
+  // Installs the signal handler, unless SIGINT has the default action or is ignored. Later calls do nothing.
   static void watch() {
     if (watching_.exchange(true)) return;
 #ifndef _WIN32

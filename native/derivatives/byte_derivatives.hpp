@@ -1,5 +1,5 @@
-// The derivative of an expression by one byte, without those by other bytes, so that the cost is proportional to what
-// is walked.
+// The derivative of an expression by one byte, without those by other bytes: only the parts that a text reaches are
+// derived.
 //
 // Brzozowski's recursion ("Derivatives of regular expressions", JACM 1964), together with the set of all bytes that
 // have the same derivative: the bytes that nothing on the way distinguishes from this one. The result is the same
@@ -22,7 +22,7 @@ namespace tokenfst {
 
 class ByteDerivatives {
  public:
-  // A byte, or a symbol.
+  // A byte or a symbol, as its bit in a ByteSet.
   struct Letter {
     uint32_t word;
     uint64_t bit;
@@ -31,6 +31,7 @@ class ByteDerivatives {
     bool in(const ByteSet& set) const { return (set.words[word] & bit) != 0; }
     uint32_t code() const { return word << 6 | static_cast<uint32_t>(std::countr_zero(bit)); }
   };
+  // A derivative.
   struct Left {
     NodeId node;
     ByteSet same;  // all letters with this derivative
@@ -56,8 +57,8 @@ class ByteDerivatives {
     return read_by(id);
   }
 
-  // Whether each letter of readable() surely leaves something that has a word: nothing needs to be derived to know it. False also
-  // where that takes a look at what is left.
+  // Whether the derivative by each letter of readable() surely has a word, as far as this follows without computing derivatives;
+  // false if it does not follow.
   bool surely_reads(NodeId id) {
     room_ = &StackSpace::of_thread();
     return has_sure_letters(id);
@@ -151,7 +152,7 @@ class ByteDerivatives {
     }
     room_->check();
     arena_.tick();
-    // If several parts can read the letter, an expression is a graph with many ways to one part.
+    // Cached where several parts can read the letter, since many ways may lead to one part.
     const bool several = node.kind != Kind::Call && (node.kind != Kind::Concat || arena_[node.a].nullable);
     if (!several) return read_by_parts(id, node);
     if (auto known = read_.find(id); known != read_.end()) return known->second;
@@ -196,14 +197,14 @@ class ByteDerivatives {
     const Node node = arena_[id];
     if (node.kind == Kind::Set || id == kEpsilon || id == kEmpty) return true;
     if (node.has(kHasBehind | kHasVar | kHasToken)) return false;
-    // By the same parts that read_by() looks at, whether or not moves are known by now: a row that was made before has a superset of the
-    // letters where there is an intersection or a complement.
+    // This must not depend on whether moves are known by now: a row that was created before they were known may have more letters
+    // (readable() is a superset for intersections and complements).
     if (node.kind == Kind::And || node.kind == Kind::Not) return false;
     if (always_by_moves(node))
       return std::ranges::all_of(derivatives_.moves(id), [&](const Move& move) { return is_certain(move.target); });
     room_->check();
     arena_.tick();
-    // As in read_by(): many ways may lead to one part. What was cut short where a rule calls itself is false, which is always right.
+    // Cached as in read_by(). Where a rule calls itself the answer is false, which is always correct.
     if (auto known = sure_.find(id); known != sure_.end()) return known->second;
     const bool found = has_sure_letters_in_parts(id, node);
     sure_.emplace(id, found);
@@ -237,7 +238,7 @@ class ByteDerivatives {
     }
   }
   bool is_certain(NodeId id) const { return id != kEmpty && arena_[id].certain; }
-  // The same of an option of members in any order, or a place within: its first part is read before it is told which option it is.
+  // The same for an option of members in any order, or for a place within it: true only if its first part alone decides it.
   bool has_sure_letters(NodeId option, const Node& members) {
     const auto [found, certain] = unordered().leads_on(option, members);
     if (!found) return true;
@@ -288,7 +289,7 @@ class ByteDerivatives {
   const StackSpace* room_ = nullptr;  // of the thread of the current call
   std::vector<NodeId> lefts_;
   std::vector<NodeId> calls_;  // outermost first
-  uint64_t cut_ = 0;  // how often a call occurred within itself; such a result was computed in another way
+  uint64_t cut_ = 0;  // how often a call occurred within itself; results that depend on this are not cached
   // Recent results: the parts of one expression are parts of many others. The table grows with the number of results of
   // one call, because parts that many ways lead to would otherwise be computed again and again. For an automaton of few
   // states it stays small.
@@ -315,10 +316,10 @@ class ByteDerivatives {
     place_of(found.id, found.letter) = found;
   }
   ReusedVector<Known> known_;
-  uint64_t call_ = 0, found_ = 0;  // the calls so far, and what the last one found
-  uint64_t kept_ = 0;  // by all, while there is less room than any automaton of some size takes
-  std::unordered_map<NodeId, ByteSet> read_;  // the letters of an expression of several parts
-  std::unordered_map<NodeId, bool> sure_;  // and whether they are sure
+  uint64_t call_ = 0, found_ = 0;  // the number of calls of after(), and of results of the last one
+  uint64_t kept_ = 0;              // results of all calls, counted while the table is small
+  std::unordered_map<NodeId, ByteSet> read_;  // the results of read_by() for expressions with several parts
+  std::unordered_map<NodeId, bool> sure_;     // the results of has_sure_letters()
 };
 
 }  // namespace tokenfst

@@ -21,11 +21,11 @@ namespace tokenfst {
 class Derivatives {
  public:
   explicit Derivatives(Arena& arena) : arena_(arena), selections_(arena), unordered_(arena) {}
-  // In another arena over the same nodes, which are shared.
+  // For another arena over the same nodes, used by another thread. `other` must have been shared.
   Derivatives(Arena& arena, const Derivatives& other)
       : arena_(arena), selections_(arena, other.selections_), unordered_(arena, other.unordered_) {}
 
-  // From now on others may be made of this one, for other threads. Called while nobody else uses it.
+  // From now on objects for other threads may be made from this one. Called while nobody else uses it.
   void share() {
     arena_.share();
     selections_.share();
@@ -46,7 +46,8 @@ class Derivatives {
   // Whether the moves of an expression are cached.
   bool known(NodeId id) const { return id < memo_.size() && memo_[id].first != kNone; }
 
-  // What is left of an expression after passing the marks ahead; marks Fresh are passed only if `holds`.
+  // What is left of an expression after passing the marks ahead; marks Fresh are passed only if `holds`. Raises an Error if a mark is
+  // where it has no meaning.
   NodeId passed(NodeId id, bool holds) {
     check_stack();
     const Node node = arena_[id];
@@ -94,9 +95,8 @@ class Derivatives {
   }
 
   // The expression after a token boundary. Boundaries are not bytes: if nothing depends on tokens, the result is `id`
-  // itself. It must be called at each boundary; calling it twice is harmless. Correct for expressions without tokens
-  // under complements, look-behind and unordered members, which `program.hpp` refuses: with tokens there, more after a
-  // boundary would mean more before it.
+  // itself. It must be called at each boundary; calling it twice is harmless. Tokens under complements, look-behinds and
+  // unordered members are not supported; `program.hpp` refuses them.
   NodeId at_boundary(NodeId id) {
     check_stack();
     arena_.tick();
@@ -118,9 +118,9 @@ class Derivatives {
     return shortest_.within(arena_, id, bytes, [&](NodeId at) { return moves(at); });
   }
 
-  // For an expression without calls at a token boundary, if each byte is a token: whether tokens surely lead to its
-  // end, without a search. True if parts that limit the number of tokens have a word of as few bytes. `has_word`:
-  // whether the expression has any word.
+  // For an expression without calls at a token boundary, if each byte is a token: whether tokens surely lead to its end,
+  // as far as this follows without a search for tokens. A part with a limit of tokens must have a word of as few bytes.
+  // `has_word`: whether the expression is known to have a word.
   bool surely_spelled(NodeId id, bool has_word) {
     check_stack();
     for (;;) {
@@ -139,7 +139,7 @@ class Derivatives {
            selections_.memory() + unordered_.memory();
   }
 
-  // Wraps `inner` with the past expressions of its look-behinds, each of which starts as itself.
+  // Makes `inner` a scope: wraps it with the expressions of its look-behinds, of which nothing has been read yet.
   NodeId scope(NodeId inner) {
     Pasts pasts;
     for (NodeId past : free_behinds(inner)) pasts.emplace_back(past, past);
@@ -147,7 +147,7 @@ class Derivatives {
   }
 
  private:
-  using Pasts = std::vector<std::pair<NodeId, NodeId>>;  // past expression of a Behind -> what is left of it here
+  using Pasts = std::vector<std::pair<NodeId, NodeId>>;  // the expression of a look-behind -> what is left of it here
 
   bool nullable(NodeId id, const Pasts* pasts) {
     check_stack();
@@ -183,7 +183,7 @@ class Derivatives {
     if (known(id)) return {pool_.begin() + memo_[id].first, pool_.begin() + memo_[id].first + memo_[id].second};
     size_t outer = std::exchange(outermost_cut_, kNone);
     Moves result = compute(id, nullptr);
-    // Cached, unless it lacks the moves of a variable whose unfolding began further out.
+    // Cached, unless the moves of a variable are missing whose unfolding began further out.
     if (outermost_cut_ >= unfolding_.size()) {
       outermost_cut_ = kNone;
       if (memo_.size() <= id) {
@@ -419,8 +419,8 @@ class Derivatives {
     }
   }
 
-  // A machine's accepting state without moves is the empty word, so a machine for `(ab)` ends like any other
-  // expression.
+  // The state of a machine. An accepting state without moves is the empty word, so that a machine ends as any other
+  // expression does.
   NodeId finished(uint32_t machine, uint32_t state) {
     NodeId id = arena_.state_of(machine, state);
     if (!arena_[id].nullable) return id;

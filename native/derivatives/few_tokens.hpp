@@ -1,12 +1,12 @@
-// Words of an expression that are read in few tokens: at most n tokens contain a byte of the word.
+// Words of an expression that few tokens spell: at most n tokens contain a byte of the word.
 //
 // A token contains a byte of the word if it lies in it, begins before it, or ends after it. So only boundaries strictly
 // inside the word count: Few{n} is the rest if no byte of the current token belongs to the word, FewInside{n} if one
-// does. A byte leads to FewInside{n}, and a boundary from there to Few{n - 1}; Few{0} has the empty word or none. In a
-// grammar that needs a stack, whether tokens can end a text in time would depend on the whole stack. There a boundary
+// does. A byte leads to FewInside{n}, and a boundary from there to Few{n - 1}. Few{0} has the empty word, or no word. In a
+// grammar that needs a stack, whether tokens can end the word in time would depend on the whole stack. There a boundary
 // is passed only if at least as many tokens are left as the shortest rest of the word has bytes, each of which is a
-// token: then no text leads to a dead end, and no search is needed. In other languages the search for tokens finds
-// exactly what is left.
+// token: then no text leads to a dead end, and no search is needed. In other languages, a search over tokens decides
+// exactly which texts lead on.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ namespace tokenfst {
 // The lengths of shortest words of expressions without calls, computed on demand by breadth-first search.
 class ShortestWords {
  public:
-  // Whether `id` has a word of at most `most` bytes. `moves(id)` returns the moves of a closed expression.
+  // Whether `id` has a word of at most `most` bytes. `moves(id)` returns the moves of a closed expression. O(moves of the expressions
+  // that fewer than `most` bytes lead to); results are cached.
   template <class Moves>
   bool within(Arena& arena, NodeId id, uint32_t most, Moves&& moves) {
     if (arena[id].nullable) return true;

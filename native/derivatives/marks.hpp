@@ -1,5 +1,5 @@
-// Marks of dynamic exclusion in expressions and states (exclusion/exclusion.hpp): empty words with a meaning for the
-// byte before them.
+// Marks of strings that must differ, in expressions and states (exclusion/exclusion.hpp): empty words that say something
+// about the byte before them.
 #pragma once
 
 #include "expressions/arena.hpp"
@@ -11,6 +11,7 @@ namespace tokenfst {
 // another item that must.
 enum class MarkKind : uint32_t { Opened, Fresh };
 
+// The bit of a kind in a set of kinds; and the node of a mark.
 inline uint32_t bit(MarkKind kind) { return 1u << static_cast<uint32_t>(kind); }
 
 inline NodeId mark(Arena& arena, MarkKind kind) {
@@ -21,12 +22,14 @@ inline NodeId mark(Arena& arena, MarkKind kind) {
 struct DistinctFacts {
   bool few_endings = false;      // some prefix has only few endings
   bool values = false;           // some items that must differ are not strings
-  uint32_t fewest = kUnbounded;  // when this many are finished, there may be no further one
-  // Within this many bytes every prefix has kFewValues (kManyValues) endings, or all of its endings; for values, 1 if one item is enough.
+  uint32_t fewest = kUnbounded;  // once so many have been written, there may be no further one
+  // Within so many bytes, every prefix has at least kFewValues (kManyValues) endings, or all of its endings. For items that are not
+  // strings: 1 if one item is enough.
   uint32_t few_bytes = 0, many_bytes = 0;
   static constexpr uint32_t kFewValues = 64, kManyValues = 1 << 20;
 
-  // Adds the facts about one kind of strings. `words`: a lower bound of their number; 0: they are infinitely many.
+  // Adds the facts about one set of strings. `words`: a lower bound of their number; 0: infinitely many. A length of 0 means
+  // that there is no bound.
   void add(bool with_few_ends, bool no_strings, uint32_t words, uint32_t in_few_bytes, uint32_t in_many_bytes) {
     few_endings |= with_few_ends;
     values |= no_strings;
@@ -36,14 +39,14 @@ struct DistinctFacts {
   }
 };
 
-// For the states of an automaton, the meaning of their marks and the states after the marks. One writer; readers take
-// no lock.
+// For the states of an automaton: the kinds of the marks ahead, and the states after passing them. One writer; readers
+// take no lock.
 class Marks {
  public:
   bool any = false;
   DistinctFacts facts;
 
-  // The result plus one; 0: not known yet.
+  // What kinds of marks are ahead, as bits, and the state after passing them: each plus one; 0: not known yet.
   uint32_t kinds(uint32_t state) const { return known_.find(key(state, 2)); }
   uint32_t passed(uint32_t state, bool holds) const { return known_.find(key(state, holds)); }
   void keep_kinds(uint32_t state, uint32_t kinds) { keep(key(state, 2), kinds); }

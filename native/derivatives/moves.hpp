@@ -15,7 +15,7 @@ struct Move {
 };
 using Moves = std::vector<Move>;
 
-// Merges moves with equal targets.
+// Merges moves with equal targets; the result is sorted by target.
 inline Moves merge_equal(Moves moves) {
   if (!std::ranges::is_sorted(moves, {}, &Move::target)) std::ranges::stable_sort(moves, {}, &Move::target);
   size_t kept = 0;

@@ -2,8 +2,8 @@
 //
 // A set is a hash-consed tree of bits: equal sets have equal numbers, and removing an option costs O(log n).
 //
-// Threads. All arenas over the same nodes have one such object. Numbers are given under the spin lock of the nodes, readers
-// take no lock: see node_store.hpp.
+// Threads. All arenas over the same nodes share one such object. Sets are added under the spin lock of the nodes, and
+// readers take no lock: see node_store.hpp.
 #pragma once
 
 #include <map>
@@ -35,10 +35,10 @@ class OptionSets {
   // The options that may still be used.
   struct Left {
     uint32_t members, set;
-    uint32_t options, required;  // their numbers
+    uint32_t options, required;  // how many options are left, and how many of these are required
   };
 
-  // Only while a program is read.
+  // Adds members and returns their number. Only while a program is read.
   uint32_t add(Members made) {
     members_.push_back(std::make_unique<const Members>(std::move(made)));
     return static_cast<uint32_t>(members_.size() - 1);
@@ -48,6 +48,7 @@ class OptionSets {
   const Members& members(uint32_t number) const { return *members_[number]; }
   const Members& latest() const { return *members_.back(); }
   const Left& left(uint32_t number) const { return left_.data()[number]; }
+  // Whether option k is left.
   bool has(const Left& left, uint32_t k) const {
     uint32_t set = left.set;
     for (int depth = members(left.members).depth; depth > 0; --depth) set = k >> (5 + depth) & 1 ? tree(set).b : tree(set).a;
@@ -60,7 +61,7 @@ class OptionSets {
   }
   size_t memory() const { return trees_.size() * (sizeof(Tree) + 64) + left_.size() * (sizeof(Left) + 64); }
 
-  // The following give numbers: where several threads use this, the caller has exclusive use of it.
+  // The following two may add a set. If several threads use this object, the caller needs exclusive use of it.
 
   // All options of some members.
   uint32_t all(uint32_t number) {

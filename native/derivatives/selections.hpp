@@ -6,7 +6,7 @@
 // any of them is left. Invariant: every Pick node has a word. Rejected: a copy of the lexicon for each set of used
 // words.
 //
-// Threads. Several objects, each of one thread, may have the same sets of used words: see node_store.hpp.
+// Threads. Several Selections, each used by one thread, may share their sets of used words: see node_store.hpp.
 #pragma once
 
 #include <atomic>
@@ -18,6 +18,7 @@
 
 namespace tokenfst {
 
+// `low` to `high` different words of a lexicon.
 struct Selection {
   uint32_t lexicon, low, high;
   NodeId separator;
@@ -29,6 +30,7 @@ class UsedWords {
  public:
   UsedWords() { number({}); }
   std::span<const uint32_t> operator[](uint32_t set) const { return *sets_.data()[set]; }
+  // A set with one more word.
   std::vector<uint32_t> with(uint32_t set, uint32_t word) const {
     std::vector<uint32_t> more(*sets_.data()[set]);
     more.insert(std::ranges::lower_bound(more, word), word);
@@ -37,7 +39,7 @@ class UsedWords {
   size_t memory() const { return memory_.load(std::memory_order_relaxed); }
   void share() { sets_.share(); }
 
-  // The number of a sorted set. Where several threads use this, the caller has exclusive use of it.
+  // The number of a sorted set, which is added if it is new. If several threads use this object, the caller needs exclusive use.
   uint32_t number(std::vector<uint32_t> set) {
     auto [known, fresh] = numbers_.try_emplace(std::move(set), static_cast<uint32_t>(sets_.size()));
     if (fresh) {
@@ -56,12 +58,12 @@ class UsedWords {
 class Selections {
  public:
   explicit Selections(Arena& arena) : arena_(arena) {}
-  // Of another arena over the same nodes, for another thread, after the program has been read.
+  // For another arena over the same nodes, used by another thread. Call it after the program has been read.
   Selections(Arena& arena, const Selections& other)
       : arena_(arena), lexicons_(other.lexicons_), selections_(other.selections_), used_(other.used_),
         too_many_states_(other.too_many_states_) {}
 
-  // To be called before others are made of this one.
+  // Call this before others are made from this one.
   void share() {
     if (used_) used_->share();
   }
@@ -74,7 +76,7 @@ class Selections {
   const std::vector<std::shared_ptr<const Lexicon>>& lexicons() const { return lexicons_; }
   const Selection& selection(uint32_t index) const { return selections_[index]; }
   std::span<const uint32_t> used(uint32_t set) const { return (*used_)[set]; }
-  // Sets of used words count where they were made first.
+  // In bytes. Shared sets of used words are counted by the object that made them.
   size_t memory() const { return memory_ + (used_ && owns_used_ ? used_->memory() : 0); }
   // Whether a selection may have far more states than a search can visit.
   bool have_too_many_states() const { return too_many_states_; }
@@ -96,8 +98,9 @@ class Selections {
     too_many_states_ |= !has_few_states(words, high);
     return selections_.back().first = pick(static_cast<uint32_t>(selections_.size() - 1), words.root(), 0, 0);
   }
-  // The rest of a selection inside a word. Empty if all words that begin with the path are used; a plain Words node if
-  // none of them is, and this is the last word.
+  // The rest of a selection inside a word: the path to `state` has been read, which `place` words precede, and `used` is the set of
+  // words before this one. Empty if all words that begin with the path are used; a Words node if none of them is used and this is the
+  // last word.
   NodeId pick(uint32_t index, uint32_t state, uint32_t place, uint32_t used) {
     const Selection& selection = selections_[index];
     const Lexicon& words = *lexicons_[selection.lexicon];
@@ -120,8 +123,8 @@ class Selections {
     return arena_.concat(selection.separator, pick(node.a, words.root(), 0, now));
   }
 
-  // An upper bound of the length of the shortest word of a Pick node, whose separator has at least `between` bytes.
-  // Takes the shortest words first, although it may be better to leave the first of them for later.
+  // An upper bound of the length of the shortest text of a Pick node, with `between` bytes for each separator. Greedy: it takes the
+  // shortest unused words, although another choice of the first word may be better.
   uint64_t length(const Node& node, uint32_t between) const {
     const Selection& selection = selections_[node.a];
     const Lexicon& words = *lexicons_[selection.lexicon];

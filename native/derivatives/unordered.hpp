@@ -3,18 +3,18 @@
 // The options are one union T = body_0·Tag 0 | body_1·Tag 1 | ... whose derivatives are computed once, whatever was
 // used before. A node Unordered(t, left, low, high) is what is left of T inside a member, where Tag k stands for what
 // follows option k: the end, or a separator and a further member; the tag of a used option stands for the empty
-// language. So the 2^n sets of used options exist only as far as texts lead to them, and each costs one node for every
-// place of T that is walked with it. This form is kept while it is undecided which option is being read: heads that all
+// language. So of the 2^n sets of used options only those are created that texts lead to, and each costs one node for
+// every derivative of T that is walked with it. This form is kept while it is undecided which option is being read: heads that all
 // options share are put in front of it. When only one option is left, when a tag is reached, or when a call was
 // unfolded (whose border the settler must see), tags are replaced by what they stand for; for a repeatable member this
 // is done at once.
 //
 // The options that are left are a set with a number (option_sets.hpp). Whether the bounds can be kept follows from two
-// counts, the available options and the required ones among them, without a search. Options that begin with the same
-// words are distinguished late. If options are equal, every set that may have been used is a member of a union, so n
-// equal options make 2^n sets, which the budget ends.
+// counts, the available options and the required ones among them, without a search. Limit: while several options read the
+// same text, each set that may have been used is a member of a union. So n equal options make up to 2^n sets, and the
+// budget raises.
 //
-// Threads. Several objects, each of one thread, may have the same sets: see node_store.hpp.
+// Threads. Several objects, each used by one thread, may share their sets: see node_store.hpp.
 #pragma once
 
 #include <memory>
@@ -43,15 +43,16 @@ class Unordered {
   };
 
   explicit Unordered(Arena& arena) : arena_(arena) {}
-  // Of another arena over the same nodes, for another thread, after the program has been read.
+  // For another arena over the same nodes, used by another thread. Call it after the program has been read.
   Unordered(Arena& arena, const Unordered& other) : arena_(arena), sets_(other.sets_) {}
 
-  // To be called before others are made of this one.
+  // Call this before others are made from this one.
   void share() {
     if (sets_) sets_->share();
   }
 
-  // From `low` to `high` members. Bodies are not nullable; `required` of the options come first.
+  // The expression of `low` to `high` members. The first `required` options are required. `other`: the repeatable member, or kEmpty;
+  // `counts`: whether it counts towards `low`. Bodies must not be nullable.
   NodeId make(NodeId separator, std::vector<NodeId> options, uint32_t required, NodeId other, bool counts, uint32_t low, uint32_t high) {
     if (std::any_of(options.begin(), options.begin() + required, [](NodeId body) { return body == kEmpty; })) return kEmpty;
     std::erase(options, kEmpty);
@@ -95,13 +96,14 @@ class Unordered {
     return made;
   }
 
-  // For a place within the options of a node Unordered: whether a possible member continues there, and whether one
-  // surely has a word.
+  // For a place within the options of an Unordered node: whether a possible member continues there, and whether one of
+  // these surely has a word.
   std::pair<bool, bool> leads_on(NodeId rest, const Node& within) {
     const auto [found, certain] = ways(rest, within.b, within.low, within.high);
     return {found > 0, certain};
   }
 
+  // The parts of an Unordered node.
   Demand demand(NodeId id) const {
     const Node& node = arena_[id];
     const Left left = sets_->left(node.b);
@@ -116,6 +118,7 @@ class Unordered {
 
   // The union of all options of a node: a name that does not change while they are read.
   NodeId origin(NodeId id) const { return members_of(arena_[id].b).all; }
+  // The same for the members that were made last.
   NodeId latest() const { return sets_->latest().all; }
 
   // Calls f with numbers that identify the options left to a node, the same in every process that read the same
@@ -126,7 +129,7 @@ class Unordered {
     sets_->each_leaf(sets_->left(left), f);
   }
 
-  // Sets count where they were made first.
+  // In bytes. Shared sets are counted by the object that made them.
   size_t memory() const { return (owns_sets_ ? sets_->memory() : 0) + tags_bytes_; }
 
  private:
@@ -135,10 +138,8 @@ class Unordered {
   // The tags that a place of T leads to, ascending, each with whether words surely lead to it.
   using Tags = std::vector<std::pair<uint32_t, bool>>;
 
-  // Members.
-
-  // At least one member. Bounds without effect are removed, so that equal languages are equal nodes. Never resolved
-  // further before a byte is read, because a repeatable member leads back here.
+  // At least one member, with these options left. Bounds without effect are removed, so that equal languages are equal
+  // nodes. The node is not resolved further before a byte is read, because a repeatable member leads back here.
   NodeId first(uint32_t left, uint32_t low, uint32_t high) {
     const Members& members = members_of(left);
     if (low <= std::max(sets_->left(left).required, uint32_t{members.counts})) low = 0;
@@ -173,7 +174,7 @@ class Unordered {
     return (members.repeats() && members.counts) || least <= more;
   }
 
-  // The same for a union.
+  // The rest t as resolved() makes it, for a union.
   NodeId branches(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
     if (const SplitBranches apart = split_branches(rest, sets_->left(left).members); !apart.others.empty()) {
       std::vector<NodeId> parts;

@@ -5,9 +5,10 @@
 // tokens, machines, recursion, rules and look-behind.
 //
 // A node knows whether it is nullable, and whether it is `certain`: certain nodes other than kEmpty denote a non-empty
-// language by construction; the others (with intersection, complement, look-behind, recursion) need a search. An
-// endless language without finitely many finite ones (names that are not in a list, for example) is certain, and
-// endless. Cost: a hash look-up for each node that is constructed.
+// language by construction; the others (with intersection, complement, look-behind, recursion) need a search. The
+// difference of an endless language (kEndless) and finitely many finite ones, such as the names that are not in a list,
+// is certain and endless. Cost: a hash look-up for each node that is constructed. Every construction may raise
+// BudgetExceeded (watch(), and nesting deeper than kMaxDepth).
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,7 @@ class Arena : public BooleanOperations {
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
 
-  // Another arena over the same nodes, for another thread, which lives as long as `other` does. The program has been read.
+  // Another arena over the same nodes, for another thread; `other` must outlive it. Call it after the program has been read.
   Arena(Arena& other, std::nullptr_t)
       : BooleanOperations(other, nullptr), everything_(other.everything_), token_in_rules_(other.token_in_rules_),
         machines_(other.machines_), rules_(other.rules_) {}
@@ -70,25 +71,28 @@ class Arena : public BooleanOperations {
     const uint16_t traits = static_cast<uint16_t>((node.traits & ~kEndless) | kHasToken);
     return intern({place, node.nullable, node.certain, traits, deeper(node.depth), text, 0, left, 0});
   }
+  // Adds a machine and returns its number.
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
   }
+  // The words that a machine reads from one of its states on.
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
     return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint16_t{0}, 0,
                    machine, state, 0, 0});
   }
 
-  // To be called when a program has been read, and nothing else has been done: gives back what only reading needs.
+  // Call this when a program has been read, before anything else: frees what only reading needs.
   void trim() {
     trim_store();
     forget_concatenations();
   }
 
-  // Declares that the node created last has a word, so that no search is needed.
+  // Declares that a node has a word, so that no search is needed. Call it before nodes are built from this one.
   void assure(NodeId id) { nodes_[id].certain = true; }
 
+  // A new recursion variable, which define() must give a body.
   NodeId new_variable() {
     return append({Kind::Var, false, false, static_cast<uint16_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)),
                    0, kNone, static_cast<uint32_t>(size()), 0, 0});
@@ -96,7 +100,7 @@ class Arena : public BooleanOperations {
 
   // Gives a variable its body, and updates the nodes that use it: a least fixed point, starting from "not nullable".
   // Operands have smaller numbers than their users, so one pass settles everything except variables. A variable below a
-  // complement is always closed there, and was settled by its own definition. O(nodes) for each pass, and few passes.
+  // complement is closed there, so its own definition has settled it before. O(nodes) for each pass; a pass follows each change.
   void define(NodeId variable, NodeId body) {
     nodes_[variable].a = body;
     for (bool changed = true; changed;) {
@@ -148,8 +152,10 @@ class Arena : public BooleanOperations {
   void define_rule(uint32_t rule, NodeId body) { rules_[rule].body = body; }
   bool has_rules() const { return !rules_.empty(); }
   size_t num_rules() const { return rules_.size(); }
+  // The body of a rule; kEmpty: not defined yet.
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
 
+  // The words of a rule.
   NodeId call(uint32_t rule) {
     return intern(
         {Kind::Call, rules_[rule].nullable, true, static_cast<uint16_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0});
@@ -160,12 +166,13 @@ class Arena : public BooleanOperations {
   NodeId label(uint32_t rule) { return intern({Kind::Label, true, true, 0, 0, rule, 0, 0, 0}); }
   // Adds a node of a kind that has its own file: selections.hpp, unordered.hpp.
   NodeId node(const Node& made) { return intern(made); }
-  // The content of stack `index`. An Open hole follows a nullable frame, and need not be inspected before a byte was
+  // The content of stack `index`. An Open hole follows a nullable frame. It need not be inspected before a byte has been
   // read, because other members of the union begin with its content.
   NodeId hole(uint32_t index, bool open = false) {
     return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0});
   }
 
+  // A look-behind: the empty word, where the text since the beginning of the scope is a word of `past`.
   NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, kHasBehind, deeper(nodes_[past].depth), past, 0, 0, 0}); }
   // A scoped expression: `inner`, followed by pairs (past expression of a Behind inside, what is left of it here).
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {

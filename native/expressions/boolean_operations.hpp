@@ -19,6 +19,7 @@ namespace tokenfst {
 
 class BooleanOperations : public Concatenations {
  public:
+  // The union of the parts.
   NodeId any_of(std::span<const NodeId> parts) {
     NestingGuard guard(*this);
     tick();
@@ -50,6 +51,7 @@ class BooleanOperations : public Concatenations {
     return any_of(parts);
   }
 
+  // The intersection of the parts; of none: kUniverse.
   NodeId all_of(std::span<const NodeId> parts) {
     NestingGuard guard(*this);
     tick();
@@ -91,6 +93,7 @@ class BooleanOperations : public Concatenations {
     return args.size() == 1 ? args[0] : intern_members(Kind::And, args, true);
   }
 
+  // The complement: all other words over bytes and symbols.
   NodeId negate(NodeId a) {
     if (nodes_[a].kind == Kind::Not) return nodes_[a].a;
     if (a == kEmpty) return kUniverse;
@@ -228,7 +231,7 @@ class BooleanOperations : public Concatenations {
 
   NodeId intern_members(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
     Node node{kind, conjunction, false, 0, 0, 0, 0, 0, 0};
-    size_t others = 0, endless = 0;  // members that are not all but finitely many words
+    size_t others = 0, endless = 0;  // members other than complements of finite languages, and how many of them are endless
     for (NodeId arg : args) {
       const Node& part = nodes_[arg];
       if (conjunction && !(part.kind == Kind::Not && nodes_[part.a].traits == 0)) ++others, endless += part.has(kEndless);
@@ -245,7 +248,7 @@ class BooleanOperations : public Concatenations {
   }
 
   uint32_t nesting_ = 0;
-  std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so the same unions occur again
+  std::map<std::vector<NodeId>, NodeId> unions_;  // of the outermost call: tails are shared, so the same unions occur again
 };
 
 }  // namespace tokenfst

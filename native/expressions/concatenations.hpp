@@ -1,7 +1,7 @@
 // Concatenations and repetitions of expressions in normal form, and the sets of bytes that they are made of.
 //
 // Concatenations nest to the right, and counters over one body are joined (Owens, Reppy, Turon, "Regular-expression
-// derivatives re-examined", JFP 2009). Cost: `concat` walks the first list once, and remembers what was put after it.
+// derivatives re-examined", JFP 2009). Cost: `concat` walks the first concatenation once, and caches the results for its tails.
 #pragma once
 
 #include <algorithm>
@@ -34,12 +34,13 @@ class Concatenations : public NodeTable {
     return known;
   }
 
+  // The concatenation.
   NodeId concat(NodeId a, NodeId b) {
     if (a == kEmpty || b == kEmpty) return kEmpty;
     if (b == kEpsilon) return a;
     if (nodes_[a].kind != Kind::Concat) return a == kEpsilon ? b : pair(a, b);
-    // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
-    // share their ends.
+    // Nest to the right, without recursion, down to a tail whose concatenation with b is cached: similar concatenations share
+    // their tails.
     const size_t base = spine_.size();
     NodeId result = kNone;
     for (; nodes_[a].kind == Kind::Concat; a = nodes_[a].b) {
@@ -60,6 +61,7 @@ class Concatenations : public NodeTable {
     return result;
   }
 
+  // `low` to `high` words of `a`, one after the other; kUnbounded: without an upper bound.
   NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
     if (high == 0 || a == kEpsilon) return kEpsilon;
     if (a == kEmpty) return low == 0 ? kEpsilon : kEmpty;
@@ -81,7 +83,7 @@ class Concatenations : public NodeTable {
   static constexpr uint16_t kMaxDepth = 2000;
 
   Concatenations() = default;
-  // Another view of the same nodes, for another thread.
+  // Another table of the same nodes, for another thread.
   Concatenations(NodeTable& other, std::nullptr_t) : NodeTable(other, nullptr) {}
 
   uint16_t deeper(uint16_t depth) const {
@@ -89,7 +91,7 @@ class Concatenations : public NodeTable {
     return static_cast<uint16_t>(depth + 1);
   }
 
-  // Whether it is nullable in every context: no look-behind and no mark is involved.
+  // Whether an expression is nullable in every context: no look-behind and no mark is involved.
   bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind | kMarkAhead); }
   size_t memory_of_concatenations() const { return nested_.memory(); }
   // Gives back what only reading a program needs.
@@ -98,7 +100,7 @@ class Concatenations : public NodeTable {
     letters_.reset();
   }
 
-  std::vector<uint32_t> spine_;  // a stack of what is to be nested; each call leaves it as it was
+  std::vector<uint32_t> spine_;  // a stack of the parts to be nested; each call leaves it as it was
 
  private:
   NodeId pair(NodeId a, NodeId b) {
@@ -114,7 +116,7 @@ class Concatenations : public NodeTable {
     return intern({Kind::Concat, x.nullable && y.nullable, certain, traits, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
-  PairCache nested_;  // lists and what was put after them: the concatenations
+  PairCache nested_;  // a concatenation and what follows it -> the whole
   std::unique_ptr<std::array<NodeId, 256>> letters_;  // kEmpty: not asked for yet
 };
 

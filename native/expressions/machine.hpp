@@ -23,7 +23,7 @@ struct Machine {
   std::vector<uint8_t> accepting;
   std::vector<ByteSet> class_bytes;
   bool loops = false;  // the result of has_cycle()
-  // For a letter (see list_arcs()), the arcs of each state, ascending by byte; empty for other machines.
+  // For a letter (see list_arcs()): the arcs of all states, ascending by byte within a state; empty for other machines.
   struct Arc {
     uint8_t byte;
     bool ends;  // whether a word ends with this arc
@@ -32,6 +32,7 @@ struct Machine {
   std::vector<Arc> arcs;
   std::vector<uint32_t> first_arc;
 
+  // Whether the machine reads one character, in each way in which it may be written.
   bool is_letter() const { return !arcs.empty(); }
   std::span<const Arc> arcs_from(uint32_t state) const { return {arcs.data() + first_arc[state], arcs.data() + first_arc[state + 1]}; }
   bool is_sparse() const { return !offsets.empty(); }
@@ -48,8 +49,8 @@ struct Machine {
     }
   }
 
-  // Lists the arcs if they are few, for a trim machine none of whose words is a prefix of another: one character, in
-  // each way in which it may be written.
+  // Lists the arcs of a trim machine if they are few and no word is a prefix of another one. Such a machine is a *letter*: one
+  // character, in each way in which it may be written.
   void list_arcs() {
     static constexpr size_t kMostEach = 2, kMost = 64;
     if (is_sparse() || loops || table.size() > 16 * kMost) return;
@@ -68,7 +69,7 @@ struct Machine {
     first_arc = std::move(first);
   }
 
-  // Whether some state leads back to itself. States that lead only to the dead state are removed first.
+  // Whether some state of a trim machine leads back to itself. O(arcs): repeatedly removes the states without arcs.
   bool has_cycle() const {
     const size_t n = accepting.size();
     std::vector<uint32_t> targets(n, 0);  // how many arcs leave each state

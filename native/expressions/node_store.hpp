@@ -1,15 +1,16 @@
-// Where nodes, their lists of operands and their sets of bytes lie: for one arena, or for several that add to them at the same time.
+// The memory of nodes, of their lists of operands and of their sets of bytes: for one arena, or for several arenas that add
+// to it at the same time.
 //
-// As long as one arena has it, nothing here is locked. Once it is shared, every addition and every look-up is made under one spin
-// lock, which is held for a look-up and an append; nothing else is done meanwhile, and nothing that can raise. Readers take no lock:
-// what was written never changes, and an array that has outgrown its memory leaves the old memory in place until the store goes,
-// since others may read there. Whoever holds the spin lock also holds a lock of the byte automaton, so no fork meets it held.
+// While one arena uses it, nothing here is locked. Once it is shared, every addition and every look-up by hash is made under one spin
+// lock, which is held for a look-up and an append. Readers of known nodes take no lock: what was written never changes, and when an
+// array moves to larger memory, its old memory stays in place as long as the store lives, since others may read there. A thread that
+// holds the spin lock also holds a lock of the byte automaton, so a fork waits until it is free (threads/fork_gate.hpp).
 //
 // An array that is full grows in two steps: the thread that finds it full lets go of the spin lock, allocates the larger array and
-// copies what there is; then it takes the lock again, copies what was added meanwhile, and exchanges the arrays. So others wait for
-// the exchange, and not for the copy. The index moves its slots little by little (support/hash_index.hpp).
+// copies the elements; then it takes the lock again, copies what was added meanwhile, and exchanges the arrays. So others wait for
+// the exchange, and not for the large copy. The index moves its slots little by little (support/hash_index.hpp).
 //
-// Memory. Blocks that are left in place are together at most as large as those in use. An arena that nobody shares has none.
+// Memory. The old blocks that stay in place are together at most as large as those in use. A store that is not shared has none.
 #pragma once
 
 #include <algorithm>
@@ -29,25 +30,25 @@
 
 namespace tokenfst {
 
-// An array that grows at its end, by whoever has exclusive use of it, while others read what was there before.
+// An array that one thread, with exclusive use, appends to, while others read the elements that were there before.
 template <class T>
 class GrowingArray {
  public:
-  // Elements that were published to a thread before it asks for this lie here, whatever is appended later.
+  // The elements that were published to a thread before this call lie here, whatever is appended later.
   T* data() const { return data_.load(std::memory_order_acquire); }
-  // As many elements lie there for whoever asks for data() afterwards, also those that other threads have added.
+  // The number of elements, with those that other threads have added; a later data() has all of them.
   size_t size() const { return size_.load(std::memory_order_acquire); }
   std::span<const T> all() const { return now_; }
   size_t memory() const { return (now_.capacity() + outgrown_) * sizeof(T); }
-  // Bytes that so many elements more take: none while there is room.
+  // The bytes that `more` further elements allocate: 0 while there is room.
   size_t growth(size_t more) const { return tokenfst::growth(now_, more); }
-  // The room to make for so many elements more; 0 while there is room.
+  // The capacity to make for `more` further elements; 0 while there is room.
   size_t wanted(size_t more) const {
     const size_t size = now_.size() + more;
     return size <= now_.capacity() ? 0 : std::max({size, kFirst, trimmed_ ? now_.size() + now_.size() / 2 : 2 * now_.size()});
   }
 
-  // Whether others may read at the same time.
+  // From now on others may read while one thread appends.
   void share() { shared_ = true, trimmed_ = false; }
   void reserve(size_t count) {
     if (count <= now_.capacity()) return;
@@ -55,7 +56,7 @@ class GrowingArray {
     now_.reserve(count);
     data_.store(now_.data(), std::memory_order_release);
   }
-  // A larger array with all elements so far; whoever has no exclusive use gets those that were there when it was called.
+  // A larger array with all elements so far. Without exclusive use, it has those that were there when the function was called.
   ReusedVector<T> larger(size_t count) const {
     ReusedVector<T> made;
     made.reserve(count);
@@ -74,7 +75,7 @@ class GrowingArray {
     before_.push_back(std::move(larger));
     data_.store(now_.data(), std::memory_order_release);
   }
-  // Gives back what is not used, and grows by less from now on. Called while nobody else reads.
+  // Frees the room that is not used, and grows by less from now on. Called while nobody else reads.
   void trim() {
     now_.shrink_to_fit();
     data_.store(now_.data(), std::memory_order_release);
@@ -99,13 +100,14 @@ class GrowingArray {
   static constexpr size_t kFirst = 4;
 
   ReusedVector<T> now_;
-  std::vector<ReusedVector<T>> before_;  // what was outgrown while others could read it
-  size_t outgrown_ = 0;                  // elements that these have room for
+  std::vector<ReusedVector<T>> before_;  // old blocks, which others may still read
+  size_t outgrown_ = 0;                  // their capacity in elements
   bool shared_ = false, trimmed_ = false;
   std::atomic<T*> data_{nullptr};
   std::atomic<size_t> size_{0};
 };
 
+// The store. Functions that change it need exclusive use of it: a store that is not shared, or the lock Exclusive.
 struct NodeStore {
   GrowingArray<Node> nodes;
   GrowingArray<uint32_t> lists;
@@ -121,10 +123,10 @@ struct NodeStore {
     measure();
     shared_ = true;
   }
-  // Gives back the room that reading a program left over. Called while nobody else uses it.
+  // Frees the room that is not used after a program has been read. Called while nobody else uses it.
   void trim() { nodes.trim(), lists.trim(), sets.trim(); }
 
-  // What the next addition outgrows: how large each is to become, or 0.
+  // The tables that must grow for the next addition: their new sizes, or 0.
   struct Wanted {
     size_t nodes = 0, lists = 0, slots = 0;
     bool any() const { return nodes + lists + slots != 0; }
@@ -132,7 +134,7 @@ struct NodeStore {
   Wanted wanted(size_t list) const {
     return {nodes.wanted(1), list == 0 ? 0 : lists.wanted(list), nodes_by_hash.is_full() ? 2 * nodes_by_hash.slots() : 0};
   }
-  // The same, allocated and filled by a thread that has no exclusive use; then adopted by one that has.
+  // The larger tables: allocated and filled without exclusive use, then adopted with it.
   struct Larger {
     ReusedVector<Node> nodes;
     ReusedVector<uint32_t> lists;
@@ -150,10 +152,10 @@ struct NodeStore {
     lists.adopt(std::move(made.lists));
     if (made.slots.size() > nodes_by_hash.slots()) nodes_by_hash.grow_into(std::move(made.slots));
   }
-  // After a table has grown.
+  // Counts the memory again, after a table has grown.
   void measure() { memory_.store(measured(), std::memory_order_relaxed); }
 
-  // The number of a set, which is added if it is new. Where the store is shared, the caller has exclusive use of it.
+  // The number of a set, which is added if it is new.
   uint32_t add_set(const ByteSet& set) {
     uint64_t hash = 0;
     for (uint64_t word : set.words) hash = mix(hash, word);
@@ -168,7 +170,8 @@ struct NodeStore {
     sets_by_hash.clear();
   }
 
-  // Exclusive use, for the moments that an addition takes.
+  // The spin lock of a shared store, held until the end of its scope. If the process was forked while another thread held it, it
+  // raises an Error in the child.
   class Exclusive {
    public:
     explicit Exclusive(NodeStore& store) : holder_(store.holder_) {
@@ -189,10 +192,10 @@ struct NodeStore {
     static void wait(uint32_t other, uint32_t own) {
       if (other != own) {
         throw Error(Fault::Constraint,
-                    "another thread was changing this when the process was forked, and took too long for the fork to wait: make it again "
+                    "another thread was changing this when the process was forked, and took too long for the fork to wait: create it again "
                     "in this process");
       }
-      std::this_thread::yield();  // whoever has it was put aside by the system
+      std::this_thread::yield();  // the thread that holds it is not running
     }
     std::atomic<uint32_t>& holder_;
   };
@@ -201,7 +204,7 @@ struct NodeStore {
   size_t measured() const { return nodes.memory() + lists.memory() + sets.memory() + nodes_by_hash.memory(); }
 
   bool shared_ = false;
-  std::atomic<uint32_t> holder_{0};  // the generation of the process whose thread has it; 0: nobody
+  std::atomic<uint32_t> holder_{0};  // the generation of the process whose thread holds the lock; 0: it is free
   std::atomic<size_t> memory_{0};
 };
 

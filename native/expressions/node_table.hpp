@@ -1,8 +1,8 @@
 // A table of nodes in which equal nodes have the same number; the arena builds its normal forms on it.
 //
-// Lists of operands stand in one array, so a node is a few words. A node's number never changes. Cost: a hash and a look-up
-// for each node that is asked for. Several tables may have one store of nodes (node_store.hpp): then each belongs to one thread at a
-// time, and its own view of the store's arrays is renewed with each addition, and by `renew` when a thread takes it.
+// Lists of operands lie in one array, so a node has a fixed size. A node's number never changes. Cost: a hash and a look-up for each
+// node that is requested. Several tables may use one store of nodes (node_store.hpp). Then one thread at a time uses each table, and a
+// table's view of the store's arrays is renewed with each addition, and by renew() when a thread begins to use it.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class NodeTable {
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return store_.nodes.size(); }
-  // The nodes of all threads so far: those below size() may not lie in a view that was not renewed.
+  // All nodes so far, also those of other threads; renews the view.
   std::span<const Node> all() {
     const size_t count = size();
     renew();
@@ -33,9 +33,9 @@ class NodeTable {
   size_t memory_of_store() const { return store_.memory(); }
   std::span<const uint32_t> list(NodeId id) const { return {lists_ + nodes_[id].a, nodes_[id].b}; }
 
-  // From now on other tables may be made that add to the same nodes. Called while nobody else uses this one.
+  // From now on other tables of the same nodes may be created. Called while nobody else uses this one.
   void share() { store_.share(); }
-  // To be called by a thread that begins to use this table of a store that is shared.
+  // A thread that begins to use a table of a shared store calls this first.
   void renew() {
     nodes_ = store_.nodes.data();
     lists_ = store_.lists.data();
@@ -45,10 +45,11 @@ class NodeTable {
   // Sets a check that is called regularly while nodes are created, with the bytes that a table is about to allocate; it
   // throws if a budget is exhausted.
   void watch(std::function<void(size_t)> check) { check_ = std::move(check); }
+  // Counts a step of a computation, and checks the budget at each 256th.
   void tick() {
     if (++ticks_ % 256 == 0) about_to_take(0);
   }
-  // Makes room for `count` nodes in all, if so many are likely: growing by doubling copies the tables.
+  // Makes room for `count` nodes in all, if so many are likely. Growing by doubling would copy the tables.
   void expect(size_t count) {
     const size_t more = count > size() ? store_.nodes.growth(count - size()) : 0;
     about_to_take(more + store_.nodes_by_hash.room_for(count));
@@ -56,7 +57,7 @@ class NodeTable {
     store_.nodes_by_hash.expect(count);
     renew();
   }
-  // Gives back the room that reading a program left over. Called while nobody else uses this table.
+  // Frees the room that is not used after a program has been read. Called while nobody else uses this table.
   void trim_store() {
     store_.trim();
     renew();
@@ -68,13 +69,14 @@ class NodeTable {
     const NodeStore::Exclusive exclusive(store_);
     return f();
   }
+  // Checks the budget before so many bytes are allocated.
   void about_to_take(size_t bytes) const {
     if (check_) check_(bytes);
   }
 
  protected:
   NodeTable() : own_(std::make_unique<NodeStore>()), store_(*own_) {}
-  // Another table of the same nodes, which lives as long as `other` does.
+  // Another table of the same nodes; `other` must outlive it.
   explicit NodeTable(NodeTable& other, std::nullptr_t) : store_(other.store_) { renew(); }
 
   bool is_list(Kind kind) const { return kind == Kind::Or || kind == Kind::And || kind == Kind::Scoped; }
@@ -95,7 +97,7 @@ class NodeTable {
     const NodeId known = store_.nodes_by_hash.find(hash, is_it);
     return known == kNone ? append(node, hash) : known;
   }
-  // The same of a node with a list, of which the node is told the place.
+  // The same for a node with a list; sets the place and the length of the list in the node.
   NodeId intern_list(Node node, std::span<const uint32_t> list) {
     uint64_t mixed = mix(0, static_cast<uint64_t>(node.kind));
     for (const uint32_t each : list) mixed = mix(mixed, each);
@@ -128,7 +130,7 @@ class NodeTable {
 
   std::unique_ptr<NodeStore> own_;  // null where another table has it
   NodeStore& store_;
-  // This table's view of the store: all that its thread has been told of.
+  // This table's view of the store: at least the nodes that its thread has seen.
   Node* nodes_ = nullptr;
   const uint32_t* lists_ = nullptr;
   const ByteSet* sets_ = nullptr;
@@ -147,7 +149,7 @@ class NodeTable {
     nodes_ = store_.nodes.data();
     return id;
   }
-  // The budget is asked without the lock; then the table is asked again, since another thread may have added the node meanwhile.
+  // The budget is checked without the lock; then the node is looked up again, since another thread may have added it meanwhile.
   template <class Is>
   [[gnu::noinline]] NodeId intern_shared(const Node& node, std::span<const uint32_t> list, uint32_t hash, Is&& is_it) {
     tick();
@@ -161,7 +163,8 @@ class NodeTable {
     NodeStore::Wanted wanted;
     size_t bytes = 0;
   };
-  // kNone: it is new, and the tables must grow by what is `needed`, if that is asked for. `larger`: what they may grow into.
+  // The number of a node, which is added if it is new. If it is new, the tables must grow first and `needed` is given, it returns kNone
+  // and sets `needed`. `larger`, if given: the larger tables to grow into.
   template <class Is>
   NodeId find_or_add(Node node, std::span<const uint32_t> list, uint32_t hash, Is& is_it, Needed* needed, NodeStore::Larger* larger) {
     const NodeStore::Exclusive exclusive(store_);

@@ -16,7 +16,8 @@ namespace tokenfst {
 
 class BitmaskBuffer {
  public:
-  // Rows of int32, each contiguous. Raises MaskBufferError. Valid while the caller holds `object`.
+  // An int32 array of shape (rows, words) or (words,) in host memory, whose rows are contiguous. For others it raises
+  // MaskBufferError. Valid while the caller holds `object`.
   explicit BitmaskBuffer(nanobind::handle object) {
     if (PyObject_CheckBuffer(object.ptr())) from_buffer(object);
     else from_dlpack(object);
@@ -24,7 +25,7 @@ class BitmaskBuffer {
     if (ndim != 1 && ndim != 2) refuse("the bitmask must have shape (batch, words)");
     if (words() > 1 && rows() > 0 && strides_.back() != 1) refuse("the rows of the bitmask must be contiguous");
   }
-  // The same, with so many words a row.
+  // The same; raises MaskBufferError also if a row does not have `words` words.
   BitmaskBuffer(nanobind::handle object, size_t words) : BitmaskBuffer(object) { check_words(words); }
 
   void check_words(size_t words) const {
@@ -32,11 +33,13 @@ class BitmaskBuffer {
   }
   size_t words() const { return static_cast<size_t>(shape_.back()); }
 
+  // The words of a row; raises MaskBufferError if there is no such row.
   uint32_t* row(int64_t index) const {
     if (index < 0 || index >= rows()) refuse("row " + std::to_string(index) + " lies outside the bitmask");
     return data_ + (shape_.size() == 1 ? 0 : index * strides_[0]);
   }
   int64_t rows() const { return shape_.size() == 1 ? 1 : shape_[0]; }
+  // Words between the beginnings of two rows.
   ptrdiff_t stride() const { return shape_.size() == 1 ? 0 : strides_[0]; }
 
  private:

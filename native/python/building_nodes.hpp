@@ -1,4 +1,5 @@
-// Building nodes of expressions, as tokenfst.automata.expressions.expression builds them: the same nodes, sizes and short cuts.
+// Builds nodes of expressions exactly as tokenfst.automata.expressions.expression does: the same nodes, sizes and
+// simplifications. An error of Python is rethrown.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -45,7 +46,7 @@ inline nb::object literal(std::string_view text) {
   return checked(expression_nodes::literal(nullptr, data.ptr()));
 }
 
-// A node that is not plain.
+// A node that is not plain (`Expr` says which nodes are).
 inline nb::object made(Op op, std::initializer_list<nb::handle> parts, nb::handle value = nb::none()) {
   PyObject* const args = PyTuple_New(static_cast<Py_ssize_t>(parts.size()));
   if (!args) throw nb::python_error();
@@ -56,7 +57,7 @@ inline nb::object made(Op op, std::initializer_list<nb::handle> parts, nb::handl
 
 inline nb::object call(nb::handle name) { return made(Op::Call, {}, name); }
 
-// `low` to `high` words of a part; -1: without an upper bound.
+// `low` to `high` words of a part, one after the other; `high` -1: without an upper bound.
 inline nb::object repeat(nb::handle part, int64_t low, int64_t high) {
   if (low == 1 && high == 1) return nb::borrow(part);
   if (high == 0 || part.ptr() == expression_nodes::epsilon) return epsilon();
@@ -69,7 +70,7 @@ inline nb::object repeat(nb::handle part, int64_t low, int64_t high) {
   return checked(expression_nodes::make(Op::Repeat, args, bounds.ptr(), size, size > 0 && (low == 0 || node.nullable)));
 }
 
-// A copy of a node, which is no variable, with the rule of this name as its source.
+// A copy of a node with the rule of this name as its source. The node must not be a VARIABLE.
 inline nb::object labelled(nb::handle node, nb::handle rule) {
   const ExprNode& own = node_of(node);
   nb::object copy = checked(expression_nodes::make(static_cast<Op>(own.code), Py_NewRef(own.args), own.value, own.size, own.nullable != 0));
@@ -81,7 +82,7 @@ inline nb::object labelled(nb::handle node, nb::handle rule) {
   return copy;
 }
 
-// Says that a node that is searched for a word has one.
+// Declares that a node has a word, so that no search decides it.
 inline void assure(nb::handle node) { reinterpret_cast<ExprNode*>(node.ptr())->known = ExprNode::kHasWord; }
 
 }  // namespace tokenfst::nodes

@@ -1,9 +1,9 @@
 // Calls from Python, and when other Python threads may run during them.
 //
 // A LongCall releases Python's lock (the GIL) at once. A QuickCall keeps it until its work proves to be long
-// (calls/call.hpp), because releasing and re-acquiring it costs as much as a step over known states. Until then it is
-// no Call, and costs two stores: `latest_` belongs to the thread that holds Python's lock. Both re-acquire the lock
-// when they end, so Python objects are created after their scope. Invariant: no thread acquires Python's lock while it
+// (calls/call.hpp), because releasing and re-acquiring it costs as much as a step over known states. Until then there is
+// no Call, and the cost is two stores to `latest_`, the QuickCall of the thread that holds Python's lock. Both re-acquire
+// the lock when they end, so Python objects are created after their scope. Invariant: no thread acquires Python's lock while it
 // holds a lock of the core.
 //
 // Free-threaded Python has no such lock: to release it means that this thread touches no Python object until the end of

@@ -2,8 +2,9 @@
 // place.
 //
 // Front ends create thousands of nodes for one schema, and a program reads each of them. As instances of a class
-// written in Python, they would cost more than everything else; so the base class is here, together with the three
-// operators that create most nodes. `Expr` is registered once, when its module is imported (`begin_nodes`).
+// written in Python, they would cost more than everything else. So the base class is here, together with the functions
+// that create most nodes (concatenations, unions, literals, sequences of optional parts). `Expr` is registered once, when
+// its module is imported (`begin_nodes`).
 //
 // Garbage collection: a cycle always contains a VARIABLE, and the value of a node holds no nodes. So only VARIABLEs and
 // nodes that contain one are tracked by the garbage collector, and tuples that contain tracked objects; the others are
@@ -32,10 +33,10 @@ struct ExprNode {
   static constexpr char kHasWord = 1;
 
   PyObject_HEAD PyObject *op, *args, *value, *source;
-  long long size;  // positions of a plain node; 0: the node is not plain
-  char nullable;   // of a plain node
-  char known;      // whether it is known to have a word: 0 unknown, kHasWord, or 2 (it has none)
-  int8_t code;     // the code of `op`
+  long long size;  // positions of a plain node, as `Expr` explains; 0: the node is not plain
+  char nullable;  // of a plain node
+  char known;  // whether it is known to have a word: 0 unknown, kHasWord, or 2 (it has none)
+  int8_t code;  // the code of `op`
 };
 
 namespace expression_nodes {
@@ -89,7 +90,7 @@ inline PyObject* make(Op op, PyObject* args, PyObject* value, long long size, bo
   return made;
 }
 
-// CONCAT or UNION of `parts`: without those that are `neutral`; the empty language if one of them is `zero`.
+// The CONCAT or UNION of `parts`, without the parts of the kind `neutral`; the empty language if one part is of the kind `zero`.
 inline PyObject* joined(Op op, PyObject* const* parts, Py_ssize_t count, Op neutral, const Op* zero) {
   Py_ssize_t kept = 0;
   long long size = 0;
@@ -133,9 +134,9 @@ inline PyObject* union_of(PyObject*, PyObject* const* parts, Py_ssize_t count) {
   return joined(Op::Union, parts, count, Op::Empty, nullptr);
 }
 
-// The language of at least one of the parts from `begin` to `end`, in order; those before the last one are optional.
-// `later`: for each part, the node for its place after another part, which may be optional. Built by halves: either the
-// first half has a part, and the parts of the second follow it, or it has none.
+// The texts with at least one of the parts from `begin` to `end`, in order, of which all but the last are optional.
+// `later[k]`: the node for part k after another part; it has the empty word if part k is optional. Built by halves: either
+// the first half has a part, and the `later` nodes of the second half follow it, or it has none.
 inline PyObject* first_of(PyObject* parts, PyObject* later, Py_ssize_t begin, Py_ssize_t end) {
   if (end - begin == 1) return Py_NewRef(PyList_GetItem(parts, begin));
   const Py_ssize_t middle = begin + (end - begin) / 2;

@@ -16,8 +16,9 @@ namespace tokenfst {
 
 constexpr size_t kBetweenLooks = 1 << 20;  // entries of the table between two checks of the clock
 
-// `table` is (states, groups), with state 0 dead; every entry is a state. Linear in the table. Adjacent groups of a row
-// with the same target count once; state 0 leads nowhere.
+// For each state 1 if it is live, else 0. `table` is (states, groups), and every entry must be a state; state 0 is dead.
+// Linear in the table. Raises BudgetExceeded after `seconds` seconds. Adjacent groups of a row with the same target are
+// counted once.
 inline std::vector<uint8_t> live_states(const uint32_t* table, const bool* accepting, size_t states, size_t groups, uint32_t start,
                                         double seconds) {
   const Deadline deadline(seconds);

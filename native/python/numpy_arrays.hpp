@@ -10,16 +10,18 @@
 
 namespace tokenfst {
 
-// A numpy array of any shape, as it lies in memory.
+// A contiguous array argument of any shape, in C order, in host memory.
 template <class T>
 using Array = nanobind::ndarray<const T, nanobind::c_contig, nanobind::device::cpu>;
 
+// Its elements. Valid while the array is held.
 template <class T>
 std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
-// Read-only, because automata walk such arrays without checking them again.
+// Moves values into a numpy array of this shape. It is read-only, because automata walk such arrays without checking them
+// again.
 template <class T>
 nanobind::ndarray<nanobind::numpy, const T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));

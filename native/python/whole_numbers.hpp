@@ -25,7 +25,7 @@ class WholeNumber {
  public:
   explicit WholeNumber(nanobind::handle given) : given_(given), known_(number(given)) {}
 
-  // The number, or none where only `read` can tell. Arrays have an __index__ as well, whatever their type, and are left to it.
+  // The number; none if only Python's reader can decide. Arrays are left to it, since every one-element array has an __index__.
   static std::optional<int64_t> number(nanobind::handle given) {
     PyObject* const object = given.ptr();
     int64_t value = 0;
@@ -35,6 +35,7 @@ class WholeNumber {
     if (!index) PyErr_Clear();
     return index && nanobind::try_cast(index, value, false) ? std::optional(value) : std::nullopt;
   }
+  // The number; an error names the call and the argument.
   int64_t read(const char* call, const char* name) const {
     return known_ ? *known_
                   : nanobind::cast<int64_t>(nanobind::module_::import_("tokenfst.common.arguments").attr("whole")(call, name, given_));
@@ -49,6 +50,7 @@ class WholeNumbers {
  public:
   explicit WholeNumbers(nanobind::handle given) : given_(given) {}
 
+  // The numbers; an error names the call and the argument.
   std::vector<int64_t> read(const char* call, const char* name) const {
     std::vector<int64_t> found;
     if (PyList_CheckExact(given_.ptr())) {

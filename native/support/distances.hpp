@@ -1,11 +1,12 @@
-// Shortest distances to acceptance on a graph that is explored on demand, below a state whose distance is not known
-// yet.
+// Shortest distances to acceptance, for a state and for all states that it leads to, on a graph that is explored on
+// demand.
 //
 // An edge costs one token, or nothing if the target's language is a subset of the source's (a member of a union): the
 // distance of a union is the least of its members' distances. An edge may lead to several states that have to be
 // completed one after the other, the frames of a stack: their distances add up (Knuth, "A generalization of Dijkstra's
 // algorithm", 1977). Each distance comes with `worst`, an upper bound of the distance after any one token; a member's
-// bound holds for the union too. O((states + edges) log states).
+// bound holds for the union too. Cost: O((states + edges) log states) for the distances. For the bounds, passes over the
+// edges to members until nothing changes: at most one more than the longest chain of members has steps.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +23,13 @@ namespace tokenfst {
 
 constexpr uint32_t kUnreachable = UINT32_MAX;
 constexpr uint32_t kUnknown = UINT32_MAX - 1;  // the distance has not been computed yet
-// Adds distances; a sum that is too large is kUnreachable.
+// Adds two distances; a sum that does not fit is kUnreachable.
 inline uint32_t plus(uint32_t a, uint32_t b) {
   const uint64_t sum = uint64_t{a} + b;
   return sum >= kUnknown ? kUnreachable : static_cast<uint32_t>(sum);
 }
 
+// The edges that leave a state.
 struct Successors {
   std::vector<uint32_t> next;  // states that one token leads to
   std::vector<uint32_t> same;  // members: states whose language is a subset of this one's
@@ -42,21 +44,24 @@ struct Successors {
 
 class Distances {
  public:
+  // `distance`: the fewest tokens to acceptance; `worst`: an upper bound of the distance after any one token.
   struct Entry {
     uint32_t state, distance, worst;
   };
 
+  // For one search. It raises BudgetExceeded, like all that follows; `budget` must outlive this object.
   explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
 
-  // A newly found state for which `explores(q)` is false gets `bound(q)` as its distance, and is not explored further. Without
-  // `bound` the search ends there, and nothing is found.
+  // Limits the search: a newly found state for which `explores(q)` is false is not explored, and its distance is `bound(q)`. Without
+  // `bound`, the search ends at the first such state, and solve() returns nothing.
   void give_up_unless(std::function<bool(uint32_t)> explores, std::function<uint32_t(uint32_t)> bound) {
     explores_ = std::move(explores);
     bound_ = std::move(bound);
   }
+  // Whether there was such a state.
   bool gave_up() const { return !frontier_.empty(); }
 
-  // `known(q)` returns a pointer to the known entry of q, or null; `successors(q)` and `accepting(q)` describe the
+  // `known_before(q)` returns a pointer to the entry of q if it was known before, or null; `successors(q)` and `accepting(q)` describe the
   // graph. Returns an entry for `start` and for every unknown state that can be reached from it.
   template <class Known, class Next, class Accepting>
   std::vector<Entry> solve(uint32_t start, Known&& known_before, Next&& successors, Accepting&& accepting) {
@@ -107,7 +112,7 @@ class Distances {
     struct Pending {
       size_t source;
       uint32_t length;  // of the settled parts, and the token
-      size_t open;      // how many parts are not settled
+      size_t open;  // how many parts are not settled
     };
     std::vector<Pending> sums;
     std::vector<std::vector<size_t>> parts_of(found_.size());  // for each state, the sums that it is part of, once for each occurrence
@@ -150,6 +155,7 @@ class Distances {
     }
   }
 
+  // The upper bounds `worst`, after the distances.
   template <class Known>
   void bound(Known&& known) {
     auto entry = [&](uint32_t state) {

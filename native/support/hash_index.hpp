@@ -25,7 +25,8 @@ class HashIndex {
 
   size_t memory() const { return (slots_.capacity() + before_.capacity()) * sizeof(Slot); }
   size_t slots() const { return slots_.size(); }
-  bool is_full() const { return (size_ + 1) * 2 > slots_.size(); }  // adding one more doubles the table
+  // Whether the next addition doubles the table.
+  bool is_full() const { return (size_ + 1) * 2 > slots_.size(); }
 
   // The number of an object with this hash that `is` accepts, or kNothing.
   template <class Is>
@@ -33,19 +34,20 @@ class HashIndex {
     const uint32_t found = find_in(slots_, hash, is);
     return found == kNothing && !before_.empty() ? find_in(before_, hash, is) : found;
   }
+  // Adds an object that is not there yet.
   void add(uint32_t hash, uint32_t number) {
     if (is_full()) grow(slots_.size() * 2);
     ++size_;
     place({hash, number});
     if (!before_.empty()) move(kMovedAtOnce);
   }
-  // Continues with a larger table, which is empty, and moves what it has little by little.
+  // Replaces the table by a larger one, which is empty; the slots are moved little by little.
   void grow_into(Slots&& larger) {
     move(before_.size());
     before_ = std::exchange(slots_, std::move(larger));
     moved_ = 0;
   }
-  // Makes room for `count` objects in all, at once; `room_for` says how many bytes that takes.
+  // Makes room for `count` objects in all, at once; room_for() says how many more bytes that takes.
   void expect(size_t count) {
     if (const size_t wanted = slots_for(count); wanted > slots_.size()) grow(wanted);
   }
@@ -84,8 +86,8 @@ class HashIndex {
   }
 
   Slots slots_ = Slots(16);  // the size is a power of two; an automaton of few states takes little
-  Slots before_;             // the table before, as long as not all of it is moved
-  size_t moved_ = 0;         // slots of it
+  Slots before_;             // the table before, until all of its slots have been moved
+  size_t moved_ = 0;         // how many of them have been moved
   size_t size_ = 0;
 };
 

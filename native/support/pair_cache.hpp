@@ -1,7 +1,7 @@
 // A cache of numbers by pairs of numbers: a new entry replaces the old one in its slot.
 //
-// It takes no memory before the first entry. Then it grows with the entries that are made, up to about four slots for
-// each object of the table that it serves. Whoever uses it has exclusive use.
+// It takes no memory before the first entry. Then it grows with the entries that are made, to fewer than eight slots for
+// each object of the table that it serves. It has no lock: one thread uses it at a time.
 #pragma once
 
 #include <algorithm>
@@ -18,19 +18,22 @@ class PairCache {
  public:
   static constexpr uint32_t kUnknown = UINT32_MAX;
 
+  // The result for a pair, or kUnknown.
   uint32_t find(uint32_t a, uint32_t b) const {
     if (slots_.empty()) return kUnknown;
     const Slot& known = slots_[place(a, b)];
     return known.a == a && known.b == b ? known.result : kUnknown;
   }
-  // To be called before so many entries are made. The number of slots to make before that, or 0 if there are enough.
+  // Call this before `entries` entries are set. Returns the number of slots to pass to make() first, or 0 if there are
+  // enough. `objects`: the number of objects in the table that the cache serves.
   size_t wanted(size_t entries, size_t objects) {
     made_ += entries;
     if (made_ <= slots_.size() || (!slots_.empty() && slots_.size() >= objects)) return 0;
     return std::max(kLeast, std::bit_ceil(std::min(2 * made_, 4 * objects)));
   }
-  // Forgets all entries.
+  // Allocates so many slots, a power of two; all entries are forgotten.
   void make(size_t slots) { slots_.assign(slots, {}); }
+  // Stores a result; there must be slots.
   void set(uint32_t a, uint32_t b, uint32_t result) { slots_[place(a, b)] = {a, b, result}; }
   void clear() { slots_ = {}, made_ = 0; }
 

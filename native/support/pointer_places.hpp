@@ -17,7 +17,7 @@ class PointerPlaces {
   size_t size() const { return size_; }
   // The number of a pointer that is not null, or kNone.
   uint32_t find(const void* pointer) const { return slots_.empty() ? kNone : slots_[slot_of(pointer)].second; }
-  // Adds a pointer, unless it is there; returns whether it was added.
+  // Adds a pointer that is not null, unless it is there; returns whether it was added.
   bool add(const void* pointer, uint32_t number) {
     if ((size_ + 1) * 2 > slots_.size()) grow();
     Slot& slot = slots_[slot_of(pointer)];
@@ -26,6 +26,7 @@ class PointerPlaces {
     ++size_;
     return true;
   }
+  // Makes room for `count` pointers in all.
   void expect(size_t count) {
     while (count * 2 > slots_.size()) grow();
   }

@@ -2,11 +2,11 @@
 //
 // The tables of an automaton grow by doubling, to some hundred kilobytes, and are freed with it. Fresh pages cost more
 // than what is written into them: the system maps and clears each page at its first touch, in the middle of computing a
-// mask. So freed blocks are kept for the next automaton, up to a bound for the process, sorted by size. There are eight
-// sizes from each power of two to the next, so that little of a block is left empty.
-// Any thread may allocate and free. No thread waits: if another thread is in here, or in a child process that was
-// forked meanwhile, the block comes from the default allocator. Rejected: keeping the blocks of each automaton for
-// itself, since that only holds blocks that its tables have outgrown.
+// mask. So freed blocks of 2 KiB to 1 MiB are kept for the next automaton, at most 4 MiB in the process, in one list for
+// each size. There are eight sizes from each power of two to the next, so that little of a block is left empty.
+// Any thread may allocate and free. No thread waits for another one: while the lists are locked, blocks come from the
+// default allocator and return to it. (In a process that was forked while they were locked, they stay locked.) Rejected:
+// keeping the blocks of each automaton for itself, since that only holds blocks that its tables have outgrown.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@ namespace tokenfst {
 
 class ReusedMemory {
  public:
+  // Allocates `bytes` bytes; raises std::bad_alloc.
   static void* take(size_t bytes) {
     if (!is_kept(bytes)) return ::operator new(bytes);
     ReusedMemory& all = instance();
@@ -33,6 +34,7 @@ class ReusedMemory {
     }
     return ::operator new(rounded(bytes));
   }
+  // Frees a block of take(), given the same number of bytes.
   static void give(void* block, size_t bytes) noexcept {
     if (is_kept(bytes)) {
       ReusedMemory& all = instance();
@@ -61,7 +63,7 @@ class ReusedMemory {
     return made;
   }
   static bool is_kept(size_t bytes) { return bytes >= kLeast && bytes <= kMost; }
-  // The number of a size from which on blocks are kept, for so many bytes: the power of two below them has number 8 * its width.
+  // The number of the list for blocks of so many bytes: eight lists from each power of two to the next.
   static size_t size_number(size_t bytes) {
     const int width = static_cast<int>(std::bit_width(bytes - 1)) - 1;
     return kSteps * static_cast<size_t>(width) + ((bytes - 1) >> (width - kStepBits)) - kSteps + 1;
@@ -92,7 +94,7 @@ struct Reused {
 template <class T>
 using ReusedVector = std::vector<T, Reused<T>>;
 
-// By how many bytes a vector grows if it takes `more` further elements: 0 while there is room.
+// By how many bytes a vector grows if `more` elements are added: 0 while there is room.
 template <class T, class Memory>
 size_t growth(const std::vector<T, Memory>& vector, size_t more) {
   const size_t room = vector.capacity() - vector.size();

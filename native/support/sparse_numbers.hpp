@@ -1,7 +1,8 @@
 // Non-zero numbers by keys 0, 1, 2, ..., most of which have none.
 //
 // Blocks of keys are made when one of their keys gets a number, and never move: little memory where few keys have one,
-// and nothing is copied when the greatest key grows. Whoever uses it has exclusive use. Cost: two reads for a look-up.
+// and nothing is copied when the greatest key grows. It has no lock: one thread uses it at a time. Cost: two reads for a
+// look-up.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace tokenfst {
 
 class SparseNumbers {
  public:
-  // 0: there is none.
+  // The number of a key; 0: it has none.
   uint32_t find(uint32_t key) const {
     const size_t block = key / kKeys;
     return block < blocks_.size() && blocks_[block] ? (*blocks_[block])[key % kKeys] : 0;

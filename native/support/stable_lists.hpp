@@ -1,7 +1,7 @@
-// Distinct lists of words, numbered in order of arrival, which can be read without a lock.
+// Distinct lists of 32-bit numbers, which are numbered in the order of their arrival and can be read without a lock.
 //
 // One writer adds lists, under the owner's mutex; nothing is removed or moved. Lists with equal hashes are chained.
-// Cost of a look-up: the hash, and one comparison for each list that has it.
+// Cost of a look-up: the hash of the list, and one comparison for each list with the same hash.
 #pragma once
 
 #include <atomic>
@@ -23,6 +23,7 @@ class StableLists {
   const std::vector<uint32_t>& operator[](uint32_t number) const { return lists_[number].words; }
   size_t memory() const { return lists_.memory() + first_.memory() + words_.load(std::memory_order_relaxed) * 4; }
 
+  // The number of a list; none if it has not been added.
   std::optional<uint32_t> find(List list) const { return find(list, hash_of(list)); }
   // Returns the number of a list, which is added if it is new.
   uint32_t add(List list) {

@@ -1,7 +1,8 @@
 // A growing hash map from 64-bit keys to non-zero 32-bit values, which can be read without a lock.
 //
-// One writer inserts, under the owner's mutex; nothing is removed. Growing makes a new table and keeps the old one for
-// readers that are still using it, so the memory is at most twice that of the last table.
+// One writer inserts, under the owner's mutex; nothing is removed. Growing makes a table of four times the size and keeps
+// the old one for readers that are still using it. All old tables together have less than a third of the last one's
+// slots.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@ namespace tokenfst {
 
 class StableMap {
  public:
-  // The value of `key`, or 0. A reader sees everything that was inserted before it learned of the key.
+  // The value of `key`, or 0 if there is none. An insertion that runs at the same time may be missed.
   uint32_t find(uint64_t key) const {
     const Table* table = current_.load(std::memory_order_acquire);
     if (!table) return 0;

@@ -1,8 +1,9 @@
 // A growing array whose elements never move, so that they can be read without a lock.
 //
 // Chunk k holds kFirst << k elements. One writer appends (under the owner's mutex); any thread may read an index that
-// was published to it. The chunk of an index is found by one count-leading-zeros. The object has the pointers to the
-// first kNear chunks; an array of the others' is allocated with the first of them, since most arrays stay small.
+// was published to it. The chunk of an index follows from the number of its leading zeros. The object itself holds the
+// pointers to the first kNear chunks. The pointers to later chunks lie in an array that is allocated together with the
+// first of these chunks, since most arrays stay small.
 #pragma once
 
 #include <atomic>

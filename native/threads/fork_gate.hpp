@@ -8,9 +8,9 @@
 //
 // A thread that acquired the interpreter's lock (GIL) while holding one of these locks would wait for the forking
 // thread, and that thread for it. No code here does so. Still, no fork waits forever: after kLongest seconds it
-// proceeds, and whoever acquires in the child a lock that was held gets an error.
+// proceeds, and acquiring in the child a lock that was held then raises an Error.
 //
-// Cost: for the first lock that a thread holds, one exchange in its own memory; for nested locks, one read. Rejected: a
+// Cost: for the first lock that a thread holds, one exchange in its own memory; for nested locks, one read and one write. Rejected: a
 // list of all locks that are acquired one by one before a fork, which needs one order for all of them; new locks in the
 // child, which would leave half-changed data behind.
 #pragma once
@@ -34,6 +34,7 @@ namespace tokenfst {
 
 class ForkGate {
  public:
+  // A thread that has held a lock of the core, until it ends.
   struct Thread {
     explicit Thread(uint32_t own) : number(own) {}
     const uint32_t number;          // from 1; no other thread of the process ever has the same number
@@ -49,6 +50,7 @@ class ForkGate {
 
   static Thread& this_thread() { return this_thread_ ? *this_thread_ : register_thread(); }
 
+  // Counts one more lock that this thread holds; the first one waits until no fork is in progress. Give the result to leave().
   Thread& enter() {
     Thread& thread = this_thread();
     const uint32_t held = thread.held.load(std::memory_order_relaxed);
@@ -122,8 +124,8 @@ class ForkGate {
   uint32_t last_number_ = 0;
 };
 
-// A mutex with that gate. Most are held for less time than a thread needs to fall asleep and wake up, so a thread
-// that finds one held first tries again for a short while.
+// A mutex that a thread holds only inside the gate. Most are held for less time than a thread needs to fall asleep and
+// wake up, so a thread that finds one held first tries again for some microseconds. It is not recursive.
 class Mutex {
  public:
   void lock() {
@@ -139,7 +141,7 @@ class Mutex {
     if (!mutex_.try_lock()) return ForkGate::leave(thread), false;
     return keep(thread), true;
   }
-  // The same, after trying for a short while.
+  // As try_lock, but tries for some microseconds.
   bool try_lock_soon() {
     ForkGate::Thread& thread = enter();
     if (!mutex_.try_lock()) {

@@ -9,8 +9,9 @@
 // Invariants. The task given to `share` has ended before it returns. A helper holds no lock while it works, and never
 // Python's. Helpers do not handle exceptions: the task must catch all of its own. Signals go to other threads.
 //
-// Fork. A child process has no helpers, and starts its own when it needs them. Idle helpers are ended before a fork and
-// started again after it, so a process that forks has no more threads than it created itself.
+// Fork. A child process has no helpers, and starts its own when it needs them. Idle helpers are ended before a fork, and
+// started again when they are needed. So a process that forks while no task runs has only the threads that it created
+// itself.
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 namespace tokenfst {
 
 // Calls part(0), ..., part(parts - 1), each once, part(0) on this thread. If no more threads can be created, the
-// existing ones do the rest. An exception of a part is rethrown when all have ended.
+// existing ones do the rest. If parts raise, one of their exceptions is rethrown when all parts have ended.
 template <class Part>
 void in_parallel(size_t parts, Part&& part) {
   std::mutex mutex;

@@ -1,10 +1,11 @@
 // Marks a value that one thread is computing, so that other threads wait for it instead of computing it too. Threads
-// that compute different values do not block each other.
+// that compute different values do not wait for each other.
 //
 // The object is stored beside the value. A thread that finds no value creates a Scope, checks again, and computes the
 // value; if it raises, the value stays missing, and the next thread starts again. As with a lock, no fork happens
-// meanwhile: otherwise the child would wait for a thread that it does not have. Cost: one exchange if nobody waits; a
-// waiting thread sleeps briefly and checks again.
+// meanwhile: otherwise the child would wait for a thread that it does not have. (After a fork that could not wait, a Scope
+// in the child raises an Error.) Cost: one exchange if nobody computes the value; a waiting thread sleeps briefly and
+// checks again. A thread must not create a second Scope of the same object.
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@ namespace tokenfst {
 
 class InProgress {
  public:
+  // Marks the value as being computed until the end of its scope; waits while another thread computes it.
   class Scope {
    public:
     explicit Scope(InProgress& what) : what_(what), thread_(what.take()) {}

@@ -20,7 +20,7 @@ void bind_stubs(nanobind::module_& m, std::initializer_list<const char*> names) 
 
 void bind_fst_tropical(nanobind::module_& m) {
   nanobind::class_<LeftOut>(m, "LeftOut").def("__init__", [](LeftOut*, const nanobind::args&, const nanobind::kwargs&) {
-    throw nanobind::type_error("transducers are not in the page without a server: install tokenfst");
+    throw nanobind::type_error("transducers are not available in the browser: install tokenfst on a computer to use them");
   });
   bind_stubs(m, {"Fst_standard", "Fst_tropical64"});
 }
