@@ -128,7 +128,7 @@ class LearnedFiles:
             return False
 
     def _read(self, path: str, name: str) -> Artifact | None:
-        data = self._place.read(path)
+        data = self._place.read(path, fresh=True)  # others add to it
         return None if data is None else self._parse(path, name, data)
 
 

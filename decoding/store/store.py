@@ -6,6 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -362,7 +363,7 @@ class Store:
         if not self._signatures.are_wanted:
             return self.contains(name)
         try:
-            return self._read(name) is not None
+            return self._read(name, fresh=True) is not None
         except ArtifactError:
             return False
 
@@ -382,7 +383,7 @@ class Store:
         A file whose name is not that of an entry is reported and kept. O(the size of the store).
         """
         found = []
-        for each in verify(self._place, self._read, remove):
+        for each in verify(self._place, partial(self._read, fresh=True), remove):
             found.append(each)
             if remove and self._cache is not None:
                 self._cache.remove(self._cache_name(each.key))
@@ -449,11 +450,11 @@ class Store:
         """The name of an entry in the cache. Stores that share a cache do not see each other's entries."""
         return sha256(f"{self.url}\n{name}".encode()).hexdigest()
 
-    def _read(self, name: str) -> tuple[Artifact, bytes] | None:
-        """An entry of the store itself, checked, and its bytes."""
+    def _read(self, name: str, *, fresh: bool = False) -> tuple[Artifact, bytes] | None:
+        """An entry of the store itself, checked, and its bytes. ``fresh``: see ``Place.read``."""
         for turn in range(_READS):
             try:
-                data = self._place.read(path_of(name))
+                data = self._place.read(path_of(name), fresh=fresh or turn > 0)
                 return None if data is None else (self._parsed(name, data), data)
             except (ArtifactError, TransferError):
                 if turn == _READS - 1:

@@ -99,7 +99,7 @@ class VocabularyFiles:
         """The damaged files; they are removed if that is requested."""
         for name, listed in self._all():
             try:
-                self._read(name)
+                self._read(name, fresh=True)
             except ArtifactError as error:
                 if not remove or self._place.remove_unchanged(listed):
                     yield listed.name, error
@@ -110,10 +110,10 @@ class VocabularyFiles:
             if NAME.fullmatch(name) and each.name == _path(name):
                 yield name, each
 
-    def _read(self, name: str) -> tuple[Vocabulary, bytes]:
+    def _read(self, name: str, *, fresh: bool = False) -> tuple[Vocabulary, bytes]:
         for turn in range(_READS):
             try:
-                data = self._place.read(_path(name))
+                data = self._place.read(_path(name), fresh=fresh or turn > 0)
                 if data is None:
                     raise NotInStoreError(
                         f"{self._place.url} has no vocabulary {name}: put it there by store.put_vocabulary(vocabulary)"

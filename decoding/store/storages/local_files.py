@@ -43,7 +43,7 @@ class LocalFiles:
             if self._root.exists() and not self._root.is_dir():  # else it is made when something is put
                 raise NotADirectoryError(20, "it is not a folder")
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         """See ``Place``."""
         with self._failing("read", name):
             try:

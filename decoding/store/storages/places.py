@@ -30,8 +30,10 @@ class Place(Protocol):
 
     url: str
 
-    def read(self, name: str) -> bytes | None:
-        """The complete file; None if there is none."""
+    def read(self, name: str, *, fresh: bool = False) -> bytes | None:
+        """The complete file; None if there is none. ``fresh``: from the storage itself, not from a copy that fsspec
+        keeps on this computer (``filecache::s3://...``); such a copy is dropped.
+        """
 
     def exists(self, name: str) -> bool:
         """Whether the file exists."""

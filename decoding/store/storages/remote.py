@@ -3,6 +3,9 @@
 An object is written by one request, which the storage executes completely or not at all. The storage also guarantees
 that an existing object is not overwritten (``mode="create"``: on S3 the header If-None-Match). Since such storages do
 not record reads, usage is recorded in small objects, once for each day, object and process.
+
+With a cache of fsspec's before the storage (``filecache::s3://...``, ``simplecache::...``), only files are read through
+it. Everything else goes to the storage: the caches know no ``mode="create"``, and their listings may be old.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from tokenfst.decoding.store.storages.places import Listed
@@ -45,20 +49,24 @@ class Remote:
         self.url = url
         self._told: dict[str, float] = {}
         try:
-            self._files, self._root = fsspec.core.url_to_fs(url, **(_own_options(url) | dict(options)))
+            files, self._root = fsspec.core.url_to_fs(url, **_with_own_options(url, options))
         except ImportError as error:
             raise MissingDependencyError(f"the store {url} needs a package: {error}") from error
         except Exception as error:  # each file system has its own
             raise StoreError(
                 f"{url} is not the URL of a store that fsspec can open: {_reason(error)}"
             ) from error
+        self._caches, self._files = _caches_before(files)
         self._is_memory, self._has_bucket = "memory" in _protocols(self._files), False
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         """See ``Place``."""
         with self._failing("read", name):
+            if fresh:
+                self._drop_copy(name)
+            files = self._caches[0] if self._caches and not fresh else self._files
             try:
-                return bytes(self._files.cat_file(self._at(name)))
+                return bytes(files.cat_file(self._at(name)))
             except FileNotFoundError as error:
                 self._check_missing(error)
                 return None
@@ -92,6 +100,7 @@ class Remote:
         with self._failing("write", name), self._changing():
             self._make_folder(name)
             self._files.pipe_file(self._at(name), data)
+            self._drop_copy(name)
 
     def remove(self, name: str) -> None:
         """See ``Place``."""
@@ -173,7 +182,14 @@ class Remote:
             pass
         self._has_bucket = True
 
+    def _drop_copy(self, name: str) -> None:
+        """Drop the copies of a file that fsspec's caches keep."""
+        for cache in self._caches:
+            with suppress(FileNotFoundError):  # another process was quicker
+                _drop_copy(cache, cache._strip_protocol(self._at(name)))  # noqa: SLF001  # there is no public name
+
     def _remove(self, name: str) -> None:
+        self._drop_copy(name)
         for each in (name, _USED + name):
             with suppress(FileNotFoundError):
                 self._files.rm_file(self._at(each))
@@ -198,11 +214,40 @@ class Remote:
             ) from error
 
 
-def _own_options(url: str) -> dict[str, Any]:
-    """The default options of a client. That of S3 queries an object's size before it reads it, in order to read
+def _with_own_options(url: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a client, with defaults. That of S3 queries an object's size before it reads it, in order to read
     parts of large ones in parallel; the objects read here are small.
+
+    In a chain of file systems each has its own options, below its name.
     """
-    return {"max_concurrency": 1} if url.startswith(("s3://", "s3a://")) else {}
+    protocol = url.rpartition("::")[2].partition("://")[0]
+    if protocol not in ("s3", "s3a"):
+        return dict(options)
+    defaults = {"max_concurrency": 1}
+    if "::" not in url:
+        return defaults | dict(options)
+    return {**options, protocol: defaults | dict(options.get(protocol, {}))}
+
+
+def _drop_copy(cache: Any, path: str) -> None:
+    """Drop the copy of a file that one of fsspec's caches keeps. Raises ``FileNotFoundError`` if it is gone."""
+    from fsspec.implementations.cached import SimpleCacheFileSystem
+
+    if not isinstance(cache, SimpleCacheFileSystem):
+        cache.pop_from_cache(path)
+    elif copy := cache._check_file(path):  # noqa: SLF001  # its pop_from_cache looks where it keeps no notes
+        Path(copy).unlink()
+
+
+def _caches_before(files: Any) -> tuple[list[Any], Any]:
+    """The caches of fsspec's that a file system consists of, the outermost one first, and the storage behind them."""
+    from fsspec.implementations.cached import CachingFileSystem
+
+    caches = []
+    while isinstance(files, CachingFileSystem):
+        caches.append(files)
+        files = files.fs
+    return caches, files
 
 
 def _protocols(files: Any) -> tuple[str, ...]:

@@ -20,10 +20,10 @@ class ByTurns:
         self._place, self._turn = place, turn
         self.url = place.url
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         """See ``Place``."""
         with self._let_go():
-            return self._place.read(name)
+            return self._place.read(name, fresh=fresh)
 
     def exists(self, name: str) -> bool:
         """See ``Place``."""

@@ -85,9 +85,9 @@ def test_a_cut_connection_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> Non
     store.compile(regex("ab"), SMALL)
     whole, turns = store._place.read, []
 
-    def cut(name: str) -> bytes | None:
+    def cut(name: str, *, fresh: bool = False) -> bytes | None:
         turns.append(name)
-        data = whole(name)
+        data = whole(name, fresh=fresh)
         return data[:-9] if data and len(turns) < 3 else data
 
     monkeypatch.setattr(store._place, "read", cut)

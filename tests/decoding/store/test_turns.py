@@ -56,7 +56,7 @@ class Failing:
 
     url = "nowhere"
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         raise StoreError(name)
 
     def exists(self, name: str) -> bool:

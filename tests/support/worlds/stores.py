@@ -44,7 +44,7 @@ def s3() -> Iterator[Any]:
         os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-@pytest.fixture(params=["folder", "memory", "s3"])
+@pytest.fixture(params=["folder", "memory", "s3", "filecache"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     """The arguments of a store that nobody has used yet."""
     name = f"test-{secrets.token_hex(6)}"
@@ -56,7 +56,10 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     import s3fs
 
     s3fs.S3FileSystem(**options).mkdir(name)
-    return {"url": f"s3://{name}/below", "storage_options": options}
+    if request.param == "s3":
+        return {"url": f"s3://{name}/below", "storage_options": options}
+    kept = {"s3": options, "filecache": {"cache_storage": str(tmp_path / "kept")}}
+    return {"url": f"filecache::s3://{name}/below", "storage_options": kept}
 
 
 def files_of(store: Store) -> dict[str, bytes]:
