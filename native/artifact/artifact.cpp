@@ -174,8 +174,8 @@ void LoadedAutomaton::adopt_stacks(const View& view) {
   for (size_t r = 0; r < given.reveals.size(); r += 3)
     pushdown.keep_revealed(given.reveals[r], given.reveals[r + 1], adopted_reveal(pushdown, given.reveals[r + 2]));
   for (size_t c = 0; c < given.chains.size(); c += 3) pushdown.adopt_chain(given.chains[c], given.chains[c + 1], given.chains[c + 2]);
-    // The root of a state inspects the top of the stack, which has address 0; its child inspects the next node. The
-    // number of a node is less than those of its children.
+  // The root of a state inspects the top of the stack, which has address 0; its child inspects the next node. The
+  // number of a node is less than those of its children.
   std::map<uint32_t, uint32_t> address;
   for (uint32_t root : view.mask) {
     if (root & DecisionTree::kInner) address[root & ~DecisionTree::kInner] = 0;
@@ -207,8 +207,8 @@ std::shared_ptr<ByteAutomaton> LoadedAutomaton::make_bytes(const View& view, con
   const uint32_t states = static_cast<uint32_t>(view.accepting.size());
   auto bytes = std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), states, view.start,
                                                view.inner_start, symbols, bounded ? view.columns.back() : kNone);
-    // Stacks and marks are announced before the automaton is composed with the vocabulary, because the error for a
-    // vocabulary that lacks bytes depends on them.
+  // Stacks and marks are set before the automaton is composed with the vocabulary, because the error for a vocabulary
+  // that lacks bytes depends on them.
   if (!view.stacks.empty()) bytes->stacks().adopt_pushdown();
   adopt_marks(*bytes, view.marks);
   return bytes;

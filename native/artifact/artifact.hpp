@@ -1,5 +1,6 @@
-// The content of an artifact: an expanded token automaton as flat arrays (docs/serving/format.md). expand() writes the
-// arrays; LoadedAutomaton makes a token automaton of them again.
+// The content of an artifact: an expanded token automaton as flat arrays (docs/serving/format.md). An automaton is expanded
+// if all of its states, masks and distances are known. expand() writes the arrays; LoadedAutomaton is a token automaton that
+// reads them.
 //
 // Invariant: the arrays depend on the automaton alone, not on the order in which it was walked before (convention 10).
 // Cost: expand() computes every state, mask and distance; loading takes time linear in the arrays' size and copies none
@@ -15,14 +16,15 @@
 
 namespace tokenfst {
 
+// The arrays, in the order of states; state 0 is DEAD.
 struct Arrays {
   std::array<uint8_t, 256> classes{};
   uint32_t num_classes = 0;
   std::vector<uint32_t> table;         // states x classes
-  std::vector<uint8_t> accepting;      // one entry for each state
+  std::vector<uint8_t> accepting;      // for each state: 1 or 0
   std::vector<uint32_t> mask;          // for each state, an index into the masks; 0 is the empty mask
-  std::vector<uint32_t> distance;      // one entry for each state
-  std::vector<uint32_t> worst;         // one entry for each state
+  std::vector<uint32_t> distance;      // for each state: tokens to acceptance, or kUnreachable
+  std::vector<uint32_t> worst;         // for each state: an upper bound of the distance after any token of its mask
   std::vector<uint32_t> mask_row;      // for each mask: 0 for no row, else the row number + 1
   std::vector<uint32_t> flip_offsets;  // one more than there are masks
   std::vector<uint32_t> flips;
@@ -35,6 +37,7 @@ struct Arrays {
   StackArrays stacks;
 };
 
+// Returns Arrays::marks; empty if no state in `order` is marked. `number(state)`: the number of a state in the file.
 template <class Number>
 std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& order, Number&& number) {
   std::vector<uint32_t> out;
@@ -51,7 +54,7 @@ std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& o
   return out;
 }
 
-// Writes the masks and rows of a pool into flat arrays.
+// Writes the masks and rows of a pool into `mask_row`, `flip_offsets`, `flips` and `rows` of `out`.
 template <class Out>
 void write_masks(const MaskPool& masks, Out& out) {
   out.flip_offsets = {0, 0};
@@ -76,6 +79,7 @@ class CanonicalMasks {
   // `flips`) without a base, O(words of a row) with one.
   uint32_t number(const uint32_t* base, std::span<const uint32_t> flips);
 
+  // Writes the masks that were requested (write_masks).
   template <class Out>
   void write(Out& out) const {
     write_masks(masks_, out);
@@ -87,11 +91,12 @@ class CanonicalMasks {
   std::vector<uint32_t> row_, other_;
 };
 
-// Numbers the masks of one pool. Each mask of the pool is read only once.
+// Canonical numbers for the masks of one pool. Each mask of the pool is read only once.
 class PoolMasks : public CanonicalMasks {
  public:
   explicit PoolMasks(const MaskPool& pool) : CanonicalMasks(pool.vocab_size()), pool_(pool) {}
 
+  // Returns the number in the file of a mask of the pool.
   uint32_t number(MaskId id);
 
  private:
@@ -100,26 +105,31 @@ class PoolMasks : public CanonicalMasks {
 };
 
 // Computes every state, mask and distance of an automaton without a stack, and numbers the states in breadth-first
-// order.
+// order. Raises BudgetExceeded("bytes" or "seconds"), and ("states") if the automaton grows beyond its budget.
 Arrays expand_finite(TokenAutomaton& automaton);
 
-// The same for a push-down automaton. A state in which no step rests has no row, mask or distance.
+// The same for a push-down automaton. A state that steps only pass through has no row, mask or distance. Raises Constraint
+// if the automaton is token-level, and Nondeterministic if one stack is not enough for some text.
 Arrays expand_pushdown(TokenAutomaton& automaton);
 
+// The one of the two that fits the automaton.
 Arrays expand(TokenAutomaton& automaton);
 
+// A token automaton over the arrays of a file. It computes no states or masks.
 class LoadedAutomaton : public TokenAutomaton {
  public:
-  // Checks everything that a walk relies on (check_view), then uses the arrays without copying them. O(size of the
-  // arrays).
+  // Checks everything that a walk relies on (check_view; raises Corrupt), then uses the arrays without copying them.
+  // O(size of the arrays).
   LoadedAutomaton(const View& view, std::shared_ptr<const Vocabulary> vocabulary);
 
  private:
-  // In a running automaton, mask 0 means "not computed yet", so the empty mask of a file gets a number of its own.
+  // The empty mask of a file, number 0 there. In a running automaton mask 0 means "not computed yet", so it gets a number of
+  // its own.
   MaskId pool_empty(MaskPool& pool);
 
   void adopt_stacks(const View& view);
-  // The effect of a step that has inspected the top of the stack: what lies below the top is in the second register.
+  // Returns the number of the effect that continues a step which has inspected the top of the stack, given the number of
+  // the same effect on a whole stack. The stack below the top is in register 1 instead of 0.
   static uint32_t adopted_reveal(PushDown& pushdown, uint32_t effect);
 
   static std::shared_ptr<ByteAutomaton> make_bytes(const View& view, const Vocabulary& vocabulary);

@@ -45,7 +45,7 @@ void LearnedUnion::add_own() {
 
 void LearnedUnion::add(const Learned& learned) {
   const LearnedView& view = learned.view();
-    // The answers of each inner node, which lie next to each other.
+  // Where the answers of each inner node begin; they lie next to each other.
   std::vector<size_t> first(view.nodes.size() + 1, 0);
   for (size_t k = 0; k < view.answers.size(); k += Learned::kAnswerRow) ++first[view.answers[k] + 1];
   for (size_t node = 0; node < view.nodes.size(); ++node) first[node + 1] += first[node];

@@ -6,12 +6,13 @@
 // needs: the callers of a level are pushed one by one until no token inspects anything further down.
 // docs/serving/format.md describes the arrays.
 //
+// A *chain* is the one frame that stands for two frames, of which the upper may be left out (derives the empty word).
 // Invariant: an artifact has the chain of every two frames that a walk may put on top of each other. An effect is
-// written as a sequence of single pushes, as they were when the levels were explored: each push of each step was made
-// there on everything that can lie below it, so its chain is known. If a chain would be too long, a stack shows two
-// frames for a while, which an artifact cannot express. Such effects are marked as apart (StepLog), and the outcome of
-// the whole step is written instead (Levels::outcomes). If that outcome depends on more than the top of the stack
-// (Levels::deeper), the grammar is refused.
+// written as a sequence of single pushes, as they were when the levels were explored. There each push of each step was made
+// on every frame that can lie below it, so its chain is known. Where a chain would be too long, the walk does
+// not make it: its stack gets an edge for each of the two frames, since either may be on top, and an artifact cannot express
+// that. Such effects are marked as apart (StepLog), and the outcome of the whole step is written instead
+// (Levels::outcomes). If that outcome depends on more than the top of the stack (Levels::deeper), the grammar is refused.
 #pragma once
 
 #include "walks/levels.hpp"
@@ -19,6 +20,7 @@
 
 namespace tokenfst {
 
+// The tensors of stacks in a file, without the prefix `stack_` of their names.
 struct StackArrays {
   std::vector<uint32_t> states;   // states x 4: number of stacks, effect, whether it must inspect the stack, distance without the stack
   std::vector<uint32_t> effects;  // effects x 3: state, whether the old stack stays below, end of its pushes
@@ -31,10 +33,13 @@ struct StackArrays {
 
 class StackExpansion {
  public:
+  // Finds all states, effects and masks. Raises Nondeterministic if one stack is not enough for some text, or if a step
+  // depends on more than the top of the stack; BudgetExceeded.
   explicit StackExpansion(TokenAutomaton& automaton);
 
   // All states: DEAD first, then the states in which steps rest.
   const std::vector<State>& order() const { return order_; }
+  // Whether steps rest in the state of this number; else they only pass through it.
   bool rests(size_t index) const { return index < resting_; }
   State number_of(State state) const { return numbers_.at(state); }
 
@@ -88,8 +93,8 @@ class StackExpansion {
     uint32_t base;
     std::vector<uint32_t> frames;
   };
-  // Replaces frames that may be left out by their chains with the frames below them, as steps do, wherever the lower
-  // frame is known in advance.
+  // Replaces each frame that may be left out, and the frame below it, by their chain, as steps do, wherever the lower frame
+  // is known in advance.
   RegisterContent chained(const RegisterContent& pile);
   // The union of two contents that differ only in the top frame. None if the result depends on the stack below.
   std::optional<RegisterContent> united(const RegisterContent& a, const RegisterContent& b);
@@ -98,17 +103,20 @@ class StackExpansion {
   // for the old stack: 0, or 1 if its top, which was `top`, has been inspected.
   std::optional<uint32_t> keep(const Effect& effect, uint32_t reg, uint32_t top = kNone);
   uint32_t keep(const Chain& chain);
-  // The same; if the effect depends on the stack below, it takes the outcome that was found for the frame on top.
+  // The same, but if the effect depends on the stack below, returns that of the outcome that was found for the frame `top`.
   std::optional<uint32_t> keep_as_found(State state, const Effect& effect, uint32_t reg, uint32_t top = kNone);
+  // Raises Nondeterministic: a step depends on more than the top of the stack.
   [[noreturn]] static void refuse();
   // Returns the effect of a step to `raw`. If the effect depends on the stack below, the step rests in `raw` itself,
   // which then inspects the stack, and there is one answer for each top that was found there.
   uint32_t effect_of(State raw, const Effect& effect);
+  // The tops that were found below `raw`, as answers (2 * frame, + 1 if the stack continues below).
   std::vector<uint32_t> answers_of(State raw) const;
 
   // Finds the effects of all targets of steps, and of all states that must inspect the stack.
   void find_effects();
 
+  // Computes the mask of each state for every stack that it can inspect.
   void make_masks();
 
   TokenAutomaton& automaton_;

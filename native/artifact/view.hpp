@@ -1,9 +1,9 @@
 // The content of an artifact as it lies in memory, and the only place where all of it is checked
 // (docs/serving/format.md).
 //
-// A file is data from a stranger. After check_view() it is safe to walk: every number that is used as an index or an
-// offset is within its bounds, look-ups end, and rows have the order that their readers expect. The meaning of the
-// numbers is not checked: a wrong distance makes a decoder that answers wrongly, but never one that fails.
+// A file is untrusted. After check_view() it is safe to walk: every number that is used as an index or an offset is within
+// its bounds, look-ups end, and rows have the order that their readers expect. The meaning of the numbers is not checked:
+// with a wrong distance a decoder gives wrong answers, but never reads outside of the arrays.
 #pragma once
 
 #include <memory>
@@ -36,6 +36,7 @@ struct View {
   std::span<const uint32_t> columns{};
 };
 
+// Raises Corrupt with a rule of docs/serving/format.md that a file violates.
 inline void require(bool holds, const char* rule) {
   if (!holds) throw Error(Fault::Corrupt, rule);
 }
@@ -49,6 +50,7 @@ void check_stacks(const StackView& view, size_t states, std::span<const uint32_t
 // Whether all values are below a bound. The loop has no branch, so it runs at the speed of memory.
 bool all_below(std::span<const uint32_t> values, size_t bound);
 
+// Checks the masks of a file: rows and flips exist, and flips ascend within the vocabulary. O(size of the arrays).
 void check_masks(std::span<const uint32_t> mask_row, std::span<const uint32_t> flip_offsets, std::span<const uint32_t> flips,
                  std::span<const uint32_t> rows, const Vocabulary& vocabulary);
 

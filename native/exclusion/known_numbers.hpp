@@ -26,11 +26,12 @@ struct KnownNumber {
   Magnitude magnitude;
   bool negative = false;
 };
+// The position in a number that is being read, beside a known number that it may still become equal to.
 struct NumberReading {
   enum Phase : uint8_t { kWhole, kFraction, kExponent };
   Phase phase = kWhole;
-  bool negative = false;  // the sign of the number, or after an e of the exponent
-  uint32_t read = 0;      // digits after leading zeros; in a fraction no more than the known number has
+  bool negative = false;  // the sign of the number; after an e, that of the exponent
+  uint32_t read = 0;      // how many digits were read after leading zeros; in a fraction no more than the known number has
   int32_t point = 0;      // after the whole part: the magnitude according to the digits alone
   auto operator<=>(const NumberReading&) const = default;
 
@@ -46,7 +47,7 @@ struct NumberReading {
   bool feed_digit(const KnownNumber& known, uint8_t byte);
 };
 
-// Reads the text of a number.
+// The value of a number, given as its JSON text.
 KnownNumber known_number(std::string_view text);
 
 }  // namespace tokenfst

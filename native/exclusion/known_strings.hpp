@@ -1,9 +1,10 @@
-// The strings that were read, in a trie for each container: which of them begin with the prefix of the current string.
+// The strings that were read, in a trie for each container. The node of the current string's prefix tells which known
+// strings begin with it.
 //
-// A node is a prefix of a known string; 0 is none. Its children are a linked list: most nodes have one. Invariants:
-// tries grow only at their leaves and at the fronts of lists; changes of older nodes are in a log, so a checkpoint is
-// two numbers, and restoring one costs what was done since. Cost: a letter visits the children of one node; 12 bytes
-// for each byte of a new string that no other string shares as a prefix.
+// A node is a prefix of a known string; 0 stands for all other prefixes. Its children are a linked list: most nodes have
+// one. Invariants: nodes are only appended, at the fronts of these lists; changes of older nodes are in a log, so a
+// checkpoint is two numbers, and restoring one takes as many steps as were made since. Cost: a letter visits the children of
+// one node; 24 bytes for each byte of a new string after its longest known prefix: a node, and its entry in the log.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 namespace tokenfst {
 
+// The tries. A letter is one byte of a string's value in UTF-8.
 class KnownStrings {
  public:
   struct Checkpoint {

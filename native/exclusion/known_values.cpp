@@ -1,4 +1,4 @@
-// Known items: how they are read, and the watch that follows the text beside them.
+// KnownValues: how items become trees, and how a byte of the text changes a watch.
 #include "exclusion/known_values.hpp"
 
 namespace tokenfst {

@@ -1,5 +1,5 @@
-// Known items of arrays whose items must differ, of any kind, and which of them the item being read may still become
-// equal to.
+// The known items, of any kind, of arrays whose items must differ: which of them may the item being read still become equal
+// to?
 //
 // Two JSON values are equal if they have the same type and: numbers have the same value (1, 1.0 and 1e0), strings the
 // same letters, arrays equal items in order, objects equal members in any order. Known items are kept as trees: digits
@@ -8,8 +8,8 @@
 // The idea: an item is compared while it is read. A *group* is a place in a value (which containers are open, which of
 // their members and items are finished, the prefix of a scalar), together with the known values that agree with
 // everything read so far. The groups at one place of the text are a *watch*; it is 0 if no known value agrees. A value
-// that has left a watch never comes back, since no way to end the item makes it equal. So "is this item known?" is
-// answered at its end without comparing anything twice, and "may it become one?" is `watch != 0` at every byte.
+// that has left a watch never returns, since no way to end the item makes it equal. So whether the item is a known one is
+// decided at its end without comparing anything twice; and at every byte, `watch != 0` tells whether it may become one.
 //
 // Events come from the reader of the text (exclusion.hpp), which knows what each byte begins and ends. Cost: an event
 // visits each known value of the watch once, so an item costs as much as the known items that begin like it. Watches
@@ -46,6 +46,7 @@ struct KnownValue {
   std::vector<uint32_t> parts;  // items, or members sorted by name
 };
 
+// The known items of one sequence, and its watches.
 class KnownValues {
  public:
   using Watch = uint32_t;
@@ -77,7 +78,8 @@ class KnownValues {
 
   // Events. Each takes a watch and returns the watch after the event.
   //
-  // due(): an item of a container begins next; `last`: the last known item there, 0 if there is none.
+  // due(): an item of a container begins next, so its known items join the watch; `last`: the last of them, 0 if there is
+  // none.
   Watch due(Watch watch, uint32_t container, uint32_t last);
   // A value begins, with this byte.
   Watch begin(Watch watch, uint8_t byte);
@@ -142,7 +144,7 @@ class KnownValues {
   bool to_part(const Frame& frame, uint32_t& id) const;
   // Ends a value.
   static void end(Place& place);
-  // The same for scalars that are `complete`: continues in their parents.
+  // Ends the scalars that are `complete`, and continues in their parents; the others leave the watch.
   template <class F>
   Watch end(Watch watch, F&& complete) {
     auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
@@ -154,7 +156,8 @@ class KnownValues {
     return each(watch, agrees, [](Place& place) { end(place); });
   }
 
-  // The watch of the known values for which `agrees`, which updates their leaf; `shift` updates the place.
+  // The watch of the known values for which agrees(place, leaf, id) holds; it may change the leaf and the id. shift(place)
+  // then updates the place of each group.
   template <class F, class G>
   Watch each(Watch watch, F&& agrees, G&& shift) {
     if (watch == 0) return 0;
@@ -184,6 +187,7 @@ class KnownValues {
   Watch number(Groups groups);
   static uint64_t hash(const Groups& groups, int32_t least_point = INT32_MIN);
 
+  // Adds the tree of a JSON text, and returns its root. Iterative, because texts may nest to any depth.
   uint32_t parse(std::string_view text);
   // The hash of a value with all its parts.
   uint64_t hash(uint32_t root) const;
@@ -195,5 +199,4 @@ class KnownValues {
   std::unordered_multimap<uint64_t, uint32_t> numbers_;  // numbers of watches, by hash
 };
 
-// The tree of a JSON text. Iterative, because texts may nest to any depth.
 }  // namespace tokenfst

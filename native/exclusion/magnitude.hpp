@@ -1,7 +1,7 @@
 // The exponent of a decimal number as JSON writes it: an integer of any size.
 //
-// Nearly all of them fit into a machine word. Of the others the digits are kept, since only their sign, their digits,
-// and their difference with a word are needed. Invariant: `near` is the value if its absolute value is less than 10^18,
+// Nearly all exponents fit into a machine word. Of the others the digits are kept: only their sign, their digits, and their
+// difference with a word are needed. Invariant: `near` is the value if its absolute value is less than 10^18,
 // and else its sign, with the digits in `far`; so equal values are equal objects. O(digits).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The position of the reader in a text.
+// The position of the reader of exclusion.hpp in a text.
 #pragma once
 
 #include "exclusion/known_values.hpp"
@@ -13,10 +13,10 @@ struct Reading {
   uint32_t item = 0;      // if items of any kind must differ: where the current item began
   KnownValues::Watch watch = 0;  // the known items that the open items may still become equal to
   Unescaper letters;
-  uint8_t scalar = 0;    // how many letters of a word are missing, or kNumber
-  bool due = false;      // after a number, which is recorded if it ends there
+  uint8_t scalar = 0;    // in a word (null, true, false): how many letters are missing; in a number: Exclusion::kNumber
+  bool due = false;      // in a number that passed a mark Fresh: it is recorded if it ends here
   bool inside = false;   // inside a string
-  bool sibling = false;  // in a string: it is a name or an item; outside: one may begin here
+  bool sibling = false;  // in a string: it is a name or an item of the container; outside: one may begin here
   auto operator<=>(const Reading&) const = default;
 };
 

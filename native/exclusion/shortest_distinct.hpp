@@ -13,11 +13,12 @@
 
 namespace tokenfst {
 
+// A search from the start of an automaton, which must outlive it.
 class ShortestDistinct {
  public:
   explicit ShortestDistinct(ByteAutomaton& bytes) : bytes_(bytes), lengths_(bytes), walker_(bytes, stacks_) {}
 
-  // The text that begins with `prefix`; none if there is none.
+  // A short word that begins with `prefix`; none if there is none. Raises BudgetExceeded("seconds").
   std::optional<std::string> find(std::string prefix) {
     if (is_dead(walker_.start())) return std::nullopt;
     const Exclusion::Checkpoint before = exclusion_.checkpoint();

@@ -11,6 +11,7 @@
 
 namespace tokenfst {
 
+// The walk, and the configuration that it has reached. The automaton must outlive it. Not for several threads at once.
 class TextWalk {
  public:
   explicit TextWalk(ByteAutomaton& bytes) : bytes_(bytes), walker_(bytes, stacks_), at_(walker_.start()) {}
@@ -39,7 +40,7 @@ class TextWalk {
     at_ = before;
     return false;
   }
-  // Returns f(), and moves back.
+  // Returns f(), and then moves back to where the walk was.
   template <class F>
   auto trial(F&& f) {
     const StacksTrial trial(stacks_);
@@ -58,8 +59,8 @@ class TextWalk {
     exclusion_.restore(reading);
     at_ = before;
   }
-  // The bytes below `limit` that some word continues with after the text `way`, and whether that text is a word. Does
-  // not move.
+  // The bytes below `limit` with which some word continues after the text `way`, read from here, and whether a word ends
+  // there. Nothing, and false, if no word continues with `way`. Does not move.
   std::pair<std::string, bool> next_bytes(std::string_view way, int limit) {
     return trial([&] {
       std::pair<std::string, bool> found{{}, false};
@@ -82,9 +83,10 @@ class TextWalk {
   bool can_step(uint8_t byte) {
     return trial([&] { return step(byte); });
   }
-  // A number that is equal only where the same may follow; -1 if a stack or an excluded string matters.
+  // A number for the position: where it is equal, the same texts can follow. -1: there is a stack, or strings must differ.
   int64_t state() const { return at_.stack == kBottom && !bytes_.marks().any ? int64_t{at_.state} : -1; }
-  // One byte of each class of bytes that no word distinguishes from here on.
+  // One byte below `limit` of each class of bytes that no word of the language distinguishes. All bytes below `limit` if
+  // strings must differ, because a known string may distinguish them.
   std::vector<uint8_t> kinds_of_bytes(int limit) const {
     std::vector<uint8_t> found;
     std::array<bool, 256> known{};

@@ -1,9 +1,10 @@
 // Reads texts of a language with sentinels in them, piece by piece.
 //
-// A sentinel is a byte string that cannot occur in UTF-8: all bytes are from 0xF8 on, the last one from 0xFC on and the
-// others below that. Whoever builds the language inserts sentinels where a reader has to know what begins or ends. There
-// must never be a choice between a sentinel and a byte of text that both lead on. Texts come without sentinels: text is read as
-// far as some word continues with it, and sentinels are taken when they are requested, or when nothing else can follow.
+// A sentinel is a byte string that cannot occur in UTF-8: its last byte is 0xFC or more, the bytes before it are 0xF8 to
+// 0xFB. Sentinels are inserted into a language where a reader has to know what begins or ends. The texts that are
+// read have no sentinels: text is read as far as some word continues with it, and a sentinel is taken when it is requested,
+// or when nothing else can follow. If a byte of text can follow both with and without a sentinel before it, it is read
+// without one; a language should leave no such choice.
 //
 // Invariant: some word begins with what was read and taken. One thread at a time uses it, others wait. Cost: that of TextWalk.
 #pragma once
@@ -19,6 +20,7 @@
 
 namespace tokenfst {
 
+// A text that is read piece by piece, and the position that it has led to. The automaton must outlive it.
 class TextWithSentinels {
  public:
   // Sentinels with their places in a text, and the length that was read.
@@ -35,10 +37,12 @@ class TextWithSentinels {
 
   explicit TextWithSentinels(ByteAutomaton& bytes) : walk_(bytes), kinds_(walk_.kinds_of_bytes(kFirstByte)) {}
 
+  // Whether the language has a word.
   bool alive() const {
     const InUse::Scope use(in_use_);
     return !is_dead(walk_.config());
   }
+  // Whether what was read and taken is a word.
   bool accepting() const {
     const InUse::Scope use(in_use_);
     return walk_.accepting();
@@ -98,13 +102,14 @@ class TextWithSentinels {
       return found;
     });
   }
-  // A number that is equal only where `ahead` has equal results, or -1.
+  // A number for the position: where it is equal, `ahead` has equal results. -1: the position has no such number.
   int64_t state() const {
     const InUse::Scope use(in_use_);
     return walk_.state();
   }
 
-  // The bytes of text that can follow after the text `way`, and whether the text can end there.
+  // The bytes of text that can follow after the text `way`, and whether a word ends there. Sentinels are not taken. Does not
+  // move.
   std::pair<std::string, bool> next_bytes(std::string_view way) {
     const InUse::Scope use(in_use_);
     return walk_.next_bytes(way, kFirstByte);

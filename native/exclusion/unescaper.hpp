@@ -14,6 +14,7 @@ struct Unescaper {
   uint8_t phase = kPlain;
   auto operator<=>(const Unescaper&) const = default;
 
+  // Reads a byte of a valid string, and calls emit(byte) for each byte of the value that it completes.
   template <class Emit>
   void feed(uint8_t byte, Emit&& emit) {
     if (phase == kPlain) {

@@ -1,14 +1,15 @@
 // Shortest distances: for each state, the sum of the weights of all paths that lead to it (forward), or from it to
 // acceptance (backward).
 //
-// The components of the graph are processed in topological order, so an acyclic machine takes one pass. Inside a
-// component with cycles:
-// - If the sum chooses one of its operands (kPath): Dijkstra's algorithm if no weight is better than One; otherwise
-//   Bellman and Ford's, which refuses a cycle that gets better with every round. Both are exact.
-// - For other sums: elimination (Kleene, Lehmann), cubic and exact up to rounding, in components of at most kEliminated
-//   states; it refuses sums that diverge. In larger components relaxation (Mohri 2002), until the remaining additions
-//   are below `delta`; if that does not end, the budget ends it.
-// All is computed in float64 and rounded at the end.
+// If the numbers of the states are a topological order, or the reverse of one, one pass suffices. Otherwise:
+// - If the sum chooses one of its operands (kPath) and no weight is better than One: Dijkstra's algorithm. Exact.
+// - In all other cases the strongly connected components are processed in topological order. Inside a component with cycles:
+//   - If kPath: the algorithm of Bellman and Ford, which refuses a cycle that gets better with every round. Exact.
+//   - Else, in at most kEliminated states: elimination (Kleene, Lehmann), cubic, and exact up to rounding. It refuses sums
+//     that diverge.
+//   - Else: relaxation (Mohri 2002), until the remaining additions are below `delta`. If that does not end, the budget ends
+//     it.
+// Everything is computed in float64 and rounded at the end. Sums that do not exist raise FstOp.
 #pragma once
 
 #include <queue>
@@ -53,6 +54,7 @@ void eliminate(std::vector<typename S::Weight>& a, std::vector<typename S::Weigh
   }
 }
 
+// One computation. `view`: Forward for distances from the start, Backward for distances to acceptance.
 template <class S, class View>
 class Distances {
  public:
@@ -234,7 +236,7 @@ class Distances {
 template <class S>
 using WideWeight = typename S::Wide::Weight;
 
-// Distances from the start to each state, or from each state to acceptance.
+// The distances from the start to each state, or, if `backward`, from each state to acceptance. Zero: there is no path.
 template <class S>
 std::vector<WideWeight<S>> shortest_distance(const Machine<S>& machine, bool backward, double delta, Meter& meter) {
   std::vector<WideWeight<S>> from(machine.num_states(), S::Wide::zero());

@@ -1,8 +1,10 @@
 // Searches of a machine's graph: reachable states, strongly connected components, topological order. Linear, and
 // without recursion.
 //
-// A view defines the edges of a state: `view.each(s, f)` calls `f(next, weight)`. Forward is the machine itself;
-// Backward holds the arcs by the states that they enter.
+// A view defines the edges of a state: `view.each(s, f)` calls `f(next, weight)`, `view.degree(s)` is their number, and
+// `view.edge(s, k)` one of them. Forward is the machine itself; Backward is its reversal, which has a copy of all arcs.
+//
+// Functions with a Meter raise BudgetExceeded.
 #pragma once
 
 #include <algorithm>
@@ -83,6 +85,7 @@ std::vector<uint8_t> reached(const View& view, std::vector<Id> stack, Meter& met
   return seen;
 }
 
+// Marks the states that can be reached from the start.
 template <class S>
 std::vector<uint8_t> accessible(const Machine<S>& machine, Meter& meter) {
   std::vector<Id> from;
@@ -90,8 +93,8 @@ std::vector<uint8_t> accessible(const Machine<S>& machine, Meter& meter) {
   return reached(Forward<S>{machine}, std::move(from), meter);
 }
 
-// Marks the states from which a final state can be reached. A sweep over the states marks each that has an arc to a
-// marked one; few are left after two sweeps, in two directions, and only their arcs are turned round. Linear.
+// Marks the states from which a final state can be reached. A sweep over the states marks each state that has an arc to a
+// marked one. After two sweeps, in opposite directions, few states are left, and only their arcs are reversed. Linear.
 template <class S>
 std::vector<uint8_t> coaccessible(const Machine<S>& machine, Meter& meter) {
   const Id n = machine.num_states();
@@ -145,8 +148,8 @@ std::vector<uint8_t> coaccessible(const Machine<S>& machine, Meter& meter) {
   return seen;
 }
 
-// Strongly connected components (Tarjan), numbered such that an edge leads to the same number or a smaller one. `order`
-// has the states sorted by component. A component is in `is_cyclic` if some edge stays inside it.
+// Strongly connected components, numbered such that an edge leads to the same number or a smaller one. `of`: the component
+// of each state; `order`: the states sorted by component; `is_cyclic`: whether some edge stays inside a component.
 struct Components {
   std::vector<Id> of, order;
   std::vector<uint32_t> begin;  // the first index of each component in `order`, and the end
@@ -158,7 +161,8 @@ struct Components {
   }
 };
 
-// `first`: the state at which the search begins, or kNone. `keep(s, at)`: whether edge number `at` of `s` counts.
+// The components of a graph (Tarjan's algorithm). `first`: the state at which the search begins, or kNone. `keep(s, at)`:
+// whether edge number `at` of `s` belongs to the graph.
 template <class View, class Keep>
 Components components(const View& view, Id first, Keep&& keep, Meter& meter) {
   const Id n = view.size();
@@ -255,7 +259,7 @@ Machine<S> renumbered(const Machine<S>& machine, const std::vector<Id>& place, I
   return out;
 }
 
-// The machine without the arcs of weight Zero, which no path may take.
+// The machine without the arcs of weight Zero, which no path of weight other than Zero takes.
 template <class S>
 Machine<S> without_zeros(Machine<S> machine) {
   for (Id s = 0; s < machine.num_states(); ++s) {
@@ -304,7 +308,8 @@ Machine<S> connect(Machine<S>&& machine, Meter& meter) {
   return std::move(machine);
 }
 
-// Sorts the states topologically. If there is no such order, the machine is unchanged; `done` says which.
+// The machine with its states in topological order, and `done` = true. If it is cyclic, the machine as it is, and `done` =
+// false.
 template <class S>
 Machine<S> topsort(const Machine<S>& machine, bool& done, Meter& meter) {
   const Components found = components(Forward<S>{machine}, machine.start(), meter);

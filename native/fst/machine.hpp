@@ -1,9 +1,10 @@
 // A transducer: states with the arcs that leave them, as OpenFst's VectorFst.
 //
-// All arcs lie in one array; a state knows where its arcs begin, how many they are, and how many have room. A state
-// that exceeds its room moves to the end of the array with twice the room; a construction that finishes one state after
-// the other never moves one, and its arcs lie without gaps in the order of states. Labels are not negative; label 0 is
-// epsilon. Invariant: `start` and every next state exist, or `start` is kNone. Adding an arc is O(1) amortized.
+// All arcs lie in one array. A state has the index of its first arc, their number, and how many have room. The arcs of a
+// state that exceeds its room move to the end of the array, with twice the room. A construction that finishes one state
+// after the other never moves any, and its arcs lie without gaps in the order of states. Labels are not negative; label 0
+// is epsilon. Invariant, which callers keep: every next state exists; `start` exists, or is kNone. Adding an arc is O(1)
+// amortized.
 //
 // Rejected: a vector for each state, as in OpenFst (one allocation for each state, and states are not adjacent in
 // memory); arrays without spare room (Python adds arcs in any order).
@@ -30,6 +31,7 @@ struct Arc {
   Id nextstate;
 };
 
+// A machine over the semiring S. State and arc numbers are not checked.
 template <class S>
 class Machine {
  public:
@@ -39,15 +41,18 @@ class Machine {
 
   Id num_states() const { return static_cast<Id>(states_.size()); }
   Id start() const { return start_; }
+  // The final weight of a state: Zero if it is not final.
   Weight final(Id s) const { return states_[s].final; }
   bool is_final(Id s) const { return states_[s].final != S::zero(); }
   std::span<const ArcType> arcs(Id s) const { return {arcs_.data() + states_[s].begin, states_[s].count}; }
   std::span<ArcType> arcs(Id s) { return {arcs_.data() + states_[s].begin, states_[s].count}; }
   uint64_t num_arcs() const { return num_arcs_; }
+  // The bytes of states and arcs, with the room for more arcs.
   uint64_t memory() const { return states_.size() * sizeof(State) + arcs_.size() * sizeof(ArcType); }
 
   void set_start(Id s) { start_ = s; }
   void set_final(Id s, Weight w) { states_[s].final = w; }
+  // Returns the new state. Raises BudgetExceeded("states") after 2^31 - 2 states.
   Id add_state(Weight final = S::zero()) {
     if (states_.size() >= INT32_MAX - 1) throw BudgetExceeded("states", INT32_MAX - 1, "a transducer");
     states_.push_back({final, 0, 0, arcs_.size()});
@@ -78,8 +83,9 @@ class Machine {
     num_arcs_ -= states_[s].count - count;
     states_[s].count = static_cast<uint32_t>(count);
   }
-  // Keeps the states that have a number in `place`, under that number, and the arcs between them. The others have kNone;
-  // the numbers begin at 0 and keep the order of states. Nothing is copied, so the room of what goes stays unused.
+  // Keeps the states that have a number in `place`, under that number, and the arcs between them. The other states have
+  // kNone there; the numbers are 0 to `count` - 1 and keep the order of states. Changes the machine in place; the memory of
+  // what is removed stays allocated.
   void keep_states(const std::vector<Id>& place, Id count) {
     num_arcs_ = 0;
     for (Id s = 0; s < num_states(); ++s) {
@@ -124,6 +130,7 @@ class Machine {
   Id start_ = kNone;
 };
 
+// Raises FstOp: an operation does not take these arguments.
 [[noreturn]] inline void refuse(const std::string& message) { throw Error(Fault::FstOp, message); }
 
 }  // namespace tokenfst::fst

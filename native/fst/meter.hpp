@@ -1,5 +1,6 @@
 // The budget of a construction over transducers (convention 8): states, bytes and seconds, and the construction's name
-// for errors. Every construction calls states() and step() as it grows; they raise BudgetExceeded.
+// for errors. Every construction reports what it has made and done; the functions raise BudgetExceeded with the resource that
+// is exhausted.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,9 @@ class Meter {
   Meter(const Budget& budget, const char* what) : budget_(budget), what_(what), time_limit_(budget.seconds, what) {}
   const char* what() const { return what_; }
 
+  // Counts steps, and looks at the clock from time to time.
   void step(uint64_t effort = 1) { time_limit_.step(static_cast<uint32_t>(std::min<uint64_t>(effort, 1 << 20))); }
+  // Checks a number of states, or of bytes, against the budget.
   void states(uint64_t count) const {
     if (count > budget_.states) throw BudgetExceeded("states", static_cast<double>(budget_.states), what_);
   }

@@ -22,8 +22,8 @@ struct LabelledEdge {
   auto operator<=>(const LabelledEdge&) const = default;
 };
 
-// The edges of each state, sorted; `label` stands for everything of an arc except its target. `kind`: the initial block
-// of a state.
+// A graph. The edges of a state are sorted. A label is a number for everything of an arc except its target: labels of the
+// transducer and the weight. `kind`: the initial block of a state.
 struct LabelledGraph {
   std::vector<uint64_t> begin = {0};
   std::vector<LabelledEdge> edges;
@@ -36,7 +36,8 @@ struct LabelledGraph {
 // Numbers sequences of numbers; equal sequences get equal numbers.
 class Signatures {
  public:
-  std::vector<Id> current;
+  std::vector<Id> current;  // the sequence that number() numbers
+  // Sets the current sequence to that of a state.
   void sign(Id kind, const std::vector<LabelledEdge>& edges) {
     current.assign(1, kind);
     for (const LabelledEdge& edge : edges) {
@@ -44,6 +45,7 @@ class Signatures {
       current.push_back(edge.to);
     }
   }
+  // The number of the current sequence.
   Id number() {
     uint64_t hash = current.size();
     for (Id each : current) {
@@ -62,6 +64,7 @@ class Signatures {
     index_.add(small, made);
     return static_cast<Id>(made);
   }
+  // The number of different sequences.
   Id size() const { return static_cast<Id>(begin_.size()) - 1; }
 
  private:
@@ -70,7 +73,8 @@ class Signatures {
   HashIndex index_;
 };
 
-// `order`: the states from the last to the first, so that edges lead to earlier ones.
+// Each function returns the block of each state, for the kind of graph that its name says (blocks_by_rounds: any). `order`:
+// the states such that edges lead to earlier ones.
 std::vector<Id> acyclic_blocks(const LabelledGraph& graph, const std::vector<Id>& order, Meter& meter);
 std::vector<Id> deterministic_blocks(const LabelledGraph& graph, Meter& meter);
 std::vector<Id> blocks_by_rounds(const LabelledGraph& graph, Meter& meter);

@@ -2,11 +2,16 @@
 //
 // A semiring is a struct of static functions over a plain value, so that a machine is an array of numbers, and each
 // algorithm is compiled for each semiring. All of them are commutative, so no algorithm distinguishes left and right.
-// `kPath`: the sum of two weights is one of them, and `better` is the order that this defines. The others are sums that
-// may diverge: `star` is 1 + a + a*a + ..., if it exists.
 //
-// `key` is equal for two weights that count as equal: the grid of `delta` for weights that are added; a grid of
-// relative size for probabilities, because a distance of `delta` would make all small ones equal to zero.
+//   zero, one      the neutral elements of plus and times
+//   kPath          whether the sum of two weights is always one of them; then `better` is the order that this defines
+//   member(a)      whether a value is a weight of the semiring; NaN is not
+//   divide(a, b)   the weight c with c * b = a; no member if there is none
+//   star(a, out)   sets out to 1 + a + a*a + ... and returns true, if this sum exists; else returns false
+//   near(a, b, d)  whether two weights are equal up to d
+//   key(a, d)      a number that is equal for weights on the same point of a grid of step d; for probabilities a grid of
+//                  their logarithms, because a step of d would make all small ones equal to zero
+//   Wide           the same semiring over float64, in which sums are computed
 #pragma once
 
 #include <algorithm>
@@ -25,11 +30,13 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 // weights that sum to one.
 constexpr double kAlmost = 1e-13;
 
+// The point of the grid of step `delta` that is nearest to a value, as bits. Infinities are points of their own.
 inline uint64_t grid(double value, double delta) {
   const double place = std::isfinite(value) ? std::floor(value / delta + 0.5) : value;
   return std::bit_cast<uint64_t>(place == 0 ? 0.0 : place);
 }
 
+// min and +: costs, of which a path has the sum. Zero is +inf.
 template <class T>
 struct Tropical {
   using Weight = T;
@@ -50,6 +57,7 @@ struct Tropical {
   }
 };
 
+// -log(e^-a + e^-b) and +: negated logarithms of probabilities.
 template <class T>
 struct Log {
   using Weight = T;
@@ -74,6 +82,7 @@ struct Log {
   }
 };
 
+// + and *: numbers from 0 on, such as probabilities.
 template <class T>
 struct Real {
   using Weight = T;
@@ -94,6 +103,7 @@ struct Real {
   }
 };
 
+// min and max: the least over all paths of the greatest weight of a path. Zero is +inf, One -inf.
 template <class T>
 struct MinMax {
   using Weight = T;
@@ -114,6 +124,7 @@ struct MinMax {
   }
 };
 
+// or and and: whether there is a path. Weights are 0 and 1.
 struct Boolean {
   using Weight = uint8_t;
   using Wide = Boolean;

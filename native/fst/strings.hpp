@@ -1,5 +1,5 @@
 // Strings of labels as numbers: equal strings have equal numbers. A string is its first label and the number of the
-// rest, so prepending a label costs O(1), and everything else the length of the string that is read.
+// rest, so first(), rest(), length() and prepending a label cost O(1), and all else the number of labels that are read.
 #pragma once
 
 #include <vector>
@@ -14,6 +14,7 @@ class Strings {
   static constexpr Id kEmpty = 0;
   Strings() { nodes_.push_back({0, kEmpty, 0}); }
 
+  // The string of `label` and then `rest`; the label may be 0.
   Id cons(Id label, Id rest) {
     const uint64_t key = static_cast<uint64_t>(label) << 32 | static_cast<uint32_t>(rest);
     const uint32_t hash = static_cast<uint32_t>((key * 0x9E3779B97F4A7C15ull) >> 32);
@@ -25,10 +26,12 @@ class Strings {
   }
   // The string of one label; the empty string for epsilon.
   Id of(Id label) { return label == 0 ? kEmpty : cons(label, kEmpty); }
+  // The same, but epsilon adds nothing.
   Id before(Id label, Id rest) { return label == 0 ? rest : cons(label, rest); }
   Id first(Id s) const { return nodes_[s].label; }
   Id rest(Id s) const { return nodes_[s].rest; }
   uint32_t length(Id s) const { return nodes_[s].length; }
+  // The string without its first `count` labels; it must have as many.
   Id drop(Id s, uint32_t count) const {
     while (count--) s = nodes_[s].rest;
     return s;
@@ -38,6 +41,7 @@ class Strings {
     if (b == kEmpty) return a;
     return onto(a, length(a), b);
   }
+  // The longest common prefix.
   Id common(Id a, Id b) {
     if (a == b) return a;
     uint32_t shared = 0;

@@ -8,8 +8,9 @@ bool ExcludedTokens::remove(Config config, uint32_t* mask) {
   if (bytes_.marks().facts.values) return remove_items(config, mask);
   bool some = false;
   if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
-    // Two strings must end in one token, or one that begins in it if others are finished: then it follows a comma or a
-    // bracket unless it may begin here. With `few_endings`, it is enough that one begins.
+  // Other tokens are excluded only if they end two strings, or one that also begins in them, if strings are finished. In the
+  // second case a comma or a bracket comes before it, unless a string may begin here. With `few_endings`, a token that only
+  // begins a string may be excluded too.
   const Reading& at = exclusion_.reading();
   const DistinctFacts& facts = bytes_.marks().facts;
   const Vocabulary& vocabulary = automaton_.vocabulary();

@@ -1,21 +1,21 @@
-// Removes from a mask the tokens that would end a string which must differ from others as a repetition
-// (exclusion/exclusion.hpp).
+// Removes the excluded tokens from a mask: those after which a string that must differ from the strings before it would
+// repeat one of them (exclusion/exclusion.hpp).
 //
 // A mask is computed for a state, as if nothing were excluded. Two kinds of tokens may have to be removed. First,
-// tokens that end the string that is being read: they lie along the paths of the vocabulary's trie on which the string
-// can still become a known one, and the walk leaves a path when it cannot. Second, tokens that contain a whole string:
-// they have two quotation marks, are few, and are tried one by one. So the cost is proportional to the known strings
-// that still match; without any, only those few tokens are checked.
+// tokens that end the string that is being read. They lie on the paths of the vocabulary's trie along which the string
+// can still become a known one, so only these paths are walked. Second, tokens that contain a whole string. They have
+// two quotation marks, are few, and are tried one by one. So the cost is proportional to the known strings that still
+// match; if there are none, only the few tokens of the second kind are checked.
 //
-// Exactness: if a string can still become a known one, it must also be able to end differently, or the text has no
-// completion; this is checked if a token ends inside such a string (`can_differ`). The check is immediate for languages
+// Exactness: a string that can still become a known one must also be able to end differently, or the text has no
+// completion. This is checked for tokens that end inside such a string (`can_differ`). The check is immediate for languages
 // in which every prefix has infinitely many endings; if some have few (`few_endings`), tokens that begin a string are
-// tried too. If a string is yet to begin, one is left as long as fewer are finished than a finite set contains
-// (`fewest`); beyond that, tokens with a comma are tried.
+// tried too. A set of strings may also be finite. While fewer strings are finished than it has (`fewest`), a new one
+// exists; after that, tokens with a comma are tried.
 //
-// If items of any kind must differ, known items restrict the text wherever an item may begin or may still become a
-// known one: the walk follows those paths, whatever is read on them. Elsewhere, and after them, only a token in which
-// an item begins after another one can be wrong: it has a comma, and is tried.
+// If items of any kind must differ, known items restrict the text wherever an item may begin or the current item may still
+// become a known one: the walk follows these paths, whatever is read on them. Otherwise only a token in which an item
+// begins after another one can be wrong. Such a token has a comma, and is tried.
 #pragma once
 
 #include "token_automata/token_automaton.hpp"
@@ -30,8 +30,8 @@ class ExcludedTokens {
   // Removes the excluded tokens from the mask of a configuration; returns whether there were any.
   bool remove(Config config, uint32_t* mask);
 
-  // Whether the string that is being read can end as none of the known ones. If items of any kind must differ,
-  // `reading` is that of the exclusion.
+  // Whether the string that is being read, or that may begin, can end as none of the known ones (Exclusion::can_differ). If
+  // items of any kind must differ, `reading` must be the position of `exclusion`.
   bool can_differ(Config config, const Reading& reading);
 
  private:
@@ -45,18 +45,19 @@ class ExcludedTokens {
   static bool has(const uint32_t* mask, uint32_t token) { return mask[token >> 5] >> (token & 31) & 1; }
   static void take(uint32_t* mask, uint32_t token) { mask[token >> 5] &= ~(1u << (token & 31)); }
 
-  // The same at the start of a text, where tokens have other forms than in the vocabulary's lists.
+  // remove() at the start of a text, where tokens have other forms than in the vocabulary's lists.
   bool remove_first(Config start, uint32_t* mask);
   // Removes tokens that end the string that is being read as a known one, and those after which it could only end as
   // one.
   bool remove_endings(Config start, uint32_t* mask);
 
-  // The same if items of any kind must differ.
+  // remove() if items of any kind must differ.
   bool remove_items(Config start, uint32_t* mask);
 
  public:
   // For items of any kind: walks the vocabulary's trie while a known item restricts the text or has excluded a reading
-  // of it. Calls over(node) if no reading is left, and there(node, config) otherwise, with the exclusion at that text.
+  // of it. Calls over(node) where no reading is left, and otherwise there(node, config), while the exclusion has read the
+  // text of that node.
   template <class Over, class There>
   void along_known(Config start, Over&& over, There&& there) {
     if (!exclusion_.restricts()) return;

@@ -1,6 +1,6 @@
-// The configurations after each token of a sequence. The last 16 to 32 are kept, and every sixteenth one before them.
-// The others are computed again by advancing from a kept one, so going back costs at most 32 advances, however far it
-// goes.
+// The configurations after each token of a sequence, with few of them stored: the last 16 to 32, and before them every
+// sixteenth. The others are computed again from the nearest stored one. So going back by any number of tokens costs at
+// most 32 advances, and a token takes the memory of 1/16 of a configuration.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,9 @@ template <class Place>
 class History {
  public:
   size_t memory() const { return (recent_.capacity() + marks_.capacity()) * sizeof(Place); }
+  // The place after all tokens; `start` if there is none.
   Place last(Place start) const { return recent_.empty() ? start : recent_.back(); }
+  // Adds the place after one more token. O(1) amortized.
   void push(Place place) {
     if (recent_.size() == 2 * kStep) {
       marks_.push_back(recent_[kStep - 1]);

@@ -19,7 +19,7 @@ bool LimitedTokens::remove_unsafe(Config from, uint32_t* mask) {
   const Reading at = exclusion_.reading();
   const bool matching = Exclusion::matches(at);
   if (matching) each_matching(look_at);
-    // How many quotation marks a token needs, to end a known string or to open one that may become known.
+  // The number of quotation marks that a token needs to end a known string, or to open one that may become known.
   const size_t least = at.inside ? (matching ? 1 : 2) : (exclusion_.knows_any() ? 1 : 3);
   for (uint32_t token : automaton_.vocabulary().quoting(least)) look_at(token);
   return some;
@@ -191,7 +191,7 @@ bool LimitedTokens::fits(uint32_t token) {
 
 std::optional<std::string> LimitedTokens::look(Config end) {
   if (is_dead(end) || automaton_.distance(end, stacks_) > left_) return std::nullopt;
-    // A completion after another token often fits here too, possibly without its first bytes.
+  // A completion after another token often fits here too, possibly without its first bytes.
   for (size_t k = offers_.size(); k-- > 0 && k + kMostOffers >= offers_.size();) {
     for (size_t more = 0; more < std::min(kMostMore, offers_[k].size()); ++more) {
       std::string rest = offers_[k].substr(more);

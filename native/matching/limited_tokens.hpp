@@ -1,16 +1,18 @@
 // Removes from a mask the tokens that a limit of new tokens forbids, if strings must differ: those after which no completion
-// fits.
+// fits into the tokens that are left.
 //
-// Most masks need no check: if the longest of the least completions after any token leaves enough tokens to replace
-// every string in it by a different one (`Completion::enough`), all tokens fit. Nor do most others: if every token that
-// distances allow leads to a state whose safe text fits (safe_texts.hpp), only tokens after which a known string may
-// restrict the text are checked, one by one. Otherwise tokens are grouped by their future: the configuration that they
-// lead to, what is being read there, and the text of the token up to its last quotation mark, which finishes strings.
-// Within a group, the prefix of the string that a token leaves open may differ. If no known string begins with that
-// prefix, it matters only if the string becomes equal to a string of the completion; such tokens are checked one by
-// one. So the cost is proportional to the number of groups, plus one walk of the vocabulary inside a string. If everything fits except inside a string that may still become a known one, only
-// tokens that end inside such a string are checked; if items of any kind must differ, only tokens after which a known
-// item restricts the text.
+// There are three cases, the cheapest first (Matcher::exclude chooses):
+//   1. All tokens fit, except inside a string that may still become a known one: the longest of the least completions after
+//      any token leaves enough tokens to replace every string in it by a different one (`Completion::enough`). Then only
+//      tokens that end inside such a string are checked; if items of any kind must differ, only tokens after which a known
+//      item restricts the text (`remove_matching`).
+//   2. Every token that the distances allow leads to a state whose safe text fits (safe_texts.hpp). Then only tokens after
+//      which a known string may restrict the text are checked, one by one (`remove_unsafe`).
+//   3. Otherwise tokens are grouped by their future (`remove`): the configuration that they lead to, what is being read there,
+//      and the text of the token up to its last quotation mark, which finishes strings. Within a group, the prefix of the
+//      string that a token leaves open may differ. If no known string begins with that prefix, it matters only if the string
+//      becomes equal to a string of the completion; such tokens are checked one by one. The cost is proportional to the number
+//      of groups, plus one walk of the vocabulary inside a string.
 //
 // The completions that were found are kept as offers: the next token that is accepted is checked against them first.
 #pragma once
@@ -30,23 +32,24 @@ class LimitedTokens {
   // become a known one.
   bool all_fit(Config from) { return completion_.all_fit(from, exclusion_.reading(), left_); }
 
-  // Whether each token of the mask for `left` + 1 tokens is followed by a safe text that fits.
+  // Whether a safe text that fits follows each token of the mask for `left` + 1 tokens.
   bool safely_fit(Config from) { return automaton_.safely_fits(from, left_, stacks_); }
-  // Removes the tokens that do not fit from a mask, if all of them safely fit but those after which a string that may
-  // become a known one is open, or that end a known string.
+  // Removes the tokens that do not fit from a mask, if safely_fit(). Only two kinds can fail: tokens that end a known string,
+  // and tokens that leave a string open that may become a known one. Returns whether there were any.
   bool remove_unsafe(Config from, uint32_t* mask);
   // Removes the tokens that do not fit from a mask; returns whether there were any.
   bool remove(Config from, uint32_t* mask);
-  // The same if only tokens that end inside a string that may become a known one can fail: the string that is being
-  // read, or one that the token begins.
+  // The same if all_fit(): only tokens that end inside a string that may become a known one can fail. It is the string that
+  // is being read, or one that the token begins.
   bool remove_matching(Config from, uint32_t* mask);
 
  private:
-  // The same for items of any kind: checks the tokens after which a known item restricts the text or has excluded a
+  // remove_matching() for items of any kind: checks the tokens after which a known item restricts the text or has excluded a
   // reading of it, and those in which an item begins after another one.
   bool remove_near_known(uint32_t* mask);
-  // Checks tokens one by one: if items of any kind must differ, the text of an open item matters, so tokens cannot be
-  // grouped. But after a token that leaves no such array open, the future depends only on the position.
+  // remove() for items of any kind: checks the tokens of `row` one by one, and removes from `mask` those that do not fit.
+  // Tokens cannot be grouped, because the text of an open item matters. But after a token that leaves no such array open,
+  // the future depends only on the position, so one check serves all tokens that lead there.
   bool remove_each(const uint32_t* row, uint32_t* mask);
   // Identifies tokens with the same future, except for the prefix of the string that they leave open.
   struct Key {
@@ -121,6 +124,7 @@ class LimitedTokens {
   // The texts that, added by a token to the string that it leaves open, make that string equal to a later string of the
   // completion.
   std::set<std::string> endings_that_meet(const Key& key, std::string_view completion) const;
+  // Whether a completion fits after a token.
   bool fits(uint32_t token);
   // Whether a completion fits at the exclusion's position.
   bool fits_after(Config end) { return !is_dead(end) && (surely(end) || look(end)); }

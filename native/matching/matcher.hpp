@@ -25,71 +25,95 @@ namespace tokenfst {
 
 class Matcher {
  public:
+  // A matcher at the start of a text. Raises EmptyLanguage if no sequence of tokens spells a text of the language, and
+  // TokenLimit if no such text is known to fit into `max_new_tokens` tokens (end token included; none: no limit).
   Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint64_t> max_new_tokens);
   Matcher(const Matcher&);
   Matcher(Matcher&&) noexcept;
   ~Matcher();
 
   const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
+  // An independent copy. O(number of tokens and size of the stacks).
   Matcher fork() const;
-  // A number for the matcher's position: equal numbers mean equal futures; if there are stacks, only among a matcher and its forks.
+  // A number for the matcher's position: where it is equal, the same texts can follow. If the automaton has stacks, this
+  // holds only among a matcher and its forks.
   uint64_t state() const;
+  // The number of accepted tokens, end token included.
   size_t num_tokens() const {
     const InUse::Scope use(in_use_);
     return tokens_.size();
   }
   std::vector<uint32_t> tokens() const;
+  // Whether the end token was accepted.
   bool is_terminated() const {
     const InUse::Scope use(in_use_);
     return terminated_;
   }
+  // Whether the text so far is in the language.
   bool is_accepting() const {
     const InUse::Scope use(in_use_);
     return automaton_->accepting(config());
   }
+  // The number of tokens, without the end token, that complete the text: the least number, or an upper bound if the
+  // automaton has stacks or strings must differ. kUnreachable if no completion is found.
   uint32_t distance();
   // The bytes of this sequence, without the shared automaton.
   size_t memory() const;
 
+  // The number of tokens that may still be accepted, end token included; none: no limit. Setting it raises TokenLimit if
+  // no completion is known to fit.
   std::optional<uint64_t> max_tokens_left() const;
   void set_max_tokens_left(std::optional<uint64_t> left);
 
+  // Functions that take tokens raise TokenId for a number that is no token of the vocabulary.
+  //
+  // Advances by one token. Returns false, and changes nothing, if it is not allowed. Raises Terminated after the end token.
   bool accept_token(int64_t token);
+  // Advances by all tokens. Returns false, and changes nothing, if one of them is not allowed.
   bool accept_tokens(const std::vector<int64_t>& tokens);
-  // Advances up to the end of the text and ignores the tokens after it. False where one is not allowed; those before it stay accepted.
+  // Advances up to the end of the text and ignores the tokens after it. Returns false at a token that is not allowed; the
+  // tokens before it stay accepted.
   bool accept_until_over(const std::vector<int64_t>& tokens);
   // Whether nothing follows: the end token was accepted, or the last token of the limit.
   bool is_over() const {
     const InUse::Scope use(in_use_);
     return terminated_ || tokens_.size() == limit_;
   }
+  // The number of tokens, from the first on, that could be accepted. The matcher ends where it began.
   size_t validate_tokens(const std::vector<int64_t>& tokens);
 
-  // Writes the mask; returns whether any token is forbidden.
+  // Writes the mask of the next token, ceil(V/32) words, bit 1 = allowed. Returns false only if every token is allowed.
+  // After the end token only end tokens are allowed.
   bool fill(uint32_t* out);
-  // The same if the mask is cached and needs no check of single tokens; otherwise returns none and writes nothing.
+  // The same if the mask is cached and, given a limit, the limit is known not to matter. Otherwise returns none and writes
+  // nothing.
   std::optional<bool> fill_known(uint32_t* out);
 
-  // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero if a token on the
-  // path is not allowed. Node 0 is the root: the matcher's position (its token is already accepted). -1 is no node.
-  // O(nodes); the matcher ends where it began.
+  // Masks for a tree of draft tokens. Entry i of the three arrays is node i: its first child, its next sibling, its token;
+  // -1 is no node. Node 0 is the root, the matcher's position; its token is already accepted. Row i of `out` is the mask
+  // after the path to node i, all zero if a token on the path is not allowed. `stride`: words from row to row. Raises
+  // TokenId if a node does not exist or is reached twice. One step and one mask for each node; the matcher ends where it
+  // began.
   void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling,
                            std::span<const int64_t> draft_tokens, uint32_t* out, ptrdiff_t stride);
 
   // The tokens that have no alternative, up to the next choice or the end.
   std::vector<uint32_t> forced_tokens();
 
-  // The bytes that every accepted text continues with.
+  // The bytes that every accepted text continues with, however they are divided into tokens.
   std::string forced_bytes();
 
+  // Removes the last `count` tokens. Raises Rollback if fewer were accepted. At most 32 steps are read again (history.hpp).
   void rollback(size_t count);
+  // Returns to the start of the text.
   void reset();
 
  private:
   Config config() const {
     return excluding_ ? excluding_->history.last({automaton_->start(), {}}).config : history_.last(automaton_->start());
   }
-  // The same if the automaton distinguishes tokens with equal bytes: over all ways to divide the text, until a special token may come.
+  // forced_bytes() if the automaton is token-level: follows all ways to divide the text into tokens at the same time, and
+  // stops where a special token may come.
   std::string forced_text();
 
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
@@ -125,7 +149,7 @@ class Matcher {
     Matcher& matcher_;
   };
 
-  // Limits a number of tokens to the greatest distance; more makes no difference.
+  // The number of tokens as a distance, at most the greatest one: a larger limit makes no difference.
   static uint32_t at_most(uint64_t tokens) { return static_cast<uint32_t>(std::min<uint64_t>(tokens, kUnknown - 1)); }
   uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : at_most(limit_ - tokens_.size()); }
   // Raises TokenId for a token outside of the vocabulary.

@@ -15,10 +15,11 @@
 
 namespace tokenfst {
 
+// The graph. Invariant, which the caller checks: numbers are within bounds, and arcs lead to greater states.
 struct Lattice {
   std::span<const int64_t> sources, targets;   // one entry for each arc
-  std::span<const int64_t> entering, leaving;  // arcs sorted by target, and by source
-  std::span<const int64_t> enters, leaves;     // for each state, where its arcs begin there
+  std::span<const int64_t> entering, leaving;  // the numbers of the arcs, sorted by target, and by source
+  std::span<const int64_t> enters, leaves;     // for each state, where its arcs begin in `entering` and `leaving`; and the end
   size_t start;
   size_t states() const { return enters.size() - 1; }
   size_t arcs() const { return sources.size(); }
@@ -37,7 +38,7 @@ double log_sum_of(size_t count, double rest, Value&& value) {
   return most + std::log(sum);
 }
 
-// One row: writes the log-sums `alpha` of all paths to every state, and returns the total.
+// One row of weights: writes the log-sums `alpha` of all paths to every state, and returns the total over all final states.
 template <class T>
 double lattice_forward(const Lattice& lattice, const T* weights, const T* finals, double* alpha) {
   const size_t states = lattice.states();
@@ -51,8 +52,9 @@ double lattice_forward(const Lattice& lattice, const T* weights, const T* finals
   return log_sum_of(states, kMinusInfinity, [&](size_t s) { return alpha[s] + static_cast<double>(finals[s]); });
 }
 
-// One row: writes the gradients of `scale` times the total; they are 0 if no path has a weight. The exponentials whose
-// sum is beta(s) are, up to a factor of the state, the posteriors of its arcs.
+// One row of weights: writes the log-sums `beta` from each state to an end, and the gradients of `scale` times the total with
+// respect to the weights of arcs and final states. Gradients are 0 if the total is -inf. beta(s) is the log of a sum of
+// exponentials, one for each arc and one for the end; times a factor of the state, they are the posteriors.
 template <class T>
 void lattice_backward(const Lattice& lattice, const T* weights, const T* finals, const double* alpha, double total, double scale,
                       double* beta, T* of_weights, T* of_finals) {

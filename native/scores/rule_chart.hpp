@@ -15,12 +15,15 @@
 
 namespace tokenfst {
 
+// The columns of a text, one for the start and one after each byte. Copying costs a pointer for every 64 columns.
 class RuleChart {
  public:
   const RuleColumn& at(uint32_t place) const { return *(*blocks_[place / kBlock])[place % kBlock]; }
   uint32_t last() const { return length_ - 1; }
+  // The number of entries of all columns (RuleColumn::size).
   uint64_t size() const { return size_; }
 
+  // Adds a column. Raises BudgetExceeded("states") if the size exceeds `limit`.
   void append(std::shared_ptr<const RuleColumn> column, uint64_t limit) {
     size_ += column->size();
     if (size_ > limit || length_ == UINT32_MAX) {
@@ -68,6 +71,7 @@ class RuleChart {
   uint64_t size_ = 0;
 };
 
+// The chart of the empty text.
 inline RuleChart first_chart(const WeightedRules& rules, uint64_t limit) {
   auto column = std::make_shared<RuleColumn>();
   RuleSteps(rules).begin(*column);
@@ -76,8 +80,8 @@ inline RuleChart first_chart(const WeightedRules& rules, uint64_t limit) {
   return made;
 }
 
-// Reads the bytes `data`. Returns the log of the share of the weight that continues with them; -inf if none does, and
-// then the chart must not be used any more.
+// Reads the bytes `data`. Returns the log of the share of the weight that continues with them; -inf if no text continues so,
+// and then the chart is left in the middle and must not be used any more. Raises BudgetExceeded("states" or "seconds").
 inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::string_view data, uint64_t limit, TimeLimit& time_limit) {
   RuleSteps steps(rules);
   double sum = 0;
@@ -93,7 +97,9 @@ inline double advance_chart(const WeightedRules& rules, RuleChart& chart, std::s
   return sum;
 }
 
-// Writes the scores of the tokens in `trie`; those of other tokens stay unchanged.
+// Writes the scores of the tokens in `trie`: the log of the share of the weight that continues with their bytes. Scores of
+// tokens that no text continues with, or that are not in the trie, stay unchanged. Raises BudgetExceeded("states" or
+// "seconds").
 inline void rule_scores(const WeightedRules& rules, const RuleChart& chart, const Trie& trie, std::span<float> scores, uint64_t limit,
                         TimeLimit& time_limit) {
   RuleSteps steps(rules);

@@ -15,7 +15,8 @@
 
 namespace tokenfst {
 
-// Writes the scores of the tokens in `trie`; those of other tokens stay unchanged.
+// Writes the scores of the tokens in `trie`. Scores of tokens that no path reads, or that are not in the trie, stay
+// unchanged. Raises BudgetExceeded("seconds").
 inline void token_scores(const WeightedBytes& machine, const Trie& trie, std::span<const Weighted> start, std::span<float> scores,
                          TimeLimit& time_limit) {
   // The position at a depth: all[begin, end), or, if that range is empty, the single state `only`. Deeper positions lie

@@ -1,13 +1,13 @@
 // A weighted automaton over bytes, with log weights on arcs and final states. Several arcs of a state may have the same
 // byte (the automaton is then ambiguous). It may have failure arcs: if a state has no arc for a byte, its failure state
-// is used instead, at the failure's weight.
+// reads the byte instead, and the failure's weight is added.
 //
 // A position is a set of states, each with the log-sum of the weights of all paths to it (log semiring). Sums are kept
 // as logarithms, so nothing overflows, however long a text is.
 //
 // Invariant: the arcs of a state are sorted by byte; weights are not NaN and less than infinity; failure arcs make no
-// cycle. Cost: a step is a bit test for each failure and O(arcs taken); a state takes 72 bytes, an arc 16, and each
-// different byte of a state 4.
+// cycle. Cost: a step is a bit test for each failure and O(arcs taken); a state takes 72 bytes and 8 for its final weight, an
+// arc 16, and each different byte of a state 4.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +33,13 @@ inline double log_add(double a, double b) {
   return b == kMinusInfinity ? a : a + std::log1p(std::exp(b - a));
 }
 
+// A state of a position, or the target of an arc, with its log weight.
 struct Weighted {
   uint32_t state;
   double weight;
 };
 
+// The log-sum of the weights of a position; -inf if it has no state.
 inline double log_sum(std::span<const Weighted> position) {
   if (position.size() == 1) return position[0].weight;
   double most = kMinusInfinity, sum = 0;
@@ -50,7 +52,7 @@ inline double log_sum(std::span<const Weighted> position) {
 class WeightedBytes {
  public:
   struct Tables {
-    std::span<const double> finals;
+    std::span<const double> finals;     // for each state; -inf: not final
     std::span<const uint32_t> offsets;  // the index of each state's first arc; one more than there are states
     std::span<const uint8_t> labels;
     std::span<const double> weights;
@@ -59,6 +61,7 @@ class WeightedBytes {
     std::span<const double> failure_weights;
   };
 
+  // Checks the tables and copies them. Raises Constraint if they violate the invariant. O(size of the tables).
   explicit WeightedBytes(const Tables& given) {
     const size_t count = given.finals.size();
     require(count > 0 && count < INT32_MAX && given.offsets.size() == count + 1 && given.failures.size() == count &&
@@ -105,13 +108,13 @@ class WeightedBytes {
 
   size_t num_states() const { return states_.size(); }
   double final(uint32_t state) const { return finals_[state]; }
-  // Whether every byte leads back to the state, at no cost.
+  // Whether every byte leads from the state back to it, by one arc of weight 0.
   bool rests(uint32_t state) const { return states_[state].rests; }
   size_t memory() const {
     return states_.capacity() * sizeof(State) + finals_.capacity() * 8 + arcs_.capacity() * sizeof(Weighted) + groups_.capacity() * 4;
   }
 
-  // Returns the arcs that a state takes for a byte, and adds the cost of its failures to `cost`.
+  // Returns the arcs that a state takes for a byte, and adds the weights of the failures on the way to `cost`.
   std::span<const Weighted> arcs(uint32_t state, uint8_t byte, double& cost) const {
     const State* at = &states_[state];
     while (!((at->bytes[byte >> 6] >> (byte & 63)) & 1)) {

@@ -2,13 +2,13 @@
 // efficient probabilistic context-free parsing algorithm that computes prefix probabilities", 1995).
 //
 // The rules are automata side by side: states with byte arcs (`WeightedBytes`), calls of rules, and final weights. The
-// weights of everything that leaves a state add up to one, so the weight of the items is the total weight of all texts
-// that continue from there. An item (state, origin) stands for a rule that was begun at the origin and is now in that
-// state. Two closures are computed in advance, because both may be cyclic: which rules begin with a call of which
-// (`predicts`), and which rules are complete because another one is (`units`).
+// weights of everything that leaves a state add up to one. So the weight of the items at a position is the total weight of
+// all texts that continue from there. An item (state, origin) stands for a rule that began at the column `origin` and is now
+// in that state. Two closures are computed in advance, because both may be cyclic: which rules may begin with a call of which
+// others (`predicts`), and which rules are complete because another one is (`units`).
 //
-// Weights are logarithms, each divided by the weight of the text so far, so an item's weight does not depend on that
-// weight, and equal positions have equal columns. For the same reason they are rounded to 2^-40.
+// Weights are logarithms, relative to the weight of the text so far. So the columns of two texts with the same continuations
+// are equal even if the texts' weights differ. For the same reason weights are rounded to multiples of 2^-40.
 //
 // Invariant: in a column, items are sorted by (origin, state), the greatest origins first; `waiting` and `predicted`
 // are sorted by rule. A column does not change once the next one has been made. Cost of a column: its items, and for
@@ -27,6 +27,7 @@
 
 namespace tokenfst {
 
+// An entry of a table: a rule, a state to continue in, and a log weight.
 struct RuleEntry {
   uint32_t rule, target;
   double weight;
@@ -55,17 +56,18 @@ class RuleTable {
   std::vector<RuleEntry> entries_;
 };
 
+// One column of the chart.
 struct RuleColumn {
   struct Item {
     uint32_t state, origin;
     double weight;  // of the item, since its origin
     double outer;   // of its rule at the origin, including everything before it
   };
-  struct Waiting {
+  struct Waiting {  // an item that continues in `target` when `rule`, which was called here, is complete
     uint32_t rule, origin, target;
     double weight, outer;
   };
-  struct Predicted {
+  struct Predicted {  // a rule that may begin here
     uint32_t rule;
     double weight;
   };
@@ -75,12 +77,14 @@ struct RuleColumn {
   double end = kMinusInfinity;  // the weight of the text if it ends here
 
   size_t size() const { return 1 + items.size() + waiting.size() + predicted.size(); }
+  // The weight of a rule that may begin here; -inf if it may not.
   double outer(uint32_t rule) const {
     const auto at = std::ranges::lower_bound(predicted, rule, {}, &Predicted::rule);
     return at != predicted.end() && at->rule == rule ? at->weight : kMinusInfinity;
   }
 };
 
+// The grammar. All weights are log weights.
 struct WeightedRules {
   WeightedBytes bytes;  // its final weights are those of the rules
   std::vector<uint32_t> rule_of, starts;  // the rule of each state; the start of each rule
@@ -91,6 +95,7 @@ struct WeightedRules {
   double empty;  // the weight of the empty text
   std::vector<uint8_t> reads, ends;  // for each state: whether it has byte arcs, whether it is final
 
+  // Checks the sizes and numbers, and sets `ends`. Raises Constraint.
   void check() {
     bool fits = rule_of.size() == bytes.num_states() && root < starts.size() && empty <= 0;
     for (const uint32_t rule : rule_of) fits = fits && rule < starts.size();

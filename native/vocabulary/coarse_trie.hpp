@@ -1,12 +1,12 @@
 // A quotient of a vocabulary's trie: bytes that expressions seldom distinguish count as the same byte.
 //
 // Bytes are divided into groups: the letters of one case, the digits, the lead bytes of characters, and so on. A node
-// of the coarse trie stands for all nodes of the finer trie (which is over bytes, or over smaller groups) whose strings
-// are equal group by group. If a state goes to one state by all bytes of a group, all these nodes are reached in that
-// state, and one step serves them all; if not, the walk continues in the finer trie, node by node. Tekken's trie has
+// of the coarse trie stands for all nodes of the finer trie whose strings are equal group by group; the finer trie is over
+// bytes, or over smaller groups. If a state goes to one state by all bytes of a group, all these nodes are reached in that
+// state, and one step is made for all of them. If not, the walk continues in the finer trie, node by node. Tekken's trie has
 // 266,312 nodes; with all letters of one case as a group it has 12,381.
 //
-// Cost: one pass over the finer trie, once for each vocabulary; 21 bytes for each node, and 4 bytes for each node and
+// Cost: one pass over the finer trie, once for each vocabulary; 41 bytes for each node, and 4 bytes for each node and
 // each string of the finer trie. Rejected: groups of the bytes that one expression does not distinguish, since each
 // expression would need a pass over the whole trie; and 256 groups for each node.
 #pragma once
@@ -57,7 +57,7 @@ inline constexpr ByteGrouping kCoarse = byte_grouping(false), kHexadecimal = byt
 
 class CoarseTrie {
  public:
-  // `groups`: the groups of each node of `finer` (find_groups).
+  // `groups`: the groups of bytes below each node of `finer` (find_groups, or groups() of a coarse trie).
   CoarseTrie(const Trie& finer, const std::vector<ByteGroups>& groups, const ByteGrouping& grouping);
 
   const ByteGrouping& grouping() const { return grouping_; }
@@ -91,6 +91,8 @@ class GroupRows {
   }
 
   const uint8_t* classes() const { return grouping_.group.data(); }
+  // For each group, the state that all of its bytes lead to, or kMembersDiffer. O(byte classes) on the first call for a
+  // state.
   const State* row(State state) {
     const uint32_t hash = state * 0x9e3779b1u;
     uint32_t known = index_.find(hash, [&](uint32_t at) { return states_[at] == state; });

@@ -32,7 +32,8 @@ inline void begin_piece(const Trie& trie, std::string_view text, size_t from, st
 
 }  // namespace fewest_tokens
 
-// `first`: at the start of all text, where tokens may have other forms. No tokens if none of these begins the text.
+// Returns the fewest tokens that spell a text; none if the text is empty or no tokens spell it. `first`: the text is at the
+// start of all text, where tokens may have other forms.
 inline std::vector<uint32_t> spelled_by_fewest(const Vocabulary& vocabulary, std::string_view text, bool first) {
   std::vector<fewest_tokens::Piece> best(text.size() + 1);
   best[text.size()].least = 0;

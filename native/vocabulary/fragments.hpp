@@ -1,8 +1,8 @@
 // Fragments: the part of an expression's masks that does not depend on what follows.
 //
-// The expression of a state is often f·r with a wide loop in f: the inside of a string, a number, white space. For every
-// token that is read from f, one of three things happens, and the first two are found once for each vocabulary:
-//   * the token stays inside f: it is allowed whatever r is (r is not empty);
+// The expression of a state is often f·r with a loop over many bytes in f: the inside of a string, a number, white space.
+// For every token that is read from f, one of three things happens; the first two are found once for each vocabulary:
+//   * the token stays inside f: it is allowed whatever r is (the language of r is not empty);
 //   * it leaves f, possibly at several places: for each exit, r has to read the residual (the rest of the token);
 //   * it can do neither: it is never allowed.
 // So the mask in any context is a fixed row plus a walk of the small trie of residuals from r. Exits before the first
@@ -10,8 +10,8 @@
 // there is a further fragment for the rest of those tokens, because the text is often in a loop only after that byte.
 //
 // A counted fragment stands for x{m,n}·b·r with any m and n, where the byte set b cannot begin x, and x can be read in
-// only one way. Tokens then carry the number of iterations that they begin (inside) or complete (exits). Masks for
-// different counts are nested, and no count needs a walk.
+// only one way. Each token then has the number of iterations that it begins (if it stays inside) or completes (at each
+// exit). Masks for different counts are nested sets, so no count needs a walk of its own.
 #pragma once
 
 #include <list>
@@ -29,6 +29,7 @@
 
 namespace tokenfst {
 
+// What is known of one fragment. Immutable once it is in a cache, except for a trie that is made on the first call.
 struct Fragment {
   static constexpr size_t kManyExits = 1'024;  // tokens
 
@@ -50,8 +51,9 @@ struct Fragment {
   uint32_t completion = UINT32_MAX;  // widened: at most so many bytes complete the fragment from any place that tokens inside lead to
   std::vector<uint32_t> few;  // the tokens of `row`, if they are few enough for a mask without a row (MaskPool::kMaxFlips)
 
-  // The text inside the fragment of each token that leaves it: one for each entry, then one for each closing token.
-  // Computed on the first call.
+  // The trie of the texts that tokens read inside the fragment before they leave it: one string for each entry, then one
+  // for each closing token; each without its first `top` bytes, which must be the same on every call. `texts`: the tokens'
+  // bytes. Made on the first call.
   template <class Texts>
   const Trie& words_left(const Texts& texts, uint32_t top) const {
     std::lock_guard lock(mutex_);
@@ -102,10 +104,11 @@ inline bool gives_the_same(const Fragment& a, const Fragment& b) {
   return exits(a) == exits(b);
 }
 
-// The fragments of one vocabulary, shared by all automata over it. Its size is bounded: beyond the limit, each new
-// fragment replaces the least recently used ones, up to its own size. Automata keep the fragments that they use.
+// The fragments of one vocabulary, shared by all automata over it. Its size is bounded: while it exceeds the limit, each
+// new fragment removes the least recently used ones, at most kMostAtOnce. Automata keep the fragments that they use alive.
 class FragmentCache {
  public:
+  // The fragment with a key (expression_forms/splits.hpp); null if there is none.
   std::shared_ptr<const Fragment> find(const std::string& key) {
     std::lock_guard lock(mutex_);
     auto it = known_.find(key);
@@ -113,6 +116,7 @@ class FragmentCache {
     order_.splice(order_.end(), order_, it->second.place);
     return it->second.fragment;
   }
+  // Adds a fragment. If the key has one already, that one stays, unless only the new one is_settled().
   void insert(const std::string& key, std::shared_ptr<const Fragment> fragment) {
     std::vector<std::shared_ptr<const Fragment>> gone;  // freed after the lock is released
     std::lock_guard lock(mutex_);

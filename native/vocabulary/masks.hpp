@@ -65,9 +65,12 @@ struct TokenRow {
   explicit TokenRow(std::vector<uint32_t> set) : words(std::move(set)), hash(hash_of_row(words)), count(count_of_row(words)) {}
 };
 
+// The masks of one vocabulary, by number; mask 0 is the empty one. Memory: 32 bytes for each mask, 4 for each flip, and
+// 4 * ceil(V/32) for each row that the pool owns. Masks are only added, and stay where they are. One thread at a time adds
+// masks; others may read those whose numbers they have.
 class MaskPool {
  public:
-  static constexpr size_t kMaxFlips = 512;
+  static constexpr size_t kMaxFlips = 512;  // the most flips of a mask that add_dense() makes
 
   explicit MaskPool(size_t vocab_size) : vocab_size_(vocab_size), words_((vocab_size + 31) / 32) { masks_.grow(); }
 
@@ -79,13 +82,14 @@ class MaskPool {
   const Mask& operator[](MaskId id) const { return masks_[id]; }
   const uint32_t* row(uint32_t base_index) const { return rows_[base_index - 1]; }
 
+  // Writes a mask as a row of words() words.
   void fill(MaskId id, uint32_t* out) const {
     const Mask& mask = masks_[id];
     if (mask.base) std::memcpy(out, mask.base, words_ * 4);
     else std::memset(out, 0, words_ * 4);
     for (uint32_t i = 0; i < mask.num_flips; ++i) out[mask.flips[i] >> 5] ^= 1u << (mask.flips[i] & 31);
   }
-  // Adds the tokens of a mask to a row, or removes those that it has.
+  // Inverts the tokens of a mask in a row: row XOR mask.
   void flip(MaskId id, uint32_t* out) const {
     const Mask& mask = masks_[id];
     if (mask.base) {
@@ -93,6 +97,7 @@ class MaskPool {
     }
     for (uint32_t i = 0; i < mask.num_flips; ++i) out[mask.flips[i] >> 5] ^= 1u << (mask.flips[i] & 31);
   }
+  // Whether a mask has a token. O(log flips).
   bool allows(MaskId id, uint32_t token) const {
     const Mask& mask = masks_[id];
     bool bit = mask.base && (mask.base[token >> 5] >> (token & 31) & 1);
@@ -113,7 +118,8 @@ class MaskPool {
     return id;
   }
 
-  // Returns the mask with the dense row `row`; it is stored as a difference to a known row if that is short.
+  // Returns the mask with the dense row `row`. It is stored as a difference to the empty row, or to one of the newest rows
+  // (kBasesTried), if that has at most kMaxFlips tokens; else as a row of its own.
   MaskId add_dense(const uint32_t* row) {
     std::vector<uint32_t> flips;
     for (uint32_t k = 0; k <= rows_.size() && k <= kBasesTried; ++k) {
@@ -139,7 +145,7 @@ class MaskPool {
     return known ? known : adopt_row(keep(row), hash, count_of_row(row));
   }
 
-  // For artifacts: rows and flips stay owned by the caller.
+  // For artifacts: add a row or a mask without looking for an equal one. Rows and flips stay owned by the caller.
   uint32_t adopt_row(const uint32_t* row) { return adopt_row(row, 0, count_of_row({row, words_})); }
   MaskId adopt(uint32_t base_index, const uint32_t* flips, uint32_t num_flips) {
     MaskId id = static_cast<MaskId>(masks_.grow());
@@ -173,6 +179,7 @@ class MaskPool {
     return first == last ? 0 : first->second;
   }
 
+  // Writes the tokens in which two rows differ; false if they are more than kMaxFlips.
   bool difference(const uint32_t* base, const uint32_t* row, std::vector<uint32_t>& flips) const {
     flips.clear();
     for (size_t i = 0; i < words_; ++i) {

@@ -1,8 +1,8 @@
-// Bytes that occur at most a few times in each token of a vocabulary: quotation marks, opening brackets, separators.
+// Bytes of which each token of a vocabulary has only a few: quotation marks, opening brackets, separators.
 //
-// One token can enter a structure only as deep as it contains such bytes. They are chosen once for each vocabulary: the
-// candidates are tried in order, and one is taken if no token then contains more than kMost of the chosen bytes in all.
-// O(bytes of the tokens).
+// The number of these bytes in one token bounds how deep the token can enter a nested structure that needs one of them for
+// each level. The bytes are chosen once for each vocabulary: candidates are tried in order, and a candidate is taken if no
+// token then contains more than kMost chosen bytes in all. O(bytes of the tokens).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Finds whole subtries that a state reads without leaving itself: after the first letters of a word, most tokens change
-// nothing.
+// Finds whole subtries that a state reads without leaving itself: inside a string, most tokens lead from a state back to
+// it.
 //
 // Bytes are divided into 24 groups: the kinds of ASCII characters that patterns distinguish, whole multi-byte
 // characters by their lead bytes (those with white space among them separately), and other bytes. For each node of a
@@ -7,8 +7,8 @@
 // it, character by character (SelfLoops). If all groups below a node lead back to the state, all tokens below the node
 // are read in that state, and none of them is visited.
 //
-// Cost: a bit set of 4 bytes for each node, computed once; for each state 128 steps, and those of the multi-byte
-// characters. Rejected: a set of 256 bits for each node, which takes 8 MB for a vocabulary of 131,072 tokens.
+// Cost: a bit set of 4 bytes for each node, computed once; for each state 128 steps by ASCII bytes, and the steps by
+// multi-byte characters. Rejected: a set of 256 bits for each node, which takes 8 MB for a vocabulary of 131,072 tokens.
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
@@ -94,6 +94,7 @@ inline std::vector<ByteGroups> find_groups(const Trie& trie) {
   return groups;
 }
 
+// Which groups of bytes lead from a state back to it. Computed on the first call for a state; any thread may call.
 class SelfLoops {
  public:
   explicit SelfLoops(ByteAutomaton& bytes) : bytes_(bytes) {}
@@ -110,7 +111,7 @@ class SelfLoops {
     return found & ~kKnown;
   }
 
-  // Those of these groups that return to the state only with the last byte of a character.
+  // The groups of of(state) whose characters return to the state only with their last byte.
   ByteGroups once(State state) {
     ByteGroups found = of(state);
     Checked checked;
@@ -141,8 +142,8 @@ class SelfLoops {
   }
   bool steps(State from, uint8_t byte, State to) { return bytes_.step(from, byte) == to && bytes_.stacks().keeps(from, to); }
 
-  // Whether all characters lead back to `state` from `middle`, a place inside a character that is reached from
-  // `before`.
+  // Whether all endings of a character lead back to `state` from `middle`, a state inside the character that the last byte
+  // reached from `before`. `rest`: the bytes that are missing.
   bool goes_through(State before, State middle, State state, Continuation rest, Checked& checked) {
     if (middle == kDead || bytes_.accepting(middle) > bytes_.accepting(state) || !bytes_.stacks().keeps(before, middle)) return false;
     const std::array<uint32_t, 3> key{middle, rest.count, uint32_t{rest.low} << 8 | rest.high};
@@ -159,7 +160,7 @@ class SelfLoops {
     return true;
   }
 
-  // Whether `state` itself is reached in the middle of a character, `missing` bytes before its end.
+  // Whether `state` is also reached inside a character, before its last byte; `missing` bytes of it are unread at `middle`.
   bool comes_back(State middle, State state, int missing, Checked& checked) {
     if (middle == state && missing > 0) return true;
     const std::array<uint32_t, 3> key{middle, static_cast<uint32_t>(missing), 0};

@@ -2,10 +2,10 @@
 //
 // Strings are sorted bytewise, so a subtree is a contiguous range of nodes and of strings. A node holds its byte, its
 // depth, the index after its subtree (to skip it) and the first of its strings; the strings that end in node i are
-// order[nodes[i].first .. nodes[i + 1].first). Equal strings share a node. Memory: 16 bytes for each node, and 17 for
-// its entry among its parent's children, which lie next to each other. Most steps of a walk are dead and read only a
-// child's byte; a live step finds in the child's entry everything that the walk needs of the node, which otherwise
-// would be three places in memory.
+// order[nodes[i].first .. nodes[i + 1].first). Equal strings share a node. Memory: 16 bytes for each node, 17 for its
+// entry among its parent's children, which lie next to each other, and 4 for each string. Most steps of a walk are dead and
+// read only a child's byte. A live step finds in the child's entry everything that the walk needs of the node; without
+// entries it would read three places in memory.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct TrieNode {
 struct TrieChild {
   uint32_t node;
   uint32_t child;         // index of its own first child among the children of all nodes
-  uint32_t string;        // a string that ends here, if there is one
+  uint32_t string;        // the first string that ends here; 0 if there is none
   uint16_t children = 0;  // the number of its own children
   uint8_t strings = 0;    // how many strings end here; at most 255
   uint8_t by_letters = 0;  // how many nodes can be reached from here by the letters a to z alone; at most 255
@@ -54,7 +54,7 @@ class Trie {
   Trie() = default;
   Trie(Trie&&) = default;
   Trie& operator=(Trie&&) = default;
-  // Builds the trie of strings[k] for each k in `order`, which is sorted in place. O(total length).
+  // Builds the trie of strings[k] for each k in `order`. O(total length), plus the time for sorting.
   template <class Strings>
   Trie(const Strings& strings, std::vector<uint32_t> order) {
     std::stable_sort(order.begin(), order.end(),
@@ -80,9 +80,9 @@ class Trie {
   }
   // Builds a trie of nodes in preorder and the strings that end in them; computes the end of each node.
   Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order);
-  // A trie over tables that lie elsewhere, as tables() returned them, and that outlive it: for example in a mapped
-  // file. None if they are not the tables of a trie of all `strings` that are not empty; everything is compared.
-  // O(total length); nothing is copied.
+  // A trie over tables that lie elsewhere, for example in a mapped file, as tables() returned them; they must outlive it.
+  // None if they are not the tables of a trie of all `strings` that are not empty; everything is compared. O(total length);
+  // nothing is copied.
   template <class Strings>
   static std::optional<Trie> over(const Tables& tables, const Strings& strings) {
     Trie made;
@@ -95,7 +95,7 @@ class Trie {
 
   size_t num_nodes() const { return tables_.nodes.size() - 1; }
   size_t max_depth() const { return max_depth_; }
-  // Counts only memory of its own, not tables that lie elsewhere.
+  // The bytes of its own tables; tables that lie elsewhere are not counted.
   size_t memory() const {
     return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4 + children_.capacity() * sizeof(TrieChild) +
            child_bytes_.capacity();
@@ -128,7 +128,7 @@ class Trie {
   // Runs `automaton` from `start` over all strings at once. Calls enter(node, state) for each node that is reached in a
   // live state, parents first (not for the root), and leave(node) for each node whose step is dead. `stack[d]` is the
   // state at depth d on the current path. With `top`, the walk begins at that node and visits only the strings below
-  // it. O(nodes reached). It is the faster walk if most nodes are reached, because they lie in order.
+  // it. O(nodes reached). Faster than walk_few() if most nodes are reached, because they lie in order.
   template <class Automaton, class Position, class Enter, class Leave>
   void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top = 0) const {
     walk(automaton, start, stack, enter, leave, top, [](uint32_t, const Position&) { return false; }, [](uint32_t, const Position&) {});
@@ -165,9 +165,9 @@ class Trie {
     }
   }
 
-  // A walk for the case that few nodes are reached; enter() gets them as TrieChild. Dead steps read only lists of
-  // children. It stops early and returns false after `limit` nodes, or if letters alone are known to lead to more: that
-  // is the middle of a text.
+  // The same walk for the case that few nodes are reached; enter() gets each as a TrieChild. Dead steps read only lists of
+  // children. It stops early and returns false after `limit` nodes, or if the letters a to z alone lead to more nodes than
+  // that, as inside a string.
   template <class Automaton, class Position, class Enter>
   bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX,
                 uint32_t top = 0) const {

@@ -19,6 +19,7 @@ namespace tokenfst {
 
 static_assert(sizeof(TrieNode) == 16 && sizeof(TrieChild) == 16);
 
+// The tables of a trie as bytes.
 std::string trie_bytes(const Trie& trie);
 
 // Finds the tables in `bytes`. None if the size does not match the numbers, or if the numbers are not aligned in

@@ -24,12 +24,15 @@
 
 namespace tokenfst {
 
+// The bytes of all tokens, one after another. Token t is data[offsets[t], offsets[t + 1]); a token may have no bytes.
 class TokenBytes {
  public:
+  // Raises Vocabulary if the offsets do not fit the data, or if a token has more than 65,535 bytes.
   TokenBytes(std::string data, std::vector<uint32_t> offsets);
   size_t size() const { return offsets_.size() - 1; }
   std::string_view operator[](uint32_t token) const { return {data_.data() + offsets_[token], offsets_[token + 1] - offsets_[token]}; }
   size_t memory() const { return data_.size() + offsets_.size() * 4; }
+  // The trie of the tokens that have bytes. O(length of the tokens), plus the time for sorting them.
   Trie make_trie() const;
 
  private:
@@ -39,6 +42,8 @@ class TokenBytes {
 
 class Vocabulary {
  public:
+  // `initial`: the forms of tokens at the start of a text, or null; `eos`: the end tokens. Raises Vocabulary if there is no
+  // token, if there are not as many initial forms as tokens, or if an end token does not exist.
   Vocabulary(TokenBytes tokens, std::unique_ptr<TokenBytes> initial, std::vector<uint32_t> eos, bool start_absorbs);
 
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
@@ -47,10 +52,11 @@ class Vocabulary {
   bool has_initial() const { return initial_ != nullptr; }
   // Whether the next token is still the first one of a text after a token whose initial form is empty.
   bool start_absorbs() const { return start_absorbs_; }
-  // Whether every byte is a token, so that every byte string can be spelled.
+  // Whether every single byte is a token, so that every byte string can be spelled away from the start of a text.
   bool complete() const { return complete_; }
   const TokenBytes& tokens() const { return tokens_; }
   const TokenBytes& initial() const { return initial_ ? *initial_ : tokens_; }
+  // The trie of tokens(); its strings are token ids. Made on the first call.
   const Trie& trie() const {
     built_([this] {
       trie_ = std::make_unique<Trie>(tokens_.make_trie());
@@ -70,6 +76,7 @@ class Vocabulary {
   std::span<const CoarseTrie> coarse_tries() const;
   // The tokens that have bytes, one bit each.
   const std::vector<uint32_t>& text_row() const { return coarse_tries(), text_row_; }
+  // The trie of initial(): trie() if there are no initial forms.
   const Trie& initial_trie() const {
     if (!initial_) return trie();
     initial_built_([this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
@@ -77,11 +84,12 @@ class Vocabulary {
   }
   // The tokens with at least `least` (1 to 3) quotation marks.
   std::span<const uint32_t> quoting(size_t least) const { return quoting_up_to(least == 3 ? 0 : 4 - least); }
-  // The tokens with at least two quotation marks, and a byte after which a name or an item begins.
+  // The tokens with three or more quotation marks, and those with two and a comma or an opening bracket, after which a
+  // name or an item may begin.
   std::span<const uint32_t> quoting_items() const { return quoting_up_to(1); }
-  // The tokens with a comma; if `quoting`, also those with a quotation mark.
+  // The tokens with a comma; if `quoting`, only those that have a quotation mark, too.
   std::span<const uint32_t> separating(bool quoting) const;
-  // Bytes that occur at most a few times in each token, in either form. O(bytes of the tokens) on the first call.
+  // Bytes of which each token, in either form, has only a few. O(bytes of the tokens) on the first call.
   const RareBytes& rare() const;
   // The greatest number of quotation marks in one token, in either form.
   size_t most_quotes() const { return quoting(1), most_quotes_; }
