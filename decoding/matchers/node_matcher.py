@@ -146,7 +146,11 @@ class NodeMatcher(WalkHistory[N]):
         Row i is the mask after the path to node i, zero after a token that is not allowed. The matcher does not change.
         """
         if not len(next_token) == len(next_sibling) == len(draft_tokens):
-            raise MaskBufferError("the three arrays of a draft tree must have one entry a node")
+            raise MaskBufferError(
+                "the arrays of a draft tree must have one entry for each node, but their lengths are "
+                f"{len(next_token)} (next_token), {len(next_sibling)} (next_sibling) and "
+                f"{len(draft_tokens)} (draft_tokens)"
+            )
         for name, each in (
             ("next_token", next_token),
             ("next_sibling", next_sibling),

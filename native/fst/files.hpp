@@ -1,5 +1,5 @@
 // The states and arcs of OpenFst's binary files, version 2, little-endian: everything after the header and the symbol
-// tables.
+// tables. A damaged file raises FstIO with the state and what is wrong with it.
 //
 // Vector: for each state a weight, the number of its arcs in 64 bits, and the arcs. Const: all states (weight, index of
 // the first arc, number of arcs, of input epsilons and of output epsilons, 32 bits each), then all arcs. An arc is two
@@ -22,6 +22,7 @@ static_assert(std::endian::native == std::endian::little, "files are read as the
 
 [[noreturn]] inline void refuse_file(const std::string& message) { throw Error(Fault::FstIO, message); }
 
+// Writes the body of a file, or reads one. All functions are O(length of the body) and raise BudgetExceeded.
 template <class S>
 class FileBody {
  public:
@@ -65,13 +66,14 @@ class FileBody {
     return states + arcs;
   }
 
-  // In vector files `num_states` may be -1: all states up to the end of the file.
   FileBody(std::string_view data, Meter& meter) : data_(data), meter_(meter) {}
+  // Reads the machine, given the numbers of the file's header. In vector files `num_states` may be -1: all states up to the
+  // end of the file. `num_arcs` counts only in const files.
   Machine<S> read(bool is_vector, int64_t start, int64_t num_states, int64_t num_arcs) {
     if (num_states < -1 || (num_states < 0 && !is_vector))
       refuse_file("the header has " + std::to_string(num_states) + " states: the file is damaged");
     if (num_states > static_cast<int64_t>(data_.size()))
-      refuse_file("the header has " + std::to_string(num_states) + " states, more than the file is long: it is damaged or cut short");
+      refuse_file("the header has " + std::to_string(num_states) + " states, more than the file has bytes: it is damaged or cut short");
     if (is_vector) read_vector(num_states);
     else read_constant(num_states, num_arcs);
     const Id n = out_.num_states();
@@ -118,7 +120,7 @@ class FileBody {
       if (count < 0 || static_cast<uint64_t>(count) > (data_.size() - at_) / (12 + sizeof(W))) {
         refuse_file("state " + std::to_string(s) + " has " +
                     (count < 0 ? std::to_string(count) + " arcs" : counted(static_cast<uint64_t>(count), "arc")) +
-                    ", more than the file: it is damaged or cut short");
+                    ", which the rest of the file does not hold: it is damaged or cut short");
       }
       out_.add_state(final);
       for (int64_t k = 0; k < count; ++k) out_.add_arc(s, take_arc());
@@ -131,7 +133,7 @@ class FileBody {
     const uint64_t state = sizeof(W) + 16, arc = 12 + sizeof(W) + kPadding, n = static_cast<uint64_t>(num_states);
     if (num_arcs < 0 || static_cast<uint64_t>(num_arcs) > data_.size() ||
         n * state + static_cast<uint64_t>(num_arcs) * arc != data_.size()) {
-      refuse_file("the file has not the length of " + std::to_string(num_states) + " states and " + std::to_string(num_arcs) +
+      refuse_file("the file does not have the length of " + std::to_string(num_states) + " states and " + std::to_string(num_arcs) +
                   " arcs: it is damaged or cut short");
     }
     meter_.states(n);

@@ -66,7 +66,7 @@ void Matcher::set_max_tokens_left(std::optional<uint64_t> left) {
   if (const uint32_t least = far ? 0 : distance(); least > most && !terminated_) {
     const bool bound = automaton_->bounds_distances();  // A completion may fit, but none is known.
     const std::string needed = least == kUnreachable
-                                   ? "more are needed than are searched for"
+                                   ? "the search for a completion found none"
                                    : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
     throw Error(Fault::TokenLimit, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " +
                                        counted(*left, "token") + ": " + needed);

@@ -36,7 +36,9 @@ void traverse_draft_tree(Matcher& matcher, WholeNumbers children, WholeNumbers s
   const std::vector<int64_t> draft_tokens = tokens.read(name, "draft_tokens");
   size_t nodes = draft_tokens.size();
   if (next_token.size() != nodes || next_sibling.size() != nodes)
-    throw Error(Fault::MaskBuffer, "the three arrays of a draft tree must have one entry a node");
+    throw Error(Fault::MaskBuffer, "the arrays of a draft tree must have one entry for each node, but their lengths are " +
+                                       std::to_string(next_token.size()) + " (next_token), " + std::to_string(next_sibling.size()) +
+                                       " (next_sibling) and " + std::to_string(nodes) + " (draft_tokens)");
   if (nodes == 0) return;
   BitmaskBuffer rows(bitmask, matcher.automaton()->masks().words());
   rows.row(static_cast<int64_t>(nodes) - 1);

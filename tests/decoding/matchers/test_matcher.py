@@ -295,6 +295,10 @@ def test_draft_trees() -> None:
     assert m.num_tokens == 0
     with pytest.raises(MaskBufferError):
         m.traverse_draft_tree(child, sibling, tokens, masks[:4])
+    with pytest.raises(
+        MaskBufferError, match=r"for each node, .* 5 \(next_token\), 4 \(next_sibling\) and 5"
+    ):
+        m.traverse_draft_tree(child, sibling[:4], tokens, masks)
 
 
 def test_wide_bounded_repetitions_stay_lazy() -> None:
