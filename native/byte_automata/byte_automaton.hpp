@@ -49,7 +49,7 @@ class ByteAutomaton {
   const uint8_t* classes() const { return columns_.classes(); }
   // The number of columns of a row: the classes of bytes, then symbols, then the token boundary.
   uint32_t num_classes() const { return columns_.count(); }
-  // Whether token nodes are in an intersection: then a search decides whether one token satisfies all parts.
+  // Whether tokens are in an intersection, or limited in a language without a stack: then only a search decides whether tokens lead on.
   bool tokens_intersected() const { return tokens_intersected_; }
   // Whether tokens matter beyond their bytes.
   bool is_token_level() const { return columns_.num_symbols() > 0 || boundary() != kNone; }

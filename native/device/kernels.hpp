@@ -24,7 +24,7 @@
 
 namespace tokenfst {
 
-// Borrowed tables; whoever packed them keeps them alive and in range.
+// Borrowed tables: the owner keeps them alive, and has checked that all numbers in them are in range.
 struct DeviceTables {
   static constexpr int32_t kDead = 0, kEnded = 1;
   static constexpr int32_t kAccepting = 1, kFirst = 2;
@@ -54,6 +54,7 @@ struct DeviceTables {
   const Layer* layers;
   int32_t num_states, vocab_size, words;
 
+  // The state after a token: kDead if it has no arc, kEnded after an end token in an accepting state. O(bytes of the token).
   int32_t advance(int32_t state, int64_t token) const {
     if (state == kEnded) return kEnded;
     if (state <= kDead || state >= num_states || token < 0 || token >= vocab_size) return kDead;
@@ -69,7 +70,7 @@ struct DeviceTables {
     return table[row];
   }
 
-  // The mask with `left` tokens left; negative: no limit.
+  // The mask of a state with `left` tokens left; negative: no limit. O(log layers).
   const MaskRecord& mask(int32_t state, int32_t left) const {
     if (state < 0 || state >= num_states) return masks[0];
     const StateRecord& at = states[state];
@@ -78,6 +79,7 @@ struct DeviceTables {
                                           [](int32_t n, const Layer& layer) { return n < layer.least; });
     return masks[found == layers + at.layers_begin ? 0 : found[-1].mask];
   }
+  // The row of a mask, without its flips; and the whole mask, written into `words` words.
   const uint32_t* row_of(const MaskRecord& mask) const { return rows + size_t{static_cast<uint32_t>(mask.row)} * words; }
 
   void fill(const MaskRecord& mask, uint32_t* out) const {
@@ -86,7 +88,7 @@ struct DeviceTables {
   }
 };
 
-// How many tokens each row has left: one number for all, or one for each row. Negative: no limit.
+// How many tokens each row has left: one number for all rows (`each` is null), or one for each row. Negative: no limit.
 struct TokensLeft {
   const int32_t* each;
   int32_t all;
@@ -211,7 +213,7 @@ void with_type(LogitsType type, Run&& run) {
 
 }  // namespace device_detail
 
-// Masks row r of the logits with the mask of states[r]. O(width) for each row.
+// Masks row r of the logits with the mask of states[r], in place. O(width) for each row; `threads` threads share the rows.
 inline void device_mask(const DeviceTables& t, const int32_t* states, TokensLeft left, const LogitsView& logits, size_t threads) {
   const SimdLevel level = best_simd();
   device_detail::with_type(logits.type, [&]<class F>() {
@@ -225,7 +227,8 @@ inline void device_mask(const DeviceTables& t, const int32_t* states, TokensLeft
   });
 }
 
-// Finds the greatest allowed logit of each row, and the state after it.
+// Writes the column of the greatest allowed logit of each row into `tokens` (0 if no token is allowed), and the state after that token
+// into `next`.
 inline void device_greedy(const DeviceTables& t, const int32_t* states, TokensLeft left, const LogitsView& logits, int64_t* tokens,
                           int32_t* next, size_t threads) {
   device_detail::with_type(logits.type, [&]<class F>() {

@@ -7,9 +7,9 @@
 // Cost: one walk of the vocabulary for each state whose tokens do not all lead to the same distance; for most states
 // the bound `worst` shows that they do. Masks are interned (vocabulary/masks.hpp) and continue the automaton's numbers.
 //
-// For a push-down automaton the same is done for each leaf of the masks' decision trees: a state, and the symbols that
-// tokens inspect. What lies below these symbols stays whatever the token is, so distances are counted without it:
-// whoever looks a mask up first subtracts its length from n.
+// For a push-down automaton the same is done for each leaf of the masks' decision trees: a state, and the stack symbols
+// that tokens inspect. The symbols below these stay the same for every token, so distances are counted without them. A
+// look-up first subtracts the tokens that complete the symbols below from n.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,16 @@ namespace tokenfst {
 
 struct LimitLayers {
   std::vector<uint32_t> offsets;  // one more than there are states or leaves
-  std::vector<uint32_t> layers;   // layers x (distance, mask)
+  std::vector<uint32_t> layers;   // layers x (least distance, mask)
   std::vector<uint32_t> mask_row, flip_offsets, flips, rows;
 };
 
+// Collects the layers of states or leaves, one after the other. Raises BudgetExceeded.
 class LayerMaker {
  public:
   using Reached = std::map<uint32_t, std::vector<uint32_t>>;  // tokens by the distance after them
 
+  // `own`: the masks of the automaton, which keep their numbers.
   LayerMaker(const MaskPool& own, const Budget& budget)
       : budget_(budget), deadline_(budget.seconds), pool_(own.vocab_size()), row_(pool_.words()) {
     for (uint32_t r = 1; r <= own.num_rows(); ++r) pool_.adopt_row(own.row(r));
@@ -39,9 +41,11 @@ class LayerMaker {
   // Begins the next state or leaf.
   void begin() {
     out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
-    if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "masks under token budgets");
-    if (pool_.memory() > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "masks under token budgets");
+    if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "masks under limits of new tokens");
+    if (pool_.memory() > budget_.bytes)
+      throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "masks under limits of new tokens");
   }
+  // Adds one layer.
   void add(uint32_t distance, MaskId mask) { out_.layers.insert(out_.layers.end(), {distance, mask}); }
   // Adds a layer for each distance in `reached`; `whole` is the mask of all tokens.
   void add(Reached& reached, MaskId whole) {
@@ -64,6 +68,7 @@ class LayerMaker {
       add(farthest, mask);
     }
   }
+  // The layers of all, with all masks.
   LimitLayers finish() {
     out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
     write_masks(pool_, out_);
@@ -78,7 +83,7 @@ class LayerMaker {
   std::vector<uint32_t> row_, list_;
 };
 
-// The layers of a finished automaton without stacks. O(states x walk) at worst.
+// The layers of a finished automaton without stacks. At worst a walk of the vocabulary for each state. Raises BudgetExceeded.
 inline LimitLayers limit_layers(TokenAutomaton& automaton, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
@@ -116,7 +121,7 @@ struct StackLeaves {
   std::vector<uint32_t> states, masks, offsets, answers;  // offsets: leaves + 1, into answers
 };
 
-// Raises if they are not leaves of this automaton.
+// Raises an Error if their numbers are not those of this automaton.
 inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
   const auto below = [](const std::vector<uint32_t>& values, size_t bound) {
     return std::ranges::all_of(values, [&](uint32_t value) { return value < bound; });
@@ -125,12 +130,12 @@ inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
                      leaves.offsets[0] == 0 && leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
   if (!whole || !below(leaves.states, automaton.bytes().num_states()) || !below(leaves.masks, automaton.masks().size()) ||
       !below(leaves.answers, 2 * automaton.bytes().stacks().num_frames())) {
-    throw Error(Fault::Constraint, "the leaves do not belong to this automaton");
+    throw Error(Fault::Constraint, "the leaves of decision trees do not belong to this automaton: take both from the same artifact");
   }
 }
 
-// The distance of a configuration: the length of what lies above `opaque`, and the length of ways that remove that
-// node.
+// The distance of a configuration in tokens: `above`, to complete everything above `opaque`, if that node remains; `alone`, to
+// acceptance, where it has been removed. kUnreachable: there is no such way.
 struct LengthsAbove {
   uint32_t above = kUnreachable, alone = kUnreachable;
 };
@@ -152,8 +157,8 @@ inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, Stac
   return found;
 }
 
-// Raises if some token's distance is sometimes counted from the bottom of a stack that is not known, or depends on a
-// symbol that is not known.
+// The layers of a push-down automaton, for each of its leaves (see check_leaves()). Raises an Error if the distance after
+// some token depends on symbols that the leaf does not have, and BudgetExceeded.
 inline LimitLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
@@ -181,16 +186,20 @@ inline LimitLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& le
       if (length != kUnreachable) add(length, token);
     }
     if (mixed)
-      throw Error(Fault::Constraint,
-                  "how many tokens complete a text depends on the whole stack in some cases, and on nothing of it in others");
+      throw Error(
+          Fault::Constraint,
+          "how many tokens complete a text depends on the whole stack after some tokens, and on nothing of it after others: masks under a "
+          "limit of new tokens cannot be packed for this grammar");
     if (automaton.accepting({q})) {
       for (uint32_t token : automaton.vocabulary().eos()) add(0, token);
     }
-    // A walk leads nowhere that puts a symbol which may be left out on one that nobody looked at.
+    // A step that pushes a nullable symbol on an unknown one leads nowhere, so its token is missing.
     size_t found = 0;
     for (auto& [distance, tokens] : reached) found += tokens.size();
     if (found < automaton.masks()[leaves.masks[leaf]].count) {
-      throw Error(Fault::Constraint, "how many tokens complete a text depends on symbols of the stack that its mask does not inspect");
+      throw Error(Fault::Constraint,
+                  "how many tokens complete a text depends on stack symbols that its mask does not inspect: masks under a limit of new "
+                  "tokens cannot be packed for this grammar");
     }
     maker.add(reached, leaves.masks[leaf]);
   }

@@ -1,9 +1,9 @@
 // Applies token bitmasks to rows of logits, in place: forbidden logits become -inf.
 //
 // Idea. Bit t of a mask row says whether token t is allowed (convention 6). The row is processed in blocks of 512
-// (AVX-512) or 256 (AVX2) columns. An all-ones block is skipped (and only read when NaN is looked for), an all-zeros
-// block is only written, and a mixed block is loaded, blended with -inf under the mask bits and stored; if NaN is not
-// looked for, AVX-512 does that only for the vectors that contain a forbidden column. Columns from min(vocab_size, 32 *
+// (AVX-512) or 256 (AVX2) columns. A block of ones is skipped (it is read only if NaN is searched for), a block of zeros
+// is only written, and a mixed block is loaded, blended with -inf under the mask bits and stored. If NaN is not searched
+// for, AVX-512 does that only for the vectors that contain a forbidden column. Columns from min(vocab_size, 32 *
 // words) on have no mask bit and are set to -inf, so no token outside the mask can be chosen.
 //
 // Invariant. An allowed logit keeps its bit pattern; every other column of a processed row becomes -inf, also if a NaN
@@ -44,6 +44,7 @@ static_assert(std::endian::native == std::endian::little, "bitmasks are little-e
 enum class LogitsType : int { kFloat32 = 0, kFloat16 = 1, kBfloat16 = 2 };
 enum class SimdLevel : int { kScalar = 0, kAvx2 = 1, kAvx512 = 2 };
 
+// Rows of logits that the caller owns.
 struct LogitsView {
   std::byte* data;
   LogitsType type;
@@ -51,6 +52,7 @@ struct LogitsView {
   std::ptrdiff_t stride;  // bytes between the beginnings of two rows
 };
 
+// Rows of masks that the caller owns.
 struct BitmaskView {
   const std::byte* data;
   size_t rows, words;
@@ -61,6 +63,7 @@ struct LogitsPosition {
   size_t row, column;
 };
 
+// Whether this computer has the instructions of a level; and the best level that it has.
 inline bool simd_supported(SimdLevel level) {
 #ifdef TOKENFST_LOGITS_X86
   if (level == SimdLevel::kAvx512) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
@@ -391,7 +394,8 @@ inline std::optional<LogitsPosition> apply_bitmask(const LogitsView& logits, con
   return std::nullopt;
 }
 
-// The first row, of all or of those in `indices`, in which every allowed logit is -inf. A few logits mostly suffice.
+// The first row, of all or of those in `indices`, in which every allowed logit is -inf; none if there is none. A row is read
+// up to its first allowed logit that is not.
 inline std::optional<size_t> row_without_choice(const LogitsView& logits, const BitmaskView& mask, size_t vocab_size,
                                                 const std::vector<size_t>* indices) {
   using namespace logits_detail;

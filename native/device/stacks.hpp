@@ -14,7 +14,7 @@
 
 namespace tokenfst {
 
-// Borrowed, like the tables of states.
+// The tables, borrowed like those of states.
 struct DeviceStacks {
   static constexpr int32_t kState = 0, kDepth = 1, kSymbols = 2, kOverflown = -1;
 
@@ -41,6 +41,7 @@ struct DeviceStacks {
 
   size_t width() const { return static_cast<size_t>(capacity) + kSymbols; }
 
+  // Writes the row after a token; all rows have width() numbers. O(bytes of the token, and width()).
   void advance(const int32_t* from, int64_t token, int32_t* to) const {
     std::copy_n(from, width(), to);
     if (is_known(from)) std::fill(to + kSymbols + from[kDepth], to + width(), 0);
@@ -66,7 +67,7 @@ struct DeviceStacks {
     }
     return at;
   }
-  // The sum of the distances of the first `symbols` symbols, from the bottom up.
+  // The sum of the distances of the lowest `symbols` symbols of a row: so many tokens complete them. INT32_MAX if it is greater.
   int32_t length(const int32_t* row, int32_t symbols) const {
     int64_t sum = 0;
     const int32_t offset = symbols > 0 ? controls[row[kState]].frames : 0;
@@ -109,8 +110,8 @@ struct DeviceStacks {
     }
     return tables.table[at];
   }
-  // Applies an action to the stack. If its state inspects the stack, returns the action for the symbol found there,
-  // negated.
+  // Applies an action to the stack. Returns the place in the table that it leads to; or, if its state inspects the stack,
+  // the negated number of the action for the symbol on top, which is popped. 0: dead.
   int32_t act(int32_t number, int32_t* row) const {
     const Action& action = actions[number];
     int32_t& depth = row[kDepth];

@@ -1,4 +1,5 @@
-// Keys of closed expressions that are valid in every arena: equal keys mean equal expressions.
+// Keys of closed expressions that are valid in every arena: equal keys mean equal expressions. An expression must not
+// contain tokens (kHasToken) or borders (kHasMark), whose operands a key does not contain.
 //
 // Nodes are numbered from the operands up and encoded one after the other, in words of four bytes: the kind, the
 // numbers of the operands, and the other fields of the node. The tables of a machine occur only once in a key. O(nodes,
@@ -112,7 +113,7 @@ class CanonicalKeys {
     }
   }
 
-  ReusedVector<uint64_t> numbers_;  // by node: numbers from first_ on are of this key, smaller ones of earlier keys
+  ReusedVector<uint64_t> numbers_;  // by node: numbers from first_ on belong to this key, smaller ones to earlier keys
   uint64_t first_ = 1, next_ = 1;
   ReusedVector<uint32_t> words_;
   std::vector<std::pair<NodeId, bool>> stack_;

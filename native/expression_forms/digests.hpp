@@ -17,6 +17,7 @@
 
 namespace tokenfst {
 
+// A digest; default-constructed: that of nothing. add() appends a value to what is digested.
 struct Digest {
   uint64_t a = 0x6a09e667f3bcc908, b = 0xbb67ae8584caa73b;
 
@@ -34,11 +35,13 @@ struct Digest {
   static Digest of_words(const uint32_t* words) { return {uint64_t{words[0]} << 32 | words[1], uint64_t{words[2]} << 32 | words[3]}; }
 };
 
+// The digests of the expressions of one arena. One thread at a time.
 class Digests {
  public:
   Digests(const Arena& arena, const Selections& selections, const Unordered& unordered)
       : arena_(arena), selections_(selections), unordered_(unordered) {}
 
+  // The digest of an expression.
   Digest of(NodeId root) {
     if (known_.size() < arena_.size()) {
       known_.resize(arena_.size() + arena_.size() / 2);

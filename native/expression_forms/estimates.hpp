@@ -1,13 +1,13 @@
-// Estimates from the form of an expression: whether it surely has a word, and how far away the end of a word may be.
+// Estimates from the form of an expression: whether it surely has a word, and how far away the end of a word is at least.
 // The search for a word visits the lowest estimate first (support/liveness.hpp). The result of the search does not
 // depend on the estimates, only its duration.
 //
 // An estimate is two numbers of bytes, compared lexicographically. Both add up along concatenations; a union has the
 // least of its members', and a machine the distance to its nearest end. For kinds that are not analysed it is 1, or 0
 // if they contain the empty word. For an intersection, the first number is the greatest of its members', which is a
-// bound, and the second their sum: so with equal bounds, a byte that brings another member nearer to its end counts.
-// With the bound alone, a text of exactly 60 characters hides all other conditions on it: those of MaskBench's allany17
-// took 79,434 states, and take 391. Each node is computed once.
+// lower bound, and the second their sum: so among equal bounds, a state comes first if another member is nearer to its
+// end. With the bound alone, a member that requires exactly 60 characters would hide all other members: MaskBench's
+// allany17 took 79,434 states that way, and takes 391. Each node is computed once.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +29,7 @@ inline bool has_word(const Arena& arena, NodeId id) {
   }
 }
 
+// In bytes: `bound`, a lower bound of the length of a shortest word, and `sum`, in which the members of intersections add up.
 struct Estimate {
   uint32_t bound = 0, sum = 0;
   auto operator<=>(const Estimate&) const = default;
@@ -39,6 +40,7 @@ class Estimates {
   explicit Estimates(const Arena& arena) : arena_(arena) {}
   size_t memory() const { return known_.capacity() * sizeof(Estimate); }
 
+  // The estimate of an expression.
   Estimate of(NodeId root) {
     if (const size_t more = arena_.size() - known_.size()) {
       if (const size_t bytes = growth(known_, more)) arena_.about_to_take(bytes);

@@ -1,7 +1,7 @@
 // Splits an expression into parts that decide whether the whole has a word, without a search of the whole.
 //
 // A concatenation has a word if all its parts have one. An intersection has none if two of its parts have no common
-// word: a search of the whole goes through the product of all its parts before it finds that, 20,000 states for "one of
+// word. A search of the whole would visit the product of all its parts before it finds that: 20,000 states for "one of
 // seven words" in a string that must differ from another one. Neither holds if the words of a part depend on its
 // context.
 #pragma once
@@ -17,7 +17,7 @@ namespace tokenfst {
 
 constexpr uint16_t kDependent = kHasBehind | kHasVar | kHasToken | kHasMark | kHasFresh;
 
-// The parts of a concatenation that may have no word. None for other expressions, and if parts depend on each other.
+// The parts of a concatenation that may have no word. No value for other expressions, and if such a part depends on its context.
 inline std::optional<std::vector<NodeId>> uncertain_parts(const Arena& arena, NodeId whole) {
   if (arena[whole].kind != Kind::Concat) return std::nullopt;
   std::vector<NodeId> uncertain;

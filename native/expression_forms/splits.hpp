@@ -38,18 +38,18 @@ struct Split {
   NodeId loop = kEmpty;  // counted: the loop and its terminator, at the beginning of an iteration
   NodeId part = kEmpty, whole = kEmpty;
   NodeId excluded =
-      kEmpty;  // if known: the finitely many words that `whole` has and `part` has not; `whole` has more words than these after each prefix
+      kEmpty;  // if known: the words of `whole` that `part` lacks, finitely many; after each prefix `whole` has more words than these
   NodeId least = kEmpty;  // if bounds of inner counters are removed: the fragment with few iterations of them
   uint32_t low = 0, high = kUnbounded;
   uint32_t widened = kUnbounded;
   NodeId bounded = kEmpty;  // widened: the loop with the least bound, after removing it
   bool counted = false;
-  bool open = false;  // no single byte ends it: split_before_byte() may find a better split
-  bool no_word_after = false;  // no word's byte comes after the fragment: no token leaves it before one
-  explicit operator bool() const { return fragment != kEmpty; }
+  bool open = false;  // no byte set ends the fragment; split_before_byte() may find a better split
+  bool no_word_after = false;  // no word byte follows the fragment, so no token leaves it before one
+  explicit operator bool() const { return fragment != kEmpty; }  // whether the expression splits
 };
 
-// The bytes of words, as far as they are told apart: letters, digits and underscores of ASCII, and all other characters.
+// Whether a byte is a *word byte*: an ASCII letter, digit or underscore, or a byte of a character outside of ASCII.
 constexpr bool is_word_byte(uint8_t byte) {
   return byte >= 0x80 || byte == '_' || (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
 }
@@ -159,12 +159,12 @@ class RelaxedCounters {
   std::unordered_map<NodeId, Bounds> known_;
 };
 
-// Splits an expression before a single byte that all paths through it meet.
+// Splits an expression before a single byte that all paths through it meet. For one expression.
 class CutBeforeByte {
  public:
-  // Cuts before the first single byte of a path; parts before it that contain one are refused.
+  // Cuts before the first single byte of a path; there is no split if a part before it contains one.
   explicit CutBeforeByte(Arena& arena) : arena_(arena) {}
-  // Parts may contain single bytes, and the first `passed` single bytes of the first path are left out of account.
+  // Parts may contain single bytes, and the first `passed` single bytes of the first path are skipped.
   CutBeforeByte(Arena& arena, size_t passed) : arena_(arena), passes_bytes_(true), passed_(passed) {}
 
   // The part before that byte, if there is one; end() is then the part that begins with it.
@@ -204,7 +204,7 @@ class CutBeforeByte {
   static constexpr size_t kMostNodes = 512, kMostLooks = 2'048;  // an expression may have more paths than parts
 
   bool is_byte(NodeId id) const { return arena_[id].kind == Kind::Set && arena_.set(id).size() == 1; }
-  // Whether another single byte is to be passed, which is counted.
+  // Whether one more single byte is to be skipped; counts it.
   bool passes() { return passed_ > 0 && passed_-- > 0; }
   // Whether an expression contains nothing that fragments cannot contain, and single bytes only if those are passed.
   bool is_plain(NodeId id) {
@@ -239,7 +239,7 @@ class CutBeforeByte {
   std::unordered_set<NodeId> seen_;  // nodes that were found plain
 };
 
-// The fragment up to the single byte that all paths meet; none if there is no such byte.
+// The split after the single byte that all paths meet; none if there is no such byte.
 inline Split split_before_byte(Arena& arena, NodeId id, CutBeforeByte cutter) {
   const std::optional<NodeId> body = cutter.before(id);
   if (!body) return {};

@@ -7,6 +7,7 @@
 
 namespace tokenfst::fst {
 
+// Numbers pairs of states, with the state of the filter.
 template <class S>
 class Pairs : public Delayed<S> {
  public:

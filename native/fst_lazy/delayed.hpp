@@ -24,6 +24,7 @@
 
 namespace tokenfst::fst {
 
+// A state: its final weight and its arcs.
 template <class S>
 struct LazyState {
   typename S::Weight final = S::zero();
@@ -31,7 +32,8 @@ struct LazyState {
   uint64_t memory() const { return sizeof *this + arcs.capacity() * sizeof arcs[0] + 96; }
 };
 
-// Computes states. `named`: how many states have numbers; `memory`: bytes of the tables.
+// Computes states: the start (kNone: there is none), and any state that has a number. `named`: how many states have
+// numbers; `memory`: bytes of the tables. Functions raise BudgetExceeded by the meter.
 template <class S>
 class Delayed {
  public:
@@ -51,6 +53,7 @@ struct StateView {
   bool is_final() const { return final != S::zero(); }
 };
 
+// A lazy transducer. `cache`: the bytes of arcs that it keeps.
 template <class S>
 class Lazy {
  public:
@@ -69,6 +72,7 @@ class Lazy {
     }
     return start_;
   }
+  // A state that has a number.
   StateView<S> at(Id s, Meter& meter) {
     if (machine_) return {machine_->final(s), machine_->arcs(s), nullptr};
     const InUse::Scope scope(in_use_);

@@ -15,6 +15,7 @@
 
 namespace tokenfst::fst {
 
+// How moves by epsilon of the two machines are interleaved, as in OpenFst.
 enum class Filter { Null, Trivial, Sequence, AltSequence, Match, NoMatch };
 
 // Numbers tuples of 64 bits and a small part, in the order in which they first occur.
@@ -240,6 +241,8 @@ class Composition {
   Id here_ = 0;
 };
 
+// The composition. If neither side is sorted for the look-up, a copy of `other` is sorted. `trim`: removes states that are on no
+// accepting path. Raises BudgetExceeded.
 template <class S>
 Machine<S> compose(const Machine<S>& one, const Machine<S>& other, Filter filter, bool trim, Meter& meter) {
   const bool sorted1 = is_sorted(one, true), sorted2 = is_sorted(other, false);

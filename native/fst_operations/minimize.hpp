@@ -13,6 +13,7 @@
 
 namespace tokenfst::fst {
 
+// Whether no two arcs of a state have the same input (or output) label. Epsilon counts as a label.
 template <class S>
 bool is_deterministic(const Machine<S>& machine, bool by_output = false) {
   std::vector<Id> labels;
@@ -25,6 +26,7 @@ bool is_deterministic(const Machine<S>& machine, bool by_output = false) {
   return true;
 }
 
+// Whether each arc writes the label that it reads.
 template <class S>
 bool is_acceptor(const Machine<S>& machine) {
   for (Id s = 0; s < machine.num_states(); ++s) {
@@ -174,6 +176,7 @@ class Minimization {
   LabelledGraph graph_;
 };
 
+// `allow_nondet`: a machine that is not deterministic is accepted, and states that surely have the same paths are merged.
 template <class S>
 Machine<S> minimize(const Machine<S>& machine, double delta, bool allow_nondet, Meter& meter) {
   return Minimization<S>(machine, delta, allow_nondet, meter).run();

@@ -18,6 +18,7 @@
 
 namespace tokenfst::fst {
 
+// Refuses other semirings; `what` names the call in the error.
 template <class S>
 void require_path(const char* what) {
   if constexpr (!S::kPath) {
@@ -53,7 +54,8 @@ class Limit {
   const double slack_;
 };
 
-// `Graph` has: start(), to_acceptance(s), expand(s, arcs, final). `threshold.states` limits the tree of the search.
+// The `count` best paths of a graph, as a tree. `Graph` has: start(), to_acceptance(s) (the weight of the best path from s),
+// expand(s, arcs, final). `threshold.states` limits the tree of the search.
 template <class S, class Graph>
 Machine<S> best_paths(Graph& graph, uint64_t count, Threshold<S> threshold, Meter& meter) {
   using Wide = typename S::Wide;
@@ -133,6 +135,7 @@ Machine<S> best_paths(Graph& graph, uint64_t count, Threshold<S> threshold, Mete
   return out;
 }
 
+// A graph for best_paths: the machine itself.
 template <class S>
 class PlainGraph {
  public:

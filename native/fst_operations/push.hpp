@@ -31,8 +31,9 @@ void weigh_start(Machine<S>& machine, typename S::Weight w, Meter& meter) {
   }
 }
 
-// Reweights by potentials. Nothing is divided by Zero: arcs from and to a state whose potential is Zero stay unchanged;
-// to the final states such a state gives no final weight, as in OpenFst.
+// Reweights by potentials, one for each state, towards the start or (`to_final`) towards acceptance. Nothing is divided by
+// Zero: arcs from and to a state whose potential is Zero stay unchanged, and with `to_final` such a state becomes not
+// final, as in OpenFst.
 template <class S>
 void reweight(Machine<S>& machine, const std::vector<WideWeight<S>>& potentials, bool to_final, Meter& meter) {
   using Wide = typename S::Wide;
@@ -63,6 +64,7 @@ void reweight(Machine<S>& machine, const std::vector<WideWeight<S>>& potentials,
   weigh_start(machine, narrow(to_final ? Wide::divide(Wide::one(), own) : own, machine.start()), meter);
 }
 
+// Pushes weights. `remove_total`: the sum over all paths is divided out.
 template <class S>
 void push_weights(Machine<S>& machine, bool to_final, bool remove_total, double delta, Meter& meter) {
   using Wide = typename S::Wide;
@@ -87,8 +89,8 @@ void push_weights(Machine<S>& machine, bool to_final, bool remove_total, double 
   machine.set_final(start, static_cast<W>(Wide::divide(machine.final(start), total)));
 }
 
-// For each state, the longest common prefix of its outputs on all paths to acceptance; kNone if there is no path.
-// `output(arc)`: the string of an arc.
+// For each state, the longest common prefix of its outputs on all paths to acceptance, as a number of `strings`; kNone if
+// there is no path.
 template <class S>
 std::vector<Id> common_outputs(const Machine<S>& machine, Strings& strings, Meter& meter) {
   const Forward<S> view{machine};
@@ -121,7 +123,8 @@ std::vector<Id> common_outputs(const Machine<S>& machine, Strings& strings, Mete
   return potential;
 }
 
-// Pushes outputs towards the start; removes arcs of states that cannot reach acceptance.
+// Pushes outputs towards the start; removes states that cannot reach acceptance. `remove_common`: the longest common prefix
+// of all outputs is dropped.
 template <class S>
 Machine<S> push_outputs(const Machine<S>& given, bool remove_common, Meter& meter) {
   Machine<S> machine = connect(given, meter);
@@ -147,6 +150,7 @@ Machine<S> push_outputs(const Machine<S>& given, bool remove_common, Meter& mete
   return out;
 }
 
+// Pushes weights, outputs or both. Outputs are pushed towards acceptance in the reversed machine.
 template <class S>
 Machine<S> push(const Machine<S>& given, bool weights, bool labels, bool to_final, bool remove_total, bool remove_common, double delta,
                 Meter& meter) {

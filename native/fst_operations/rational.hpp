@@ -36,6 +36,7 @@ bool initial_acyclic(const Machine<S>& machine, Meter& meter) {
   return !reached(Forward<S>{machine}, std::move(from), meter)[machine.start()];
 }
 
+// The union of two relations.
 template <class S>
 Machine<S> set_union(const Machine<S>& one, const Machine<S>& other, Meter& meter) {
   if (other.start() == kNone) return one;
@@ -54,6 +55,7 @@ Machine<S> set_union(const Machine<S>& one, const Machine<S>& other, Meter& mete
   return out;
 }
 
+// Paths of the first machine followed by paths of the second.
 template <class S>
 Machine<S> concat(const Machine<S>& one, const Machine<S>& other, Meter& meter) {
   if (one.start() == kNone) return one;
@@ -67,6 +69,7 @@ Machine<S> concat(const Machine<S>& one, const Machine<S>& other, Meter& meter) 
   return out;
 }
 
+// Any number of paths, one after the other; with `plus` at least one.
 template <class S>
 Machine<S> closure(const Machine<S>& machine, bool plus, Meter& meter) {
   Machine<S> out = machine;
@@ -132,7 +135,7 @@ Machine<S> reverse(const Machine<S>& machine, bool superinitial, Meter& meter) {
   return out;
 }
 
-// Sorts by input label, then by output label (or the other way round); stable.
+// Whether the arcs of each state are sorted by input (or output) label.
 template <class S>
 bool is_sorted(const Machine<S>& machine, bool by_output) {
   for (Id s = 0; s < machine.num_states(); ++s) {
@@ -144,6 +147,7 @@ bool is_sorted(const Machine<S>& machine, bool by_output) {
   return true;
 }
 
+// Sorts by input label, then by output label (or the other way round); stable.
 template <class S>
 void arcsort(Machine<S>& machine, bool by_output, Meter& meter) {
   for (Id s = 0; s < machine.num_states(); ++s) {

@@ -83,7 +83,7 @@ bool equivalent(const Machine<S>& first, const Machine<S>& second, double delta,
     const char* name = side ? "the second machine" : "the first machine";
     for (Id s = 0; s < each.num_states(); ++s) {
       for (const auto& arc : each.arcs(s)) {
-        if (arc.ilabel != arc.olabel) refuse(std::string("equivalent: ") + name + " is no acceptor");
+        if (arc.ilabel != arc.olabel) refuse(std::string("equivalent: ") + name + " is not an acceptor: project it first");
         if (arc.ilabel == 0) refuse(std::string("equivalent: ") + name + " has epsilon arcs: rmepsilon and determinize it first");
       }
     }

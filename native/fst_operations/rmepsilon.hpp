@@ -179,6 +179,7 @@ class EpsilonRemoval {
   size_t parts_ = 0;
 };
 
+// `trim`: removes states that are on no accepting path. `delta`: the accuracy of sums over cycles.
 template <class S>
 Machine<S> rmepsilon(const Machine<S>& machine, bool trim, double delta, Meter& meter) {
   Machine<S> out = EpsilonRemoval<S>(machine, delta, meter).run();

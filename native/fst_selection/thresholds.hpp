@@ -14,7 +14,7 @@
 
 namespace tokenfst::fst {
 
-// `Graph`: as for best_paths.
+// The machine of the states that are kept. `Graph`: as for best_paths.
 template <class S, class Graph>
 Machine<S> kept_best(Graph& graph, Threshold<S> threshold, Meter& meter) {
   using Wide = typename S::Wide;

@@ -1,14 +1,14 @@
 // Chains: the literal text at the beginning of an expression, such as the names of members and listed strings, matched
 // letter by letter against the vocabulary.
 //
-// A letter is a byte, or a machine that reads one character in each way in which it may be written (Machine::arcs). A
-// place is a node of the vocabulary's trie, a letter and a state in it, and the expression that follows. So no state
+// A letter is a byte, or a machine that reads one character in each way in which it may be written (Machine::is_letter).
+// A place is a node of the vocabulary's trie, a letter and a state in it, and the expression that follows. So no state
 // and no row of the byte automaton is created for a letter; they are created where a chain ends, if tokens continue
-// there. Everything within a chain has a word: a chain ends before anything that is not certain to.
+// there. A chain ends before the first part that is not certain to have a word.
 //
-// For members in any order (derivatives/unordered.hpp), a place is one within all options together, beside the node
-// that has the set of available options. What is left of them is computed where a chain ends, and no node is created
-// for a letter of a name.
+// For members in any order (derivatives/unordered.hpp), a place lies in the union of all options, together with the node
+// that has the set of available options. The expression of the remaining members is computed where a chain ends, so no
+// node is created for a letter of a name.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ class Chains {
     NodeId rest;
   };
 
-  // Whether an expression surely has a word and begins with a letter or with members in any order, or with a choice
-  // that contains such a member.
+  // Whether an expression surely has a word and begins with a letter, with members in any order, or with a union that
+  // has such a member.
   static bool begins(const Arena& arena, NodeId id) {
     if (!arena[id].certain) return false;
     const NodeId head = arena[id].kind == Kind::Concat ? arena[id].a : id;
@@ -39,9 +39,9 @@ class Chains {
     return std::ranges::any_of(arena.list(head), [&](NodeId member) { return begins(arena, member); });
   }
 
-  // Reads chains from the node `top` of the trie on. Calls take(node) for each node that is reached within them or at
-  // their ends, and lists the ends that have nodes below them. Returns false if more than `limit` nodes are reached, or
-  // if no letter makes it worthwhile.
+  // Reads the chains of an expression from the node `top` of the trie on. Calls take(node) for each node that is reached
+  // within them or at their ends, and appends the ends below which tokens continue to `exits`. Returns false if more than
+  // `limit` nodes are reached, or if no chain begins with a letter; then what was taken must be discarded.
   template <class Take>
   bool read(Arena& arena, Unordered& unordered, const Trie& trie, NodeId chains, uint32_t top, uint32_t limit, std::vector<Exit>& exits,
             Take&& take) {
@@ -87,24 +87,24 @@ class Chains {
   }
 
  private:
-  static constexpr size_t kFew = 3;  // letters: with fewer, whether other members have a word may take a search at each place
+  static constexpr size_t kFew = 3;  // with so few letters, a union is not divided if its other members are not certain to have a word
 
   struct Place {
     uint32_t node;
     uint32_t machine;  // kNone: the letter is a byte
     uint32_t state;    // a state of the machine, or the byte
     NodeId rest;
-    uint32_t after = kNone;  // of `after_`: what follows the rest
-    uint32_t within = kNone;  // of `members_`, where it is one of their options; such a place surely leads on
+    uint32_t after = kNone;  // an index of `after_`: what follows the rest; kNone: nothing
+    uint32_t within = kNone;  // an index of `members_`, for a place in their options; such a place surely leads on
   };
-  // What follows a choice: an expression, and what follows that. They are put together only where a chain ends.
+  // What follows a union: an expression, and what follows that. They are concatenated only where a chain ends.
   struct Following {
     NodeId rest;
     uint32_t more;
-    bool certain;  // all of it
-    NodeId whole = kNone;  // put together; kNone: not yet
+    bool certain;  // whether all of it surely has a word
+    NodeId whole = kNone;  // the concatenation; kNone: not made yet
   };
-  // A part of a choice, and what follows it.
+  // A member of a union, and what follows it.
   struct Part {
     NodeId id;
     uint32_t after;
@@ -143,7 +143,7 @@ class Chains {
     return arena.concat(id, after_[after].whole);
   }
 
-  // Where a letter follows at once, the place at it: nothing else is to be asked.
+  // If a letter follows at once, moves the place to that letter and returns true.
   bool follow(const Arena& arena, uint32_t node, Place& at) const {
     for (; at.rest == kEpsilon && at.within == kNone && at.after != kNone; at.after = after_[at.after].more)
       at.rest = after_[at.after].rest;
@@ -166,7 +166,7 @@ class Chains {
     if (from.within == kNone) enter(arena, node, from.rest, from.after, exits);
     else enter_option(arena, node, from.rest, from.within, exits);
   }
-  // What stands after a node: letters, members, or the end of a chain.
+  // Continues after a node of the trie with an expression: adds places at its letters, or the end of the chain.
   void enter(Arena& arena, uint32_t node, NodeId id, uint32_t after, std::vector<Exit>& exits) {
     for (; id == kEpsilon && after != kNone; after = after_[after].more) id = after_[after].rest;
     if (!is_certain(after) || !begins(arena, id)) {
@@ -207,7 +207,7 @@ class Chains {
       exits.push_back({node, left});
     }
   }
-  // The same within the options of members: those that are possible and surely have a word.
+  // The same within the options of members: only those that are possible and surely have a word are entered.
   void enter_option(Arena& arena, uint32_t node, NodeId id, uint32_t within, std::vector<Exit>& exits) {
     const Members members = members_[within];
     auto resolved = [&](NodeId left) {
@@ -236,7 +236,7 @@ class Chains {
     others_.resize(first);
     return all;
   }
-  // Whether an expression begins with a byte that no token goes on with after a node.
+  // Whether an expression begins with a byte that no token has after a node; then it is left out.
   bool is_missed(const Arena& arena, uint32_t node, NodeId id) {
     const NodeId letter = arena[id].kind == Kind::Concat ? arena[id].a : id;
     if (arena[letter].kind != Kind::Set || !is_letter(arena, letter) || child_of(node, arena.set(letter).first())) return false;
@@ -253,11 +253,11 @@ class Chains {
   std::vector<Place> places_;
   std::vector<Members> members_;
   std::vector<Following> after_;
-  std::vector<Part> parts_;     // of the choices that are being entered
-  std::vector<NodeId> others_;  // what is not entered there; of choices, and choices in them
+  std::vector<Part> parts_;     // members of unions that are still to be entered
+  std::vector<NodeId> others_;  // members that are not entered, a stack for nested unions
   Unordered* unordered_ = nullptr;  // of the arena that is read
-  const Trie* trie_ = nullptr;      // that it is read beside
-  bool missed_ = false;             // some letter was left out, since no token goes on with it
+  const Trie* trie_ = nullptr;      // of the vocabulary
+  bool missed_ = false;             // whether a letter was left out, since no token continues with it
 };
 
 }  // namespace tokenfst

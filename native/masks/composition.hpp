@@ -4,15 +4,16 @@
 //   1. the state's expression splits at a fragment that is already known: its row, and a walk of its residuals;
 //   2. text that is read letter by letter, such as names, is matched against the vocabulary (chains.hpp);
 //   3. a walk of the vocabulary's trie, which is given up when it becomes wide;
-//   4. a union: the tokens of its members; and where rules are called first, of what they stand for;
+//   4. a union: the tokens of its members; and where rules are called first, the tokens of their bodies;
 //   5. the fragment is built, once for each vocabulary; if it is not usable, the one up to the next single byte, or up to a
 //      byte that all paths through the expression meet;
-//   6. a loop that may be left out, such as white space, and what follows it, each by itself;
+//   6. an optional loop, such as white space, and what follows it, each by itself;
 //   7. a complete walk, which returns to ways 1 to 6 at nodes with very many tokens below them.
 //
 // If one token of a class may come, the class is a row, computed once for each vocabulary (a fragment without residuals). Sets of
 // words are walked together with the vocabulary. Any number of threads may compute masks at once: they share the byte automaton and
-// the fragments, which have their own locks. All ways give the same tokens. Walks run through a `Walk`: rows alone, or a Walker.
+// the fragments, which have their own locks. All ways give the same tokens. The parameter `walk` runs configurations: a PlainWalk, or
+// a Walker if there are stacks. Functions raise BudgetExceeded.
 #pragma once
 
 #include "masks/chains.hpp"
@@ -36,7 +37,8 @@ class Composition {
 
   // Whether tokens lead on wherever bytes do: every byte that is read is a token, and every class of tokens that an
   // expression requires has a token. Then shortcuts by expression apply. With a stack, whoever creates the automaton
-  // guarantees the former, because whether tokens lead on would depend on the whole stack.
+  // guarantees the former, because whether tokens lead on would depend on the whole stack. Call this once, first. Raises an
+  // Error (EmptyLanguageError) for a grammar with a stack if a class has no token.
   bool tokens_lead_on() {
     complete_ = vocabulary_.complete() || bytes_.is_pushdown();
     if (bytes_.boundary() == kNone || !complete_) return complete_;
@@ -48,7 +50,8 @@ class Composition {
 
   size_t memory() const { return fragments_.memory(); }
   size_t num_fragments() const { return fragments_.size(); }
-  ByteGroups loops(State state) { return fragments_.loops().of(state); }  // those that lead back to the state (self_loops.hpp)
+  // The groups of bytes that lead from a state back to it (self_loops.hpp).
+  ByteGroups loops(State state) { return fragments_.loops().of(state); }
 
   // The state after a token whose initial form is empty.
   State after_empty() const { return vocabulary_.start_absorbs() ? bytes_.start() : bytes_.inner_start(); }
@@ -70,15 +73,15 @@ class Composition {
     }
   }
   const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return specials_; }
-  // Where a special token leads.
+  // The configuration after a special token, or a dead one.
   template <class Walk>
   Config special(Walk& walk, Config config, uint32_t token) const {
     auto it = std::ranges::lower_bound(specials_, token, {}, &std::pair<uint32_t, uint32_t>::first);
     return it == specials_.end() || it->first != token ? Config{} : walk.boundary(walk.next(config, it->second));
   }
 
-  // Collects the allowed tokens of a configuration if shortcuts apply: the union of the tokens of its members and of
-  // the expressions after its fragments, each collected once.
+  // Collects the allowed tokens of a configuration, for which structural() must hold: the union of the tokens of its
+  // members and of the expressions after its fragments, each collected once. End tokens are left out.
   template <class Walk>
   void gather(Walk& walk, Config start, MaskParts& out) {
     each_special(walk, start, [&](uint32_t token, Config) { out.tokens.push_back(token); });
@@ -156,7 +159,7 @@ class Composition {
       trie.each_string(index, [&](uint32_t token) { found.emplace_back(token, end); });
     };
     trie.walk(walk, config, scratch().path, take, [](uint32_t) {});
-    // A loop at the start alone leads nowhere.
+    // If only the loop at the start is left, it leads nowhere.
     if (first && !(vocabulary_.start_absorbs() && found.empty() && !bytes_.accepting(config.state))) {
       for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
         if (vocabulary_.initial()[token].empty() && !vocabulary_.tokens()[token].empty()) found.emplace_back(token, Config{after_empty()});
@@ -165,6 +168,7 @@ class Composition {
     return found;
   }
 
+  // The configurations that tokens lead to (token_targets.hpp). If `walks` is false, a walk of the whole vocabulary is not made.
   template <class Walk>
   TokenTargets onward(Walk& walk, Config config, bool walks = true) {
     TokenTargets out;
@@ -180,16 +184,16 @@ class Composition {
   }
 
  private:
-  static constexpr uint32_t kUnsplit = 3;  // how many times longer a walk may be if there is no fragment
+  static constexpr uint32_t kUnsplit = 3;  // how many times longer than `narrow` a walk may be if there is no fragment
   static constexpr uint32_t kChained = 24;  // how many times longer chains may be, since they create no state for a letter
-  static constexpr uint32_t kSome = 3;  // the part of a narrow walk from which on a fragment may begin at the end of a chain
-  static constexpr uint32_t kMany = 8'192;  // nodes below a node, from which on a fragment may begin there
+  static constexpr uint32_t kSome = 3;  // a fragment may begin at the end of a chain with at least `narrow` / kSome nodes below it
+  static constexpr uint32_t kMany = 8'192;  // a fragment may begin at a node with at least so many nodes below it
 
   // The buffers of a thread while it computes a mask, for one automaton at a time.
   struct Scratch {
     Chains chains;
     std::vector<Chains::Exit> exits;
-    std::vector<Place> pending, seen;  // places that are left, and those that were taken, in ascending order
+    std::vector<Place> pending, seen;  // places still to be visited; and visited ones, in ascending order
     std::vector<Config> path;
   };
   static Scratch& scratch() {
@@ -344,7 +348,8 @@ class Composition {
     if (!fragment && fragments_.is_shared(at)) fragment = fragments_.make(at, index);
     return fragment && fragment->usable;
   }
-  // Whether no token leaves a fragment within a word, since what follows it there begins with no word's byte; then the split says so.
+  // Whether no token leaves a fragment before a word byte, since the expression after the fragment begins with none; sets the split's
+  // no_word_after then.
   template <class Walk>
   bool leaves_no_word(Walk& walk, Config config, Split& at) {
     if (at.no_word_after || at.counted || at.least != kEmpty || at.widened != kUnbounded) return false;
@@ -364,8 +369,8 @@ class Composition {
     if (at.open && leaves_no_word(walk, config, at) && fragments_.serves_all(at, top)) return true;
     return std::exchange(at.open, false) && fragments_.serves_all(at, top);
   }
-  // Where rules are called first: the configurations of what they stand for, if all that begins wide there splits at fragments that
-  // serve all automata, or lies after a loop that may be left out; else none.
+  // Where rules are called first: the configurations of their bodies, if each of these splits at a fragment that serves all automata,
+  // or follows an optional loop, or begins with no fragment; else none.
   template <class Walk>
   std::vector<Config> unfold(Walk& walk, const Place& place, NodeId node) {
     std::vector<Config> found;
@@ -377,7 +382,7 @@ class Composition {
     }
     return found;
   }
-  // Whether a text may continue with any letter, as far as is known.
+  // Whether a text may continue with any small letter, as far as is known; pending entries count as continuing.
   bool reads_letters(State state) {
     const State* row = bytes_.entries(state);
     for (uint8_t letter = 'a'; letter <= 'z'; ++letter) {

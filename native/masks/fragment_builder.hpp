@@ -18,12 +18,12 @@ namespace tokenfst {
 
 class FragmentBuilder {
  public:
-  // Beyond these limits a fragment is not worthwhile: plain walks are used instead.
+  // Beyond the first two limits a fragment is not worthwhile, and plain walks are used instead.
   static constexpr size_t kMaxEntries = 8'192;  // residuals: sorting more takes longer than a walk of the whole vocabulary
   static constexpr size_t kMaxNested = 256;       // rows for counts
   static constexpr ptrdiff_t kNarrowRow = 64;     // words of a row: below this, few walks of the vocabulary find its tokens
 
-  // `top`: the node of the vocabulary's trie at which the fragment begins.
+  // For one fragment. `top`: the node of the vocabulary's trie at which the fragment begins.
   FragmentBuilder(ByteAutomaton& automaton, SelfLoops& loops, const Vocabulary& vocabulary, const Split& split, uint32_t top)
       : automaton_(automaton), loops_(loops), vocabulary_(vocabulary), rows_{{{automaton, kCoarse}, {automaton, kHexadecimal}}},
         split_(split), top_(top) {
@@ -31,6 +31,7 @@ class FragmentBuilder {
     groups_ = {&vocabulary.coarse_tries()[0].groups(), &vocabulary.coarse_tries()[1].groups(), &vocabulary.groups()};
   }
 
+  // Builds it; the result is not `usable` if it is not worthwhile. Raises BudgetExceeded.
   std::shared_ptr<const Fragment> build() {
     auto fragment = std::make_shared<Fragment>();
     start_ = automaton_.expressions().intern(split_.fragment);
@@ -166,7 +167,7 @@ class FragmentBuilder {
     }
     stay(strings, state, counts_[node.depth], exits_[node.depth - 1] > 0);
   }
-  // A step is dead: the strings below the node leave the fragment at the exits recorded so far.
+  // A step to a dead state: the strings below the node leave the fragment at the exits recorded so far.
   void record_dead(size_t level, uint32_t index) {
     const TrieNode& node = tries_[level]->node(index);
     const Strings strings{level, node.first, tries_[level]->node(node.end).first};
@@ -174,7 +175,7 @@ class FragmentBuilder {
     if (exits_[node.depth - 1] == 0 || overflow_) return;
     bytes_[node.depth] = node.byte;
     for (uint32_t depth = tries_[kFinest]->node(top_).depth + 1; depth < node.depth; ++depth) {
-      const bool may_leave = !split_.no_word_after || !is_word_byte(bytes_[depth + 1]);  // groups of bytes are alike in this
+      const bool may_leave = !split_.no_word_after || !is_word_byte(bytes_[depth + 1]);  // the same for all bytes of a group
       if (may_leave && automaton_.accepting(path_[depth])) add_entries(strings, depth);
     }
   }
@@ -338,8 +339,8 @@ class FragmentBuilder {
     return longest;
   }
 
-  // The terminator cannot begin an iteration. Checks state by state that each text can be divided into iterations in
-  // only one way: every state must be `the rest of an iteration`·loop.
+  // Checks that the terminator cannot begin an iteration. Together with the checks during the walk, that every state is
+  // `the rest of an iteration`·loop, each text can then be divided into iterations in only one way.
   bool counts_are_unique() {
     const State* from_loop = automaton_.row(loop_);
     for (uint32_t c = 0; c < automaton_.num_classes(); ++c) {

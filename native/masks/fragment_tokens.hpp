@@ -1,8 +1,8 @@
 // The tokens of a place whose expression splits at a fragment: the fragment's row, without the tokens that this expression forbids,
 // and the tokens that leave the fragment and go on with the expression after it (residuals).
 //
-// A fragment may stand for many expressions: its row then holds more than this expression allows. What is too much is taken away:
-// words that are left out (words_left_out.hpp), tokens near bounds that the fragment lacks, and tokens for which a part differs from
+// A fragment may stand for many expressions; its row then has more tokens than this expression allows. These are removed: tokens that
+// end with excluded words (words_left_out.hpp), tokens near bounds that the fragment lacks, and tokens for which a part differs from
 // the whole. Cost: a walk of the trie of residuals, and a step for each token that is tried by itself.
 #pragma once
 
@@ -30,7 +30,7 @@ class FragmentTokens {
     if (at.excluded != kEmpty) {
       const WordsLeftOut::Lost& lost = words_left_out_.of(at, fragment, place.second);
       row.removed = lost.closing, not_left = lost.entries;
-      // A token that is such a word may also have left the fragment before its end: it is tried.
+      // A token that ends with such a word may also leave the fragment before its end, so it is tried.
       for (size_t i = 0; fragment.ambiguous && i < row.removed.size(); ++i) {
         const auto text = std::string_view(vocabulary_.tokens()[row.removed[i]]).substr(vocabulary_.trie().node(place.second).depth);
         if (!is_dead(walk.boundary(walk.run(place.first, text)))) out.tokens.push_back(row.removed[i]);

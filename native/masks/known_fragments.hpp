@@ -29,7 +29,7 @@ class KnownFragments {
 
   // The fragment that begins at the node `top` of the vocabulary's trie; null if it is not known.
   std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) { return entry(at, top).second; }
-  // The same; the fragment is built if it is not known.
+  // The same; the fragment is built if it is not known. Not null, but perhaps not usable.
   std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
     const auto [known, found_before] = entry(at, top);
     const auto serves = [&](const std::shared_ptr<const Fragment>& found) { return found && (found->is_settled() || at.open); };

@@ -2,8 +2,8 @@
 // computed.
 //
 // Nothing here walks the vocabulary. Results are kept until `clear`, that is for one mask, by the thread that computes
-// it. The splits of a few intersections are kept for longer: each name of an object without the listed ones is the same
-// intersection, and what follows it differs.
+// it. The splits of a few intersections are kept for longer: each free name of an object (any name but the listed ones) is
+// the same intersection, while what follows it differs.
 #pragma once
 
 #include <array>
@@ -27,6 +27,7 @@ class KnownSplits {
 
   void clear() { splits().clear(); }
 
+  // The split of an expression; none if its removed bounds are too small for the vocabulary's tokens.
   Split of(NodeId node) {
     const Split found = bytes_.expressions().with_arena([&](Arena& arena) { return known(arena, node); });
     return found.widened < Vocabulary::kLong ? Split{} : found;
@@ -39,11 +40,11 @@ class KnownSplits {
     if (further) at = further;
     return static_cast<bool>(further);
   }
-  // The split before a byte that all paths through the expression meet, where other single bytes may lie before it.
+  // The split after a byte that all paths through the expression meet, where other single bytes may lie before it.
   Split up_to_common_byte(NodeId node) {
     return bytes_.expressions().with_arena([&](Arena& arena) { return split_before_last_byte(arena, node); });
   }
-  // Whether the bounds that the fragment leaves out matter to no token, or only to long ones.
+  // Whether the bounds that the fragment leaves out matter to no token, or only to tokens that are tried one by one.
   bool fits(const Split& at, const Fragment& fragment, uint32_t top) const {
     const size_t longest = top == 0 ? Vocabulary::kLong : vocabulary_.trie().max_depth();
     return at.widened == kUnbounded || (at.widened >= longest && at.widened - longest >= fragment.completion);
@@ -72,6 +73,7 @@ class KnownSplits {
       return {head.a, begins ? arena[node].b : kEpsilon};
     });
   }
+  // Whether a fragment, or its part, may be left before the first byte.
   bool exits_at_once(const Split& at) {
     return bytes_.expressions().with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
   }

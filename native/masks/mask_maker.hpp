@@ -23,6 +23,7 @@ class MaskMaker {
     const uint32_t* dense = nullptr;   // used instead if those are too many
   };
 
+  // Finishes collected parts. Without a lock.
   Finished finish(MaskParts& gathered) const {
     Buffers& buffers = MaskMaker::buffers();
     auto& tokens = gathered.tokens;
@@ -68,6 +69,7 @@ class MaskMaker {
     return finished;
   }
 
+  // The number of a finished mask, which is added to the pool if it is new. Under the owner's mutex.
   MaskId keep(const Finished& finished) {
     uint32_t base = 0;
     if (finished.row) {
@@ -91,8 +93,8 @@ class MaskMaker {
     return made;
   }
 
-  // Sorts tokens and removes duplicates. Many tokens go through a bitmap of the vocabulary, and one of its words: only
-  // words with a token are visited, while sorting by comparison takes a step for each token and bit of their number.
+  // Sorts tokens and removes duplicates. Many tokens are sorted by a bitmap of the vocabulary and a second bitmap of the
+  // words that are not 0, so that only those words are visited. Sorting by comparison would take a logarithm for each token.
   void sort_unique(std::vector<uint32_t>& tokens, Buffers& buffers) const {
     if (tokens.size() <= kFew) {
       std::ranges::sort(tokens);

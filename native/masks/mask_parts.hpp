@@ -1,4 +1,4 @@
-// What the computation of a mask collects, and the tokens along sets of words.
+// The parts that the computation of a mask collects, and the tokens along sets of words.
 #pragma once
 
 #include <algorithm>

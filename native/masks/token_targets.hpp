@@ -9,7 +9,8 @@
 
 namespace tokenfst {
 
-// Configurations one token away, and parts whose language is a subset of this one's.
+// `next`: the configurations one token away; `same`: members, whose languages are subsets of this one's, and whose tokens
+// are not in `next`.
 struct TokenTargets {
   std::vector<Config> next, same;
   bool whole = false;  // it takes a walk of the whole vocabulary; without `walks` (Composition::onward) nothing else is found then

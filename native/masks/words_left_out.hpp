@@ -1,7 +1,9 @@
-// Fragments without finitely many words (Split::excluded): a free name, for example, is any string but the listed names.
+// Fragments from which finitely many words are excluded (Split::excluded): a free name, for example, is any string but the
+// listed names.
 //
-// All such fragments share the one that has the words, too; a mask then leaves out the tokens that differ. The same words are left out
-// in many masks of an object (before each name, and where a listed name could end), so each thread keeps a few results.
+// All such fragments are replaced by the one fragment without exclusions, and a mask then leaves out the tokens for which the two
+// differ. The same words are excluded in many masks of an object (before each name, and where a listed name could end), so each
+// thread keeps a few results.
 #pragma once
 
 #include <algorithm>

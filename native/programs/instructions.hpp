@@ -1,4 +1,4 @@
-// What the program of an expression is made of (program.hpp): opcodes, instructions, and the arrays of an author.
+// The parts of a program (program.hpp): opcodes, instructions, and the arrays that Python hands over.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ enum class Op : int32_t {
   FewTokens
 };
 
-// The arrays as an author hands them over, unchecked.
+// The arrays as Python hands them over, unchecked.
 struct ProgramParts {
   std::vector<int32_t> code;   // opcode, number of operands, operands; repeated
   std::vector<uint8_t> sets;   // 32 bytes each
@@ -51,9 +51,11 @@ struct ProgramParts {
   std::vector<std::pair<uint32_t, bool>> rules;          // instruction of the body, whether the rule has the empty word
   std::vector<int32_t> assured;                          // instructions whose nodes are known to have a word
   std::vector<std::pair<uint64_t, int32_t>> classes;     // token classes: their symbols, and the lexicon of their words or -1
-  bool labelled = false;                                 // whether the rest of a rule shows which rule it belongs to
+  bool labelled = false;                                 // whether each rule ends with a Label, so that stacks can be printed
 };
 
+// An instruction makes one node. Operands are numbers of instructions, indices of tables, or numbers, as Program::check() lists
+// them for each opcode.
 struct Instruction {
   Op op;
   std::span<const int32_t> operands;

@@ -2,9 +2,9 @@
 // of arenas.
 //
 // Invariant: the content of a `Program` is checked: operands and side tables exist, and recursion is in tail position.
-// What only an arena can determine (look-behinds without a scope, tokens at places without a meaning) is refused by the
-// reader. A program owns its arrays, so they cannot change. Cost: linear in the instructions, for checking and for
-// reading.
+// What only an arena can determine (look-behinds without a scope, tokens where they have no exact meaning) is refused by
+// ProgramReader. Both raise an Error. A program owns its arrays, so they cannot change. Cost: checking is linear in the
+// instructions; reading makes the nodes of each of them.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ class Program {
   Program(const Program&) = delete;  // instructions point into `parts_`
   Program& operator=(const Program&) = delete;
 
+  // The arrays of the program.
   const ProgramParts* operator->() const { return &parts_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   uint64_t symbols() const { return symbols_; }                  // as a bit set
@@ -54,11 +55,11 @@ class Program {
     }
   }
 
-  // Refuses mistakes that an author can make: operands that do not exist, and recursion outside tail position. A node
-  // is open while it names a variable that only a later instruction closes.
+  // Refuses operands that do not exist, and recursion outside of tail position. A node is open while it uses a variable
+  // that a later instruction defines.
   void check() const {
     const auto& instructions = instructions_;
-    std::vector<size_t> closed_at(instructions.size(), 0);  // for each node, the last variable that it names
+    std::vector<size_t> closed_at(instructions.size(), 0);  // for each node, the last variable that it uses
     for (size_t number = 0; number < instructions.size(); ++number) {
       const auto& [op, operands] = instructions[number];
       auto count = [&](size_t wanted) {
@@ -191,19 +192,19 @@ class Program {
   bool is_token_level_ = false;
 };
 
-// The expression of a program, and the labels that its author gave to nodes. (A label on a counted repetition is
-// attached to its body, because the counts change while it is read; one on unordered members is attached to their
-// options.)
+// The expression of a program, and the labels of its nodes. (A label on a counted repetition is attached to its body,
+// because the counts change while it is read; one on unordered members is attached to their options.)
 struct Loaded {
   NodeId root = kEmpty;
   std::vector<std::pair<NodeId, std::string>> labels;
-  uint32_t symbols = 0;           // symbols beside bytes
+  uint32_t symbols = 0;           // the number of symbols beside bytes
   bool is_token_level = false;  // whether token boundaries matter
-  bool tokens_intersected = false;
+  bool tokens_intersected = false;  // whether tokens are in an intersection, or limited in a language without a stack
   bool has_marks = false;  // see marks.hpp
   DistinctFacts facts;
 };
 
+// Reads a program into an arena that is new.
 class ProgramReader {
  public:
   ProgramReader(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives), selections_(derivatives.selections()) {}
@@ -377,7 +378,7 @@ class ProgramReader {
                 "strings that must differ from each other (names of a JSON object, unique items) are under " + std::string(where) +
                     ", which needs all texts in a finite automaton: make the schema with repeated_names=\"allow\", or intersect it last");
   }
-  // If "at least" and "at most" are mixed, what a token boundary adds could be too much.
+  // Under an operation that is not monotone, the words that a token boundary adds could be too many.
   void refuse_tokens(NodeId id, const char* where) const {
     if (!arena_[id].has(kHasToken)) return;
     throw Error(Fault::Constraint, std::string("token-level parts (TEXT_TOKEN, one_token(), special tokens and limits of tokens) are in ") +

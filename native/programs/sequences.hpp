@@ -1,12 +1,12 @@
 // Which instructions of a program need a node of their own.
 //
-// In the arena a concatenation is nested to the right: the word "ab" before x is a·(b·x). So the nodes of a word by itself, a·b, are of
-// no use to a concatenation in which something follows the word: it makes its own. The same holds for a concatenation within another
-// one. Such instructions are written where they are used, letter by letter and part by part, and get no node.
+// In the arena a concatenation is nested to the right: the word "ab" before x is a·(b·x). So a concatenation in which something
+// follows the word cannot use the node a·b of the word alone. The same holds for a concatenation within another one. Such
+// instructions get no node. They are expanded where they are used, letter by letter and part by part.
 //
 // Invariant: an instruction without a node is a word or a concatenation, and is only used by concatenations in which something follows
-// it, directly or within others of this kind. It has at most kMost parts when all such parts are written out, so writing it again at
-// each use costs no more than nesting its nodes again did.
+// it, directly or within others of this kind. A concatenation without a node has at most kMost parts when all such parts are expanded,
+// so expanding it at each use costs no more than nesting its nodes again would.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ class Sequences {
     own_.back() = 1;
     for (auto& [body, nullable] : program.rules) own_[body] = 1;
     for (auto& [k, text] : program.labels) own_[k] = 1;
-    // Users come after what they use, so it is settled whether an instruction has a node when its operands are looked at. (Only
-    // variables may come later, and they have nodes.)
+    // Instructions come after their operands, so going backwards it is known whether an instruction has a node before its operands are
+    // visited. (Only variables may come after their users, and they have nodes.)
     for (size_t k = instructions.size(); k-- > 0;) {
       const auto& [op, operands] = instructions[k];
       if (op == Op::Concat) {
@@ -50,6 +50,7 @@ class Sequences {
     }
   }
 
+  // Whether an instruction gets a node.
   bool has_node(size_t instruction) const { return own_[instruction] != 0; }
 
   // Calls `node(instruction)` and `letter(byte)` for the parts of a word or concatenation, the last one first.

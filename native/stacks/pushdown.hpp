@@ -1,8 +1,9 @@
 // The shapes and effects of a byte automaton whose expression calls rules, beside its rows.
 //
-// The entries of a row are derivatives. The effect of such a state says which shape it settles to, and what the step
-// does to the stacks; most states have none. A shape that must inspect a stack has a successor for each set of frames
-// that the stack may show on top. Each of these is computed once, under the automaton's mutex, and read without a lock.
+// The entries of a row are derivatives. The effect of such a state says which shape it settles to, and how the step
+// changes the stacks; most states have no effect. A shape that must inspect a stack has a successor for each set of
+// frames that the stack may have on top. Each of these is computed once, under the automaton's mutex, and read without a
+// lock.
 #pragma once
 
 #include "stacks/settle.hpp"
@@ -13,13 +14,15 @@
 
 namespace tokenfst {
 
-// The effect of a step to the shape `state`: how its stacks are made (see StackOp).
+// The effect of a step to the shape `state`: the operations on stacks, and for each stack of the shape its register (see
+// StackOp).
 struct Effect {
   uint32_t state = 0;
   std::vector<StackOp> ops;
   std::vector<uint32_t> holes;
 };
 
+// A state with stacks, as members (settle.hpp).
 struct Shape {
   std::vector<Member> members;
   uint32_t stacks = 0;
@@ -28,7 +31,8 @@ struct Shape {
 
 class PushDown {
  public:
-  static constexpr uint32_t kPasses = UINT32_MAX, kUnknown = UINT32_MAX - 1;  // values that are not numbers of stacks
+  // Instead of a number of stacks: the target of a step has an effect; or it has not been computed whether it has.
+  static constexpr uint32_t kPasses = UINT32_MAX, kUnknown = UINT32_MAX - 1;
 
   explicit PushDown(Arena& arena) : settler_(arena) {
     effects_.grow();
@@ -68,8 +72,8 @@ class PushDown {
   uint32_t revealed(uint32_t state, uint32_t signature) const { return revealed_.find(uint64_t{state} << 32 | signature); }
   void keep_revealed(uint32_t state, uint32_t signature, uint32_t effect) { revealed_.insert(uint64_t{state} << 32 | signature, effect); }
 
-  // Finds the frame that a nullable frame makes with the one below it. Returns false if it is not known yet; `frame` is
-  // kNone if there is none.
+  // Finds the frame that stands for a nullable frame on top of another one. Returns false if it has not been computed yet;
+  // sets `frame`, to kNone if the two are not chained.
   bool chained(uint32_t upper, uint32_t lower, uint32_t& frame) const {
     uint32_t known = chains_.find(uint64_t{upper} << 32 | lower);
     frame = known == kNoChain ? kNone : known - 1;
@@ -83,7 +87,7 @@ class PushDown {
     return frame;
   }
 
-  // Call f(upper, lower, frame) for each chain, and f(state, answer, effect) for each known answer.
+  // Call f(upper, lower, frame) for each chain, and f(state, signature, effect) for each known effect of an inspection.
   template <class F>
   void for_each_chain(F&& f) const {
     chains_.for_each([&](uint64_t key, uint32_t value) {
@@ -106,7 +110,7 @@ class PushDown {
     return made;
   }
 
-  // The signature of top edges: their frames, and for each whether something lies below it. Equal ones have one number.
+  // The signature of a stack's top edges, as a number: their frames, and for each whether something lies below it.
   static bool is_single(std::span<const Edge> edges) { return edges.size() == 1; }
   static bool is_single(uint32_t signature) { return signature < kMany; }
   static uint32_t single_signature(const Edge& edge) { return edge.frame << 1 | (edge.below != kBottom); }

@@ -1,28 +1,28 @@
 // Push-down automata over derivatives: how an expression with calls of rules splits into a state and its stacks.
 //
 // Derivatives unfold calls of rules, and leave a border (Return) after the body of each rule. So the expression that
-// is left of a text is a union of lists top Return frame Return frame ... Hole : what is being read, followed by what
-// waits. Settling cuts such lists after their tops: the frames are pushed onto stacks, and in the expression a Hole
-// with the number of the stack replaces them. What is left is a *shape*: a union of members T·Hole or, with nothing
+// remains after a text is a union of lists top·Return·frame·Return·frame·...·Hole: the part that is being read, followed
+// by the parts that wait. Settling cuts such lists after their tops: the frames are pushed onto stacks, and in the expression a Hole
+// with the number of the stack replaces them. The result is a *shape*: a union of members T·Hole or, with nothing
 // below, T. There are finitely many tops and frames, so there are finitely many shapes, however deep texts nest, and
-// the states of the byte automaton are shapes. What a step does to the stacks is a short program beside the state
-// (Settled).
+// the states of the byte automaton are shapes. How a step changes the stacks is a short list of operations beside the
+// state (Settled).
 //
 // The forms of a member:
 //   T·Hole                 T is not nullable, so its stack need not be inspected. If T is nullable, the stack must be
 //                          inspected (`reveal`), and the shape is passed through at once;
 //   T·Return·k·Hole        T is nullable, k is the frame below it, already inspected, and k is not nullable;
-//   T·Return·k·Open        the same with a nullable k: other members begin with what lies below k;
+//   T·Return·k·Open        the same with a nullable k: other members begin with the content below k;
 //   T, T·Return·k          nothing lies below.
-// The border stays, so that k returns to the stack when T reads on: tops do not grow.
+// The border stays, so that k is pushed again when T reads on: tops do not grow.
 //
-// A nullable frame that comes to lie on another frame is chained to it, k·Return·k', and the two become one frame;
-// chains that would be too long, which only ambiguous grammars make, are replaced by several edges (stacks.hpp).
-// Members with equal tops become one member, on the union of their stacks, and members on equal stacks become one, with
-// the union of their tops. So one stack is enough if only what is being read is ambiguous; and ambiguity, even if
+// A nullable frame that is pushed on another frame is chained to it, k·Return·k', and the two become one frame. Chains
+// of more than kMaxChain frames, which only ambiguous grammars make, are replaced by several edges (stacks.hpp). Members
+// with equal tops become one member, on the union of their stacks, and members on equal stacks become one, with the union
+// of their tops. So one stack is enough if only the part that is being read is ambiguous; and ambiguity, even if
 // exponential, stays within one graph-structured stack (Tomita 1985; nullable parts as in Scott and Johnstone, "GLL
-// parsing", 2010). The rest of a list is one register, however many heads it follows: this is the node that generalized
-// parsers have for each symbol and start.
+// parsing", 2010). The rest of a list is one register, however many heads it follows, as generalized parsers have one
+// node for each symbol and start.
 #pragma once
 
 #include <map>
@@ -34,29 +34,32 @@
 
 namespace tokenfst {
 
+// A member of a shape.
 struct Member {
   NodeId top;
   uint32_t hole = kNone;  // the number of its stack; kNone: nothing lies below
-  bool open = false;
+  bool open = false;  // the form T·Return·k·Open
 };
 
 // Registers hold stacks: first the old ones, from 0 on; then the result of each op, from kFirstOp on.
 constexpr uint32_t kFirstOp = 1 << 30;
 constexpr uint32_t kNothing = UINT32_MAX;  // the register of the empty stack
 
+// One operation on stacks: pushes a frame onto a stack, or unites stacks. Its result is the next register.
 struct StackOp {
-  uint32_t frame;                  // a frame to push, or
-  uint32_t below;                  // of a push: the register that it is pushed onto
-  std::vector<uint32_t> joined{};  // a union: the registers whose stacks are united
+  uint32_t frame;                  // for a push: the frame
+  uint32_t below;                  // for a push: the register that it is pushed onto
+  std::vector<uint32_t> joined{};  // for a union: the registers whose stacks are united; empty for a push
 };
 
+// A settled expression: the shape, as an expression and as members, and the operations that make its stacks.
 struct Settled {
   NodeId shape = kEmpty;
   std::vector<Member> members;
   std::vector<StackOp> ops;
   std::vector<uint32_t> holes;  // the register of each of the shape's stacks
 
-  // Whether the stacks stay the same, if there were as many before.
+  // Whether the stacks stay the same, provided that there were as many before.
   bool keeps_stacks() const {
     for (uint32_t k = 0; k < holes.size(); ++k) {
       if (holes[k] != k) return false;
@@ -65,17 +68,19 @@ struct Settled {
   }
 };
 
+// Settles expressions, and numbers the frames. One thread at a time, except frame().
 class Settler {
  public:
   static constexpr uint8_t kMaxChain = 4;
 
   explicit Settler(Arena& arena) : arena_(arena) {}
 
+  // The continuation of a calling rule.
   struct Frame {
     NodeId body;
     bool nullable;
     bool absorbing;  // frame·frame = frame
-    uint8_t chained;
+    uint8_t chained;  // how many frames are chained in this one
   };
   // Any thread may call this for a frame that it has seen on a stack.
   const Frame& frame(uint32_t id) const { return frames_[id]; }
@@ -85,7 +90,7 @@ class Settler {
   // Adds a frame of a finished automaton, whose frames have no expressions.
   void adopt_frame(bool nullable) { frames_[frames_.grow()] = {kEmpty, nullable, false, 1}; }
 
-  // Splits an expression in which Hole (or Open) k stands for register k.
+  // Settles an expression in which Hole (or Open) k stands for register k.
   Settled settle(NodeId id) {
     if (std::optional<Settled> found = settle_one(id)) return std::move(*found);
     begin();
@@ -126,7 +131,7 @@ class Settler {
     return frame_of(arena_.either(frames_[a].body, frames_[b].body), std::max(frames_[a].chained, frames_[b].chained));
   }
 
-  // The stack that a shape must inspect before it can rest; none if it can rest.
+  // The stack that a shape must inspect before the step is complete; none if it need not inspect any.
   std::optional<uint32_t> to_reveal(const std::vector<Member>& members) const {
     for (const Member& member : members) {
       if (member.hole != kNone && !member.open && arena_[member.top].nullable) return member.hole;
@@ -137,7 +142,7 @@ class Settler {
  private:
   enum Form : int { kClosed, kHole, kOpen };
 
-  // The same for the most frequent forms: one list with nothing below it, or with its stack after its top or after
+  // settle() for the most frequent forms: one list with nothing below it, or with its stack after its top or after
   // frames that are pushed; or a union of lists with one stack after their tops.
   std::optional<Settled> settle_one(NodeId id) {
     if (id == kEmpty) return std::nullopt;
@@ -225,7 +230,7 @@ class Settler {
 
   bool marked(NodeId id) const { return arena_[id].has(kHasMark); }
 
-  // What is read before a border, and the list that begins with the border: a Hole, an Open, a Return, or nothing.
+  // The body before a border, and the list that begins with the border (a Hole, an Open or a Return), or the empty word.
   struct Segment {
     NodeId body, rest;
     bool operator==(const Segment&) const = default;

@@ -4,7 +4,7 @@
 // what was popped before creates nothing new: memory is proportional to the number of distinct stacks of a text, and
 // not to its length. The stacks of a configuration are one number: nothing, a node, or a tuple of nodes.
 //
-// Invariant: nodes are closed under frames that may be left out. If a frame whose language has the empty word lies on a
+// Invariant: nodes are closed under nullable frames. If a frame whose language has the empty word lies on a
 // node (and is not chained to the frame below, see settle.hpp), the edges of that node are also edges of the new node.
 // So the top edges alone determine what may come next.
 #pragma once
@@ -98,14 +98,15 @@ class NodeIndex {
   std::vector<uint32_t> wide_;
 };
 
+// Functions that create or visit nodes raise BudgetExceeded (see limit()). One thread at a time uses it.
 class Stacks {
  public:
   Stacks() { clear(); }
 
-  std::vector<StackId> known;  // scratch of look-ups (see decision_tree.hpp)
+  std::vector<StackId> known;  // the nodes that the last look-up of a decision tree knows, by address (decision_tree.hpp)
 
-  // Sets the budget: seconds of a call, and bytes of all stacks. The edges that one step visits may grow with the
-  // square of the text, so every loop over edges counts them with spend(), which reads the clock at each kEach-th.
+  // Sets the budget: the seconds of a call, and the bytes of all stacks. The edges that one step visits may grow with the
+  // square of the text's length, so every loop over edges counts them with spend(), which reads the clock once for kEach edges.
   void limit(const Budget& budget) { seconds_ = budget.seconds, bytes_ = budget.bytes; }
   void spend(size_t edges) {
     if ((spent_ += edges) >= kEach) look();
@@ -118,6 +119,7 @@ class Stacks {
     make_distinct(edges);
     return edges.size() == 1 ? single(edges[0].frame, edges[0].below) : list(kMany, edges);
   }
+  // The number for several stacks; for one stack its node, for none BOTTOM.
   StackId tuple(std::span<const StackId> parts) {
     if (parts.size() <= 1) return parts.empty() ? kBottom : parts[0];
     std::vector<Edge> members;
@@ -141,8 +143,8 @@ class Stacks {
     all.insert(all.end(), more.begin(), more.end());
   }
   // The same stacks with one edge for each frame: the nodes below are united. (A frame on the empty stack stays an edge
-  // of its own.) This is one step of the subset construction, and cached; nodes that are not inspected stay as they
-  // were made. O(edges of the nodes below) the first time.
+  // of its own.) This is one step of the subset construction, and cached; nodes that are not inspected stay as they were
+  // created. O(edges of the nodes below) the first time.
   StackId grouped(StackId id) {
     if (nodes_[id].frame != kMany) return id;
     const uint32_t list = nodes_[id].below;
@@ -206,15 +208,15 @@ class Stacks {
     }
   }
 
-  // The sum of `cost(frame)` down to the bottom, the least over all paths; cached for each kind. O(nodes without a sum
-  // yet).
+  // The least sum of `cost(frame)` over all paths down to the bottom; cached for each kind, so a kind must always have the
+  // same costs. O(nodes without a sum yet, and their edges).
   enum class Sum { Tokens, Bytes, Needed, Reserve };
   template <class Cost>
   uint32_t least(StackId id, Sum kind, Cost&& cost) {
     return fold(id, kind, UINT32_MAX,
                 [&](uint32_t sum, const Edge& edge, uint32_t below) { return std::min(sum, plus(below, cost(edge.frame))); });
   }
-  // The greatest, over all paths down and all frames on them, of `most(frame)` plus the least sum of `cost` below the
+  // The greatest value, over all paths down and all frames on them, of `most(frame)` plus the least sum of `cost` below the
   // frame. Cached as Sum::Reserve and Sum::Needed.
   template <class Cost, class Most>
   uint32_t reserve(StackId id, Cost&& cost, Most&& most) {
@@ -223,7 +225,7 @@ class Stacks {
       return std::max({sum, below, plus(least_[static_cast<size_t>(Sum::Needed)][edge.below], most(edge.frame))});
     });
   }
-  // The cached sum; kUnsummed: none.
+  // The cached sum; kUnsummed: it has not been computed.
   uint32_t known_sum(StackId id, Sum kind) const {
     const std::vector<uint32_t>& sums = least_[static_cast<size_t>(kind)];
     return id == kBottom ? 0 : id < sums.size() ? sums[id] : kUnsummed;

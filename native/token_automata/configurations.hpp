@@ -22,6 +22,7 @@ class Configurations {
     std::vector<uint32_t> targets, offsets, tokens;
   };
 
+  // Raises an Error (EmptyLanguageError) if no tokens lead from the start to acceptance.
   explicit Configurations(std::shared_ptr<TokenAutomaton> automaton) : automaton_(std::move(automaton)) {
     if (!automaton_->spellable(automaton_->start(), stacks_)) {
       throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
@@ -29,6 +30,7 @@ class Configurations {
     number_of(automaton_->start());
   }
 
+  // How many configurations have numbers; number 0 is the start. Other functions raise std::out_of_range for other numbers.
   size_t size() const {
     const InUse::Scope use(in_use_);
     return configs_.size();
@@ -38,7 +40,7 @@ class Configurations {
     const InUse::Scope use(in_use_);
     return automaton_->accepting(configs_.at(number));
   }
-  // With stacks this is an upper bound (token_automaton.hpp).
+  // The distance to acceptance in tokens. With stacks it is an upper bound (token_automaton.hpp).
   uint32_t distance(uint32_t number) {
     const InUse::Scope use(in_use_);
     return automaton_->distance(configs_.at(number), stacks_);
@@ -49,8 +51,8 @@ class Configurations {
     return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32;
   }
 
-  // Writes the mask within `left` tokens (kUnreachable: no limit), if the bounds on distances decide it. Returns false
-  // if some token may lead farther away, which a bound does not decide.
+  // Writes the mask with `left` tokens left (kUnreachable: no limit) into words() words, if a bound shows that every allowed
+  // token fits. Returns false, having written nothing, if that is not certain.
   bool fill(uint32_t number, uint32_t left, uint32_t* out) {
     const InUse::Scope use(in_use_);
     const Config config = configs_.at(number);
@@ -60,9 +62,10 @@ class Configurations {
     automaton_->fill(config, kUnreachable, out, stacks_);
     return true;
   }
+  // The 32-bit words of a mask.
   size_t words() const { return (static_cast<size_t>(num_tokens()) + 31) / 32; }
 
-  // The target of a token; -1: none. End tokens lead nowhere.
+  // The target of a token; -1: it has no arc. End tokens lead nowhere.
   int64_t advance(uint32_t number, uint32_t token) {
     const InUse::Scope use(in_use_);
     Config end = automaton_->advance(configs_.at(number), token, stacks_);

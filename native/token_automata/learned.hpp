@@ -1,7 +1,7 @@
 // Facts that an automaton has learned, read from a file: masks and distances by the digest of a state's expression.
 //
 // The arrays are borrowed and have been checked (artifact/view.hpp). Nothing here creates a state: a walk that reaches
-// a state looks up what is known of it. Rows are sorted by digest, so a look-up is a binary search. With stacks, the
+// a state looks up the facts about it. Rows are sorted by digest, so a look-up is a binary search. With stacks, the
 // value of a state may be an inner node, as in a decision tree (decision_tree.hpp), whose children are identified by
 // canonical answers (canonical_addresses.hpp).
 #pragma once
@@ -27,6 +27,7 @@ class Learned {
   // A value is 0 (not known), the number of a mask plus one, or kInner and an inner node.
   static constexpr size_t kStateRow = 7, kAnswerRow = 6;
 
+  // The value of a state, its distance to acceptance (kUnknown: none), and the bound of the distance after any token.
   struct State {
     uint32_t value, distance, worst;
   };
@@ -50,8 +51,8 @@ class Learned {
   bool trusted() const { return trusted_; }
   static State state(const uint32_t* row) { return {row[4], row[5], row[6]}; }
 
-  // The mask of a configuration whose state has this value; the nodes of stacks that it depends on are added to `seen`.
-  // 0: not known, else the number of the mask plus one.
+  // The mask of a configuration whose state has this value: its number plus one; 0: not known. `tops`: the top nodes of its
+  // stacks. The stack nodes that the mask depends on are added to `seen`.
   template <class DigestOf>
   uint32_t mask(uint32_t value, std::span<const StackId> tops, Stacks& stacks, std::vector<StackId>& seen, DigestOf&& digest_of) const {
     CanonicalAddresses asks({tops.begin(), tops.end()});
@@ -72,6 +73,7 @@ class Learned {
     }
     return value;
   }
+  // The child of an inner node for an answer; 0: none.
   uint32_t answer(uint32_t node, const Digest& shown) const {
     const std::array<uint32_t, 4> words = shown.words();
     const uint32_t wanted[] = {node, words[0], words[1], words[2], words[3]};
@@ -89,6 +91,7 @@ class Learned {
     }
     return pool.add(base, flips(number));
   }
+  // The tokens in which a mask differs from its row; and that row, `words` words; null: the empty row.
   std::span<const uint32_t> flips(uint32_t number) const {
     return view_.flips.subspan(view_.flip_offsets[number], view_.flip_offsets[number + 1] - view_.flip_offsets[number]);
   }

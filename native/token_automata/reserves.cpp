@@ -280,8 +280,9 @@ NodeId Reserves::widened(NodeId id, uint32_t& turns) {
     default: return id;
   }
 }
-// For a loop, followed by at most one byte, without finitely many words: each further iteration gives a longer word,
-// and of one more word than are excluded one is left.
+// For the intersection of complements of finitely many words with an expression that ends with a loop and at most one
+// byte after it. Each further iteration gives a longer word. Of so many words, one more than are excluded, at least one is
+// not excluded.
 std::optional<Reserves::Part> Reserves::without_few(NodeId id) {
   NodeId loop = kEmpty;
   uint64_t words = 0;
@@ -419,7 +420,7 @@ std::vector<uint32_t> Reserves::callees(uint32_t rule) {
   return found;
 }
 
-// First the numbers of rare bytes, from below, then the bounds, which use these.
+// First the least lengths and numbers of rare bytes, then the bounds, which use these.
 void Reserves::solve(const std::vector<uint32_t>& rules, bool loops) {
   solving_ = true;
   passing_.clear();

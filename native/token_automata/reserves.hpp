@@ -1,4 +1,4 @@
-// Reserves: an upper bound, from the form of an expression, for the bytes that complete a text after any one token.
+// Reserves: upper bounds, from the form of an expression, of the bytes that complete a text after any one token.
 //
 // If at least that many tokens are left, all tokens fit, because every byte may be a token of its own. Then the mask
 // within the limit is the whole mask, and no token is visited. For an expression and a number q of rare bytes
@@ -8,11 +8,13 @@
 //   most(a·b)[q] = max(most(a)[q] + least(b), most(b)[q - rare(a)]),   most(a|b)[q] = max(most(a)[q], most(b)[q])
 //
 // Here rare(a) is the least number of rare bytes in a word of a. So structure that lies deeper than one token can read
-// does not count, and recursive rules have finite bounds, provided that each recursion reads a rare byte. If it need
-// not, if a bound does not settle within kMostRounds, or if an intersection has too many states, the bound is
-// kUnreachable, and the fit must be decided in another way.
+// does not count, and recursive rules have finite bounds, provided that each recursion reads a rare byte. If a recursion
+// may read none, if a bound does not settle within kMostRounds rounds, or if an intersection has too many states, the
+// bound is kUnreachable, and it must be decided in another way which tokens fit.
 //
-// Invariant: wherever one token leads, the length according to Lengths is at most the bound. O(1) for each new part.
+// Invariant: wherever one token leads, the length according to Lengths is at most the bound. Cost: O(1) for each new
+// part; for an intersection, up to kMostExplored derivatives; for rules that call each other, a round over their bodies
+// until nothing changes. Raises BudgetExceeded; results that were begun are then forgotten.
 #pragma once
 
 #include <atomic>
@@ -27,8 +29,9 @@ class Reserves {
   Reserves(ByteAutomaton& bytes, const Vocabulary& vocabulary, Lengths& lengths)
       : bytes_(bytes), vocabulary_(vocabulary), lengths_(lengths) {}
 
-  // The bound of an expression, including the bytes of its own completion. Under the owner's mutex.
+  // The bound of an expression, also of the bytes that complete it before any token. Under the owner's mutex.
   uint32_t of(NodeId id) { return found(id).most[vocabulary_.rare().most]; }
+  // The least length of the expression's words. Under the owner's mutex.
   uint32_t needed(NodeId id) { return found(id).least; }
   // May be called at any time, by any thread.
   size_t memory() const { return held_.load(std::memory_order_relaxed); }
@@ -90,8 +93,8 @@ class Reserves {
   const Part& keep(NodeId id, const Part& found);
   Part element(NodeId id);
   Part of_words(const Lexicon& words, uint32_t number, uint32_t state);
-  // Members in any order: while one is read, all other required members may be missing. Of the others, the longest are
-  // counted up to the least number of members.
+  // For members in any order: while one is read, all other required members may be missing. If more members are needed,
+  // each counts as much as the longest other one.
   struct Options {
     std::vector<uint32_t> sizes;  // the length with a separator, by tag; 0: not required
     uint32_t missing = 0;         // the total length of all required members

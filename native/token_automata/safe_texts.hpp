@@ -2,13 +2,13 @@
 // differ.
 //
 // A completion is safe if it passes no mark Fresh, so whatever strings are known, none of them restricts it. One mark
-// may be passed: that of the first quotation mark. If the state lies inside a string, this mark ends it, so the text is
-// safe as long as no known string begins as this string does. If it lies outside, the first quotation mark opens a
+// may be passed: that of the first quotation mark. If the state lies inside a string, this quotation mark ends the
+// string, so the text is safe as long as no known string begins as this string does. If it lies outside, the first quotation mark opens a
 // string, and no mark Fresh follows it. So one text for each state serves all sequences, and is searched for once:
 // byte by byte, best-first by its length plus the least missing length. Backslashes are left out before the first
 // quotation mark, so that it ends the string.
 //
-// Only for states without stacks, since the text of another one depends on its stack.
+// Only for states without stacks, since other completions depend on the stack.
 #pragma once
 
 #include <queue>
@@ -31,8 +31,9 @@ class SafeTexts {
 
   SafeTexts(ByteAutomaton& bytes, const Vocabulary& vocabulary) : bytes_(bytes), vocabulary_(vocabulary) {}
 
-  // The text of a state, away from the start of all text. `bytes_left(config, stacks)`: the least missing length, or an
-  // approximation. Without a text for states beyond the first `kMost`.
+  // The safe text of a state, which must not be the start of the whole text. `bytes_left(config, stacks)`: the least
+  // missing length, or an approximation. States beyond the first `kMost` get no text. The search tries at most kMostTried
+  // places.
   template <class Length>
   const Text& of(State state, Length&& bytes_left) {
     static const Text none;
@@ -43,13 +44,13 @@ class SafeTexts {
     memory_ += sizeof(Text) + 64 + found.bytes.capacity();
     return texts_.emplace(state, std::move(found)).first->second;
   }
-  // Any thread may ask.
+  // In bytes. Any thread may call this.
   size_t memory() const { return memory_; }
 
  private:
   static constexpr size_t kMost = 20'000, kMostTried = 4096;
 
-  // A place in the tree of searched texts: what one more byte after another place leads to.
+  // A place in the tree of searched texts: where one more byte leads from the place `before`.
   struct Place {
     uint32_t before, length;
     Config config;

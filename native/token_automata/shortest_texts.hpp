@@ -1,7 +1,7 @@
-// Shortest completions in bytes, as a bound of the distance in tokens where a search over all tokens would take too long.
+// Shortest completions in bytes, as an upper bound of the distance in tokens where a search over all tokens takes too long.
 //
-// The least length of a completion is known from the form of an expression (byte_automata/lengths.hpp). So a shortest completion can
-// be read off: some byte leads to a configuration whose least length is one less. Split into the fewest tokens, it gives a path of
+// The least length of a completion follows from the form of an expression (byte_automata/lengths.hpp). So no search is needed: from
+// each configuration some byte leads to one whose least length is one less. Split into the fewest tokens, it gives a path of
 // tokens to acceptance, which is seldom longer than a shortest one.
 #pragma once
 
@@ -19,8 +19,9 @@ class ShortestTexts {
   ShortestTexts(ByteAutomaton& bytes, const Vocabulary& vocabulary, Lengths& lengths)
       : bytes_(bytes), vocabulary_(vocabulary), lengths_(lengths) {}
 
-  // The configurations after each token of a shortest completion of a state, away from the start of all text. None if it is accepting,
-  // or if no completion is found: for selections of words, least lengths are upper bounds and may not lead to acceptance.
+  // The configurations after each token of a shortest completion of a state, which must not be the start of the whole text. Empty if
+  // the state accepts, or if no completion of at most kLongest bytes is found: for selections of words, least lengths are upper bounds
+  // and may not lead to acceptance.
   // O(length of the completion, times classes of bytes).
   template <class Walk>
   std::vector<Config> path(Walk& walk, State start, Stacks& stacks) {

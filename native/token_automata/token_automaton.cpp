@@ -5,9 +5,9 @@ namespace tokenfst {
 
 namespace {
 
-// Checks that the bytes of the byte automaton and those of the masks are within their common budget. The former are
-// counted before the masks' lock is taken, if possible, so that a thread that waits for the byte automaton does not
-// block others from the masks.
+// Checks that the bytes of the byte automaton (`of_bytes`) and those of the masks (`beside`) are within their common
+// budget. If possible, the former are counted before the masks' lock is taken, so that a thread that waits for the byte
+// automaton does not block others from the masks.
 void check_held(ByteAutomaton& bytes, size_t of_bytes, size_t beside) {
   bytes.set_beside(beside);
   const size_t most = bytes.budget().bytes;
@@ -195,7 +195,7 @@ const TokenAutomaton::SafeEnds& TokenAutomaton::find_safe_ends(Config from, Stac
 
 bool TokenAutomaton::safely_fits(Config from, uint32_t left, Stacks& stacks) {
   if (bytes_->stacks().count(from.state) != 0) return false;
-  const bool all = is_far(from, left, stacks) || worst(from, stacks) <= left;  // then the mask leaves nothing out
+  const bool all = is_far(from, left, stacks) || worst(from, stacks) <= left;  // then all allowed tokens fit
   const auto lock = locked(mutex_);
   if (!has_safe_text(from)) return false;
   const SafeEnds& ends = find_safe_ends(from, stacks);

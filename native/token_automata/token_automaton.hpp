@@ -29,10 +29,12 @@ class TokenAutomaton : protected TokenDistances {
   using TokenDistances::start;
   using TokenDistances::with_walk;
 
-  // A walk of the vocabulary that enters at most this many trie nodes is not worth a fragment.
+  // A walk of the vocabulary that enters at most this many trie nodes is done without a fragment.
   static constexpr uint32_t kNarrowWalk = 192;
 
-  // `specials`: the special tokens that are symbols of the byte automaton, with their columns, ascending.
+  // `specials`: the special tokens that are symbols of the byte automaton, with their columns, ascending. `narrow`: see kNarrowWalk.
+  // Raises an Error if strings must differ and the vocabulary lacks bytes, if a special token may come before a text that the
+  // vocabulary spells differently at its start, or if a required class of tokens is empty in a grammar with a stack.
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
                  std::vector<std::pair<uint32_t, uint32_t>> specials = {}, uint32_t narrow = kNarrowWalk);
   ~TokenAutomaton();
@@ -74,6 +76,7 @@ class TokenAutomaton : protected TokenDistances {
   // Whether some token sequence leads from here to acceptance.
   bool spellable(Config config, Stacks& stacks);
 
+  // The mask of a configuration, without a limit of tokens; its number in masks().
   MaskId mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
     return make_mask(config, stacks);
@@ -84,6 +87,7 @@ class TokenAutomaton : protected TokenDistances {
     return bytes_->is_pushdown() ? mask_tree_->find(root, config, bytes_->stacks().count(config.state), stacks) : root;
   }
 
+  // The distance to acceptance in tokens, or a bound of it (distances_are_least()); kUnreachable: no tokens lead there.
   uint32_t distance(Config config, Stacks& stacks) {
     if (!bytes_->is_pushdown()) {
       uint32_t known = info(config.state).distance.load(std::memory_order_acquire);
@@ -91,14 +95,15 @@ class TokenAutomaton : protected TokenDistances {
     }
     return find_distance(config, stacks);
   }
-  // Guides a search for a completion byte by byte: the least length, or an approximation by its tokens.
+  // An estimate that guides a search for a completion byte by byte: the least length in bytes or, for finished tables with stacks, the
+  // distance in tokens times kBytesOfToken.
   uint32_t bytes_left(Config config, Stacks& stacks);
-  // The bytes of some completion.
+  // The length in bytes of some completion: an upper bound of the least one.
   uint32_t most_bytes_left(Config config, Stacks& stacks);
-  // The greatest such number after any allowed token.
+  // The greatest most_bytes_left() after any allowed token, or an upper bound of it.
   uint32_t worst_bytes(Config config, Stacks& stacks);
   using TokenDistances::bounds_distances;
-  // Whether distances are known to be exact, and not just bounds. For finished artifacts this is not known.
+  // Whether distances are known to be exact, and not upper bounds. Of finished artifacts it is not known, so it is false.
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
   // The most bytes that may be missing after any allowed token: by the form of the expression, or, without stacks, by a walk of
   // the vocabulary where the form gives no bound; kUnreachable if neither gives one. O(1) once known.
@@ -106,7 +111,7 @@ class TokenAutomaton : protected TokenDistances {
     const uint32_t known = known_most_after(config, stacks);
     return known == kUnknown ? find_most_after(config, stacks) : known;
   }
-  // Whether `left` tokens are surely enough after any allowed token; and whether that is cached.
+  // Whether `left` tokens surely complete a text after any allowed token; and whether this is already known.
   bool is_far(Config config, uint32_t left, Stacks& stacks) { return most_bytes_after(config, stacks) <= left; }
   bool is_known_far(Config config, uint32_t left, const Stacks& stacks) { return known_most_after(config, stacks) <= left; }
   // The safe text of a configuration (safe_texts.hpp) and the fewest tokens that spell it; kUnreachable: there is none.
@@ -116,7 +121,7 @@ class TokenAutomaton : protected TokenDistances {
   // tokens. A walk of the vocabulary, once for each state.
   bool safely_fits(Config from, uint32_t left, Stacks& stacks);
 
-  // Whether all tokens below a node of the vocabulary's trie are read in a state, without leaving it or touching stacks.
+  // Whether a state reads all tokens below a node of the vocabulary's trie without leaving the state or changing stacks.
   bool stays_below(uint32_t node, State state) { return (vocabulary_->groups()[node] & ~composition_.loops(state)) == 0; }
 
   // An upper bound of the distance after any allowed token.
@@ -128,14 +133,15 @@ class TokenAutomaton : protected TokenDistances {
   // The cached value of a state with stacks: a mask, or an inner node of `mask_tree()`.
   uint32_t mask_root(State state) { return info(state).mask.load(); }
   DecisionTree& mask_tree() { return *mask_tree_; }  // only with stacks
-  // The distances of a shape's members by themselves, and that of a frame.
+  // The distances of a shape's members, each without the stack below it, and that of a frame.
   std::vector<uint32_t> top_distances(State state);
   uint32_t distance_of_frame(uint32_t frame);
+  // For finished artifacts: sets these distances.
   void adopt_stack_distances(State state, std::vector<uint32_t> tops) { tops_[state] = std::move(tops); }
   void adopt_frame_distances(std::vector<uint32_t> distances) { frame_distances_ = std::move(distances); }
 
   // The arcs of a configuration: (token, target) in the order of the tokens' bytes, by a walk of the whole vocabulary.
-  // A token that would have to inspect the node `opaque` ends in the state that waits for it.
+  // A token that has to inspect the node `opaque` ends in the state that waits for it. Raises an Error if strings must differ.
   std::vector<std::pair<uint32_t, Config>> arcs(Config config, Stacks& stacks, StackId opaque = UINT32_MAX);
 
   // The same for a state without stacks.
@@ -166,14 +172,16 @@ class TokenAutomaton : protected TokenDistances {
   std::pair<uint32_t, uint32_t> known_distance(State state);
   uint32_t known_root(State state) { return state < infos_.size() ? infos_[state].mask.load() : 0; }
 
+  // The bytes of this automaton and of its byte automaton.
   size_t memory();
-  // `masks_composed`: computed by walks and fragments; `masks_recalled`: found in learned facts.
+  // `masks_made`: states with a mask; `distinct_masks` and `dense_rows`: of the pool; `leaves` and `deepest_look`: leaves and greatest
+  // depth of the decision trees; `masks_composed`: computed by walks and fragments; `masks_recalled`: found in learned facts.
   struct Stats {
     size_t states, masks_made, distinct_masks, dense_rows, fragments, frames, leaves, deepest_look, masks_composed, masks_recalled;
   };
   Stats stats();
 
-  // For finished artifacts.
+  // For finished artifacts: the pool to fill, and what is known about a state.
   MaskPool& adopt_masks() { return masks_; }
   void adopt_state(State state, MaskId mask, uint32_t distance, uint32_t worst) {
     Info& entry = info(state);
@@ -183,8 +191,8 @@ class TokenAutomaton : protected TokenDistances {
     ++masks_made_;
   }
 
-  // The states that token sequences reach from the start (if every byte is a token: that bytes reach), breadth-first
-  // after DEAD; for automata without stacks.
+  // DEAD, then the states that token sequences reach from the start, in breadth-first order (if every byte is a token: the
+  // states that bytes reach). For automata without stacks.
   std::vector<State> reachable();
 
  private:
@@ -216,7 +224,7 @@ class TokenAutomaton : protected TokenDistances {
   template <class Walk>
   std::vector<uint32_t> exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks);
 
-  // Under `mutex_`: whether safe texts of a configuration are known of, and the text.
+  // Whether a configuration may have a safe text (safe_texts.hpp); and, under `mutex_`, its text.
   bool has_safe_text(Config config) const {
     return complete_ && bytes_->boundary() == kNone && !bytes_->marks().facts.values && !composition_.is_first(config) &&
            bytes_->stacks().count(config.state) == 0;
@@ -224,7 +232,8 @@ class TokenAutomaton : protected TokenDistances {
   const SafeTexts::Text& find_safe_text(State state) {
     return safe_texts_.of(state, [this](Config config, Stacks& stacks) { return bytes_of(config, stacks); });
   }
-  // Tokens after which acceptance is equally far away; and where tokens lead to that have no safe text as short as that.
+  // `Grade`: the tokens after which acceptance is equally far away. `Unsafe`: a place after a token whose safe text has more tokens than
+  // the distance.
   struct Grade {
     uint32_t distance;
     MaskId tokens;
@@ -251,8 +260,8 @@ class TokenAutomaton : protected TokenDistances {
   SafeTexts safe_texts_{*bytes_, *vocabulary_};
   std::unordered_map<State, SafeEnds> safe_ends_;
   std::unordered_map<State, std::vector<Grade>> grades_;
-  static constexpr size_t kEntry = 64;        // bytes of an entry of the two, without its vector's
-  std::atomic<size_t> known_bytes_{0};        // of the two
+  static constexpr size_t kEntry = 64;        // bytes of an entry of these two maps, without its vector
+  std::atomic<size_t> known_bytes_{0};        // bytes of these two maps
   const std::unique_ptr<DecisionTree> mask_tree_ = DecisionTree::of(*bytes_);
   size_t masks_made_ = 0, mask_leaves_ = 0, masks_composed_ = 0, masks_recalled_ = 0;
   std::vector<std::shared_ptr<Learned>> learned_;  // changed only under both locks

@@ -5,9 +5,13 @@
 // graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the least
 // of its members'. With stacks it is an upper bound: the sum of the distances of the top and of each frame below, each
 // by itself. The bound is sound, since a text may always be completed frame by frame with tokens that end where frames
-// end. Ambiguous grammars, large selections of words and high counts have very many states; a search for distances
-// visits some of them and the tokens of shortest texts (shortest_texts.hpp), and uses lengths in bytes for the states after these.
-// The results are still bounds, and a token still leads from each one to a smaller one.
+// end. Ambiguous grammars, large selections of words and high counts have very many states. Then a search for distances
+// visits some of the states and the tokens of shortest texts (shortest_texts.hpp), and takes least lengths in bytes as the
+// distances of the states after these. The results are still upper bounds, and from each configuration some token leads to
+// one with a smaller bound.
+//
+// Threads. Functions that compute something are called under the mutex of TokenAutomaton; those that only read cached
+// values take no lock. Searches raise BudgetExceeded.
 #pragma once
 
 #include "walks/decision_tree.hpp"
@@ -25,15 +29,14 @@ class TokenDistances {
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow),
         complete_(composition_.tokens_lead_on()), lengths_(*bytes_), reserves_(*bytes_, *vocabulary_, lengths_) {}
 
-  // Where distances are bounds: how many states one search visits, with what effort (a state is one, a walk of the vocabulary more,
-  // see below), and how many states on the paths of shortest texts.
+  // Where distances are bounds: the most states that one search explores, its greatest effort (counted as below), and the most states
+  // on paths of shortest texts.
   static constexpr size_t kMaxExplored = 64, kMaxEffort = 3'200, kMostOnPaths = 4'096;
-  // The greatest number of states of an automaton without stacks; fewer if each of them takes a walk of the vocabulary, which counts
-  // as one for each kTokensOfState tokens.
-  // An automaton with more has bounds from then on, and so has one of which the first kSample states suggest it.
+  // The greatest effort of an exact search: a state counts one, and one more for each kTokensOfState tokens if it takes a walk of the
+  // vocabulary. If a search needs more, or if its first kSample states suggest that, the automaton has bounds from then on.
   static constexpr size_t kManyStates = 100'000, kTokensOfState = 2'500, kSample = 32;
 
-  // What is known of a state; for its configurations with stacks: roots of decision trees.
+  // What is known about a state. For a state with stacks, `mask` and `worst` are roots of decision trees.
   struct Info {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
@@ -43,6 +46,7 @@ class TokenDistances {
     InProgress making;  // the computation of its first mask
   };
 
+  // The configuration before any text.
   Config start() const { return {bytes_->start()}; }
   bool accepting(Config config) const { return bytes_->accepting(config.state); }
 
@@ -56,6 +60,7 @@ class TokenDistances {
     PlainWalk walk(*bytes_);
     return f(walk);
   }
+  // The facts about a state, in a table that grows as needed. Any thread may call this.
   Info& info(State state) {
     if (state >= infos_.size()) {
       std::lock_guard lock(grow_mutex_);
@@ -69,9 +74,9 @@ class TokenDistances {
     return bytes_->is_pushdown() || ((bytes_->expressions().has_too_many_states() || too_many_) && complete_);
   }
 
-  // Whether lengths in bytes bound the distances after tokens: for expressions, if every byte is a token; but not if a
-  // token may leave the start of the text, since tokens have other forms there, and not every byte has to be one of
-  // those.
+  // Whether lengths in bytes bound the distances after tokens: for automata of expressions, if every byte is a token. Not
+  // at the start of the text if it absorbs tokens there, since tokens have other forms there, and not every byte has to be
+  // one of these.
   bool counts_bytes(State state) const {
     return complete_ && bytes_->is_lazy() && !(vocabulary_->start_absorbs() && state == bytes_->start());
   }
@@ -89,9 +94,9 @@ class TokenDistances {
     }
     return std::max(plus(top, below), beneath);
   }
-  // The same, computed if it is not cached: the bound of the current part plus what lies below, or the bound of what
-  // lies below. If the form of a state without stacks gives none, the ends of its tokens do: they are far fewer than the states
-  // that a search for distances visits.
+  // The same bound, computed if it is not cached: the greater one of the bound of the top plus the length below it, and the
+  // bound of the frames below. If the form of a state without stacks gives no bound, the ends of its tokens do: they are far
+  // fewer than the states that a search for distances visits.
   uint32_t most_after(Config config, Stacks& stacks) {
     if (const uint32_t known = known_most_after(config, stacks); known != kUnknown) return known;
     std::atomic<uint32_t>& kept = info(config.state).reserve;
@@ -169,7 +174,8 @@ class TokenDistances {
     return found[0].distance;
   }
 
-  // Where tokens lead from a state; only some of it if that takes a walk of the whole vocabulary and is not to be done (`whole`).
+  // The targets of tokens from a state. If that takes a walk of the whole vocabulary and `whole` is false, only `out.some` is set.
+  // Adds the effort to `effort`.
   Successors successors(State state, bool whole, size_t& effort) {
     Stacks stacks;
     const TokenTargets onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}, whole); });
@@ -180,7 +186,7 @@ class TokenDistances {
     for (Config config : onward.same) add(config, 0, stacks, out.same, out.sums);
     return out;
   }
-  // Adds what is to be completed from a configuration on, after `cost` tokens.
+  // Adds the states that complete a configuration, after `cost` tokens: to `alone` if it has no stacks, else one sum for each path.
   void add(Config config, uint32_t cost, Stacks& stacks, std::vector<State>& alone, std::vector<Successors::Sum>& sums) {
     if (bytes_->stacks().count(config.state) == 0) alone.push_back(config.state);
     else each_way(config, stacks, [&](std::vector<State> parts) { sums.push_back({cost, std::move(parts)}); });
@@ -189,7 +195,7 @@ class TokenDistances {
   // The tokens of shortest texts (shortest_texts.hpp), by which a search for bounds reaches acceptance in few steps.
   struct TextPaths {
     std::unordered_map<State, Successors> successors;  // for states on a path without a stack, where their next token leads
-    std::unordered_set<State> targets;                 // all states that these lead to
+    std::unordered_set<State> targets;                 // all states that these tokens lead to
   };
   // Adds the path of a state's shortest text.
   void follow_text(State state, TextPaths& paths) {
@@ -300,7 +306,7 @@ class TokenDistances {
     }
   }
 
-  // The bytes of some completion: of a configuration, of a frame, of all frames from a node down.
+  // The length in bytes of some completion: of a configuration, of a frame, of all frames from a node down.
   uint32_t bytes_of(Config config, Stacks& stacks) {
     if (bytes_->is_lazy()) return lengths_.of(config, stacks);
     if (bytes_->is_pushdown()) return in_bytes(bound(config, stacks));
@@ -317,7 +323,7 @@ class TokenDistances {
   uint32_t bytes_below(StackId node, Stacks& stacks) {
     return stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return bytes_of_frame(frame); });
   }
-  // The bytes that complete a state without stacks after any allowed token, at most. A walk of the vocabulary, once for each state.
+  // The most bytes that complete a state without stacks after any allowed token. A walk of the vocabulary, once for each state.
   uint32_t longest_rest(Config config, Stacks& stacks) {
     auto known = worst_bytes_.find(config.state);
     if (known == worst_bytes_.end()) {
@@ -328,7 +334,7 @@ class TokenDistances {
     }
     return known->second;
   }
-  // The configurations after allowed tokens, mostly each of them once.
+  // The configurations after allowed tokens; some may occur more than once. `asked`, if given, records the inspected nodes.
   std::vector<Config> ends_of_tokens(Config config, InspectedNodes* asked, Stacks& stacks) {
     std::vector<Config> pending{config}, next;
     std::set<Config> seen;
@@ -345,13 +351,13 @@ class TokenDistances {
     return next;
   }
 
-  // A bound after one token, relative to the stacks that remain: cached by the symbols that were inspected.
+  // A bound of the distance after one token, above a node of the stack that remains; cached by the symbols that tokens inspect.
   struct BoundAbove {
-    uint32_t address;  // of the node that lies below then; kNone: none
-    uint32_t length;   // tokens of what is above that node
-    uint32_t bytes;    // bytes of what is above that node
+    uint32_t address;  // of that node; kNone: nothing remains below
+    uint32_t length;   // the tokens that complete everything above that node
+    uint32_t bytes;    // the bytes that complete it
   };
-  // Also sets `stacks.known`.
+  // These bounds for a configuration, one for each address. Also sets `stacks.known`.
   const std::vector<BoundAbove>& bounds_above(Config config, Stacks& stacks) {
     const uint32_t count = bytes_->stacks().count(config.state);
     Info& entry = info(config.state);
@@ -409,7 +415,7 @@ class TokenDistances {
     }
     return worst;
   }
-  // For some completion of a configuration: the first known node on its path, and the bound of what is above it.
+  // For some completion of a configuration: the first known node on its path, and the bound above that node.
   BoundAbove bound_above(Config config, Stacks& stacks, const std::vector<StackId>& known) {
     if (bytes_->stacks().count(config.state) == 0) return {kNone, solve(config.state), bytes_of(config, stacks)};
     BoundAbove best{kNone, kUnreachable, kUnreachable};

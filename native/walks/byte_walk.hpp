@@ -3,8 +3,8 @@
 // All stacks are nodes of one graph (stacks.hpp), so equal configurations get one number, in the order in which they
 // are reached. A text leads to one configuration, however many ways there are to read it, so paths here are texts, and
 // counting paths counts texts, not derivations. Every configuration except the dead one, which has no number, can reach
-// acceptance. Strings that must differ (exclusion.hpp) are read as if they might be equal. Numbers and stacks are never
-// removed; the budget's states bound their number. One thread at a time uses it, others wait.
+// acceptance. That strings must differ (exclusion.hpp) is ignored: they may be equal. Numbers and stacks are never
+// removed; the budget bounds the number of configurations and their bytes. One thread at a time uses it, others wait.
 #pragma once
 
 #include <unordered_map>
@@ -32,10 +32,12 @@ class ByteWalk {
     if (!is_dead(walker_.start())) number_of(walker_.start());
   }
 
+  // How many configurations have numbers. Number 0 is the start, if the language is not empty.
   size_t size() const {
     const InUse::Scope use(in_use_);
     return configs_.size();
   }
+  // Whether the configuration with this number accepts. `number` must be less than size(), here and below.
   bool accepting(uint32_t number) const {
     const InUse::Scope use(in_use_);
     return bytes_.accepting(configs_[number].state);
@@ -45,7 +47,7 @@ class ByteWalk {
     return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32;
   }
 
-  // A lower bound of the length of a text that leads to acceptance. 0 if the form of the expression does not give one.
+  // A lower bound of the length of a text that leads to acceptance; 0 if none is known.
   uint32_t least(uint32_t number) {
     const InUse::Scope use(in_use_);
     if (!tells_lengths_) return 0;

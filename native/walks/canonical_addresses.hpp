@@ -1,8 +1,8 @@
-// Identifies what a walk inspected of stacks in the same way in every process that read the same program.
+// Identifies the nodes of stacks that a walk inspected, in the same way in every process that read the same program.
 //
 // A decision tree (decision_tree.hpp) uses numbers of frames, which depend on the order of the walk. Here a frame is
 // identified by the digest of its body, and edges are sorted by these digests, so the order in which nodes become known
-// does not depend on a walk. Two nodes are the same if they show the same frames on the same known nodes.
+// does not depend on a walk. Two nodes are the same if they have the same frames on the same known nodes.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,14 @@
 
 namespace tokenfst {
 
-// Stack nodes by canonical address. The nodes are numbers of any graph; 0 is the bottom.
+// The known stack nodes, by canonical address. The nodes are numbers of any graph; 0 is the bottom.
 class CanonicalAddresses {
  public:
   explicit CanonicalAddresses(std::vector<uint32_t> known) : known_(std::move(known)) {}
 
   size_t size() const { return known_.size(); }
   uint32_t node(uint32_t address) const { return known_[address]; }
+  // The first address of a node; size() if it is not known.
   uint32_t address(uint32_t node) const { return static_cast<uint32_t>(std::ranges::find(known_, node) - known_.begin()); }
 
   // A digest of which stacks are equal.
@@ -28,7 +29,8 @@ class CanonicalAddresses {
     for (uint32_t node : known_) out.add(described(node));
     return out;
   }
-  // A digest of what a node shows; the nodes below become known. None if two edges cannot be distinguished.
+  // A digest of a node's edges (the digest of a frame, and the node below); the nodes below become known. None if two edges cannot be
+  // distinguished.
   std::optional<Digest> shown(std::vector<std::pair<Digest, uint32_t>> edges) {
     auto rank = [](const auto& edge) { return std::pair(edge.first, edge.second != kBottom); };
     std::ranges::sort(edges, {}, rank);
@@ -49,7 +51,7 @@ class CanonicalAddresses {
   std::vector<uint32_t> known_;
 };
 
-using CanonicalPath = std::vector<std::pair<uint32_t, Digest>>;  // addresses, and digests of what the nodes showed
+using CanonicalPath = std::vector<std::pair<uint32_t, Digest>>;  // addresses of inspected nodes, and digests of their edges
 
 // The canonical path to a leaf of a decision tree, for a state with `count` stacks; none if it cannot be determined.
 // `digest_of` returns the digest of a frame.

@@ -1,9 +1,9 @@
 // Decision trees over stacks: a cache of facts about configurations, whose keys contain only the inspected part of the
 // stacks.
 //
-// A value belongs to a state and, if the walk that computed it inspected the stacks, to the answers that it received:
-// an inner node asks for the edges of one stack node, given by its address (the order in which nodes become known), and
-// has a child for each answer. A walk from another configuration with the same state and the same answers would proceed
+// A value belongs to a state and, if the walk that computed it inspected the stacks, to the answers that it received. An
+// inner node asks for the edges of one stack node, given by its address (its index in the order in which nodes become
+// known), and has a child for each answer. A walk from another configuration with the same state and the same answers would proceed
 // in the same way, so the value holds for all such configurations, however much lies below. There are at most as many
 // leaves as pairs of a state and a top of the stacks that some token inspects. A look-up costs one probe for each
 // inspected node.
@@ -22,6 +22,7 @@ class DecisionTree {
     return bytes.is_pushdown() ? std::make_unique<DecisionTree>() : nullptr;
   }
 
+  // The greatest number of questions on a path.
   uint32_t deepest() const { return deepest_; }
   size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.memory(); }
 
@@ -32,15 +33,14 @@ class DecisionTree {
   void for_each(F&& f) const {
     children_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), value); });
   }
-  // One question on the path to a leaf: the address of a node, and what the node showed: pairs of a frame and what lies
-  // below it (0: nothing; else the address plus one of a node; new nodes have the next addresses). For kPattern: for
+  // One question on the path to a leaf: the address of a node, and its edges: pairs of a frame and the node below it (0:
+  // nothing; else the address plus one of that node; new nodes have the next addresses). For kPattern: for
   // each stack, the address plus one of the first equal node, or 0.
   struct Step {
     uint32_t address;
     std::vector<uint32_t> shown;
   };
-  // Calls f(steps, leaf) for each leaf below `root`, for a state with `count` stacks. `reader` can be used for several
-  // roots.
+  // The children of each inner node, and the answers by number: made once, and used for several roots.
   struct Reader {
     std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> children;
     std::vector<const std::vector<uint32_t>*> answers;
@@ -52,6 +52,7 @@ class DecisionTree {
     for (uint32_t number = 0; number < answers_.size(); ++number) made.answers.push_back(&answers_[number]);
     return made;
   }
+  // Calls f(steps, leaf) for each leaf below `root`, for a state with `count` stacks.
   template <class F>
   void each_leaf(const Reader& reader, uint32_t root, uint32_t count, F&& f) const {
     struct Branch {
@@ -129,7 +130,7 @@ class DecisionTree {
     deepest_ = std::max(deepest_, depth);
     return {root, from};
   }
-  // Stores a leaf at a place. Returns the new value of the state.
+  // Stores a leaf at a place. Returns the new value of the state. Under the owner's mutex.
   uint32_t keep(Place place, uint32_t leaf) {
     attach(place.root, place.from, leaf);
     return place.root;

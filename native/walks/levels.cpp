@@ -7,7 +7,7 @@ Levels::Levels(ByteAutomaton& bytes) : bytes_(bytes), walker_(bytes, stacks_), d
   opaque_ = stacks_.push(kOpaque, kBottom);
   walker_.stop_at(opaque_);
   walker_.keep_log(log_);
-    // Printable bytes represent their classes.
+  // A class of bytes is represented by a letter or another printable byte, if it has one.
   for (auto [first, last] : {std::pair{0, 255}, {33, 126}, {'A', 'Z'}, {'a', 'z'}}) {
     for (int byte = last; byte >= first; --byte) byte_of_[bytes.classes()[byte]] = static_cast<uint8_t>(byte);
   }
@@ -19,7 +19,7 @@ Levels::Levels(ByteAutomaton& bytes) : bytes_(bytes), walker_(bytes, stacks_), d
   for (size_t reached = 0; !queue_.empty();) {
     const Event event = queue_.top();
     queue_.pop();
-      // All later texts are at least as long as this one: if there is a shorter conflict, they do not matter.
+    // All later texts are at least as long as this one, so they do not matter if the known conflict is not longer.
     if (!conflicts_.empty() && std::exchange(reached, event.length) < event.length && conflict()->size() <= event.length) break;
     if (event.caller != kNone) go_on(levels_[event.place].callers[event.caller], ends_[event.place].found[event.end]);
     else if (!std::exchange(places_[event.place].done, true)) visit(event.place);

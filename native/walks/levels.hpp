@@ -30,9 +30,11 @@ class Levels {
     std::string text;
     uint32_t frame;
   };
+  // A level: all its callers.
   struct Level {
     std::vector<Caller> callers;
   };
+  // A state that is reached in a level, with a shortest text since the level was entered. `done`: it has been visited.
   struct Place {
     uint32_t level;
     State state;
@@ -40,11 +42,12 @@ class Levels {
     bool done = false;
   };
 
+  // Computes everything. For automata without stacks there are no levels. Raises BudgetExceeded.
   explicit Levels(ByteAutomaton& bytes);
 
   const std::vector<Level>& levels() const { return levels_; }
   const std::vector<Place>& places() const { return places_; }
-  // The stack below a level: empty for the first, OPAQUE for others.
+  // The stack below a level: empty for level 0, OPAQUE for others.
   StackId below(uint32_t level) const { return level == 0 ? kBottom : opaque_; }
   StackId opaque() const { return opaque_; }
   // The outcome of a step: frames that are pushed onto the old stack, or onto nothing.
@@ -59,6 +62,7 @@ class Levels {
   const std::map<std::pair<State, uint32_t>, Chain>& outcomes() const { return outcomes_; }
   // The same pairs for steps that inspected more than the top; these have no outcome.
   const std::set<std::pair<State, uint32_t>>& deeper() const { return deeper_; }
+  // The effects of all steps.
   const StepLog& log() const { return log_; }
   Stacks& stacks() { return stacks_; }
 
@@ -68,8 +72,8 @@ class Levels {
  private:
   static constexpr uint32_t kOpaque = (1u << 30) - 1;  // a number that no frame has
 
-  // A step that ends a level: it rests in `state` only after the stack below has been inspected; or, with a target, the
-  // step has to be repeated from `state` with what lies below. `frames` are the known frames in between, top first.
+  // A step that ends a level: `state` waits until the stack below has been inspected; or, if `again` is a target, the
+  // step to it has to be repeated from `state` with the stack below. `frames` are the known frames in between, top first.
   struct Return {
     std::string text;
     State state;
@@ -98,8 +102,8 @@ class Levels {
   // Processes a step that `text`, since `level` was entered, leads to.
   void arrive(uint32_t level, const std::string& text, Config to);
 
-  // A step into `entry` that pushes frames, top first. Each frame is between two levels: so a level inspects one frame
-  // of its caller, and what lies further below stays the same however often it does.
+  // A step into `entry` that pushes frames, top first. Each frame lies between two levels, so a level inspects one frame
+  // of its caller at a time, and the frames further below belong to that caller's level.
   void enter(State entry, uint32_t level, std::string text, const std::vector<uint32_t>& frames);
   void call(uint32_t inner, Caller caller);
   void end(uint32_t level, Return found);

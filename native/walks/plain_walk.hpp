@@ -1,4 +1,4 @@
-// The automata that the vocabulary's trie is walked with (vocabulary/trie.hpp), beside Walker for stacks (walker.hpp).
+// The automata that walk the vocabulary's trie (vocabulary/trie.hpp), except Walker, which has stacks (walker.hpp).
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ class PlainWalk {
   ByteAutomaton& bytes_;
 };
 
-// A walk that only asks which tokens lead on: their last byte leads to a live state or does not, whatever comes of stacks. So where
-// it surely does, no state is made for it.
+// A walk that only asks which tokens lead on. For that, the last byte of a token must lead to a live state; its effect on the stacks
+// does not matter. If an entry surely leads to a live state, it is not created.
 template <class Walk>
 class Leading {
  public:
@@ -34,7 +34,7 @@ class Leading {
   const State* entries(Config at) { return walk_.entries(at); }
   State entry(Config at, const State* entries, uint32_t byte_class) { return walk_.entry(at, entries, byte_class); }
   Config arrive(Config from, State raw) { return walk_.arrive(from, raw); }
-  // Where a last byte leads: a live state that may be a pending one, or nowhere.
+  // Where the last byte of a token leads: a live state, possibly a pending entry, or nowhere.
   Config last(Config from, const State* entries, uint32_t byte_class) {
     const State known = load_entry(entries, byte_class);
     if (bytes_ends_ && (known & kPending) && bytes_.surely_leads_on(from.state)) return Config{known};
@@ -48,19 +48,20 @@ class Leading {
   const bool bytes_ends_;  // a token ends with its bytes
 };
 
-// Runs a fragment and a part of its language together over the vocabulary: below a node at which both are in one state,
-// and could have been left at the same places, the tokens of the whole are those of the part.
+// Walks the vocabulary with a fragment (`whole`) and a part of its language (`part`) at the same time. Below a node at
+// which both are in the same state, and which both could have been left at the same places, their tokens are the same,
+// and the walk ends.
 template <class Walk>
 struct Difference {
   struct Position {
-    Config config;  // of the part and what follows it
+    Config config;  // of the part followed by the rest of the expression
     State part = kDead, whole = kDead;
     bool left = false;  // whether one could be left where the other could not
     friend bool is_dead(const Position& at) { return at.part == at.whole && !at.left; }
   };
   Walk& walk;
   ByteAutomaton& bytes;
-  std::array<bool, 256> is_inner;  // the classes of bytes before which neither can be left
+  std::array<bool, 256> is_inner;  // by class of the next byte: whether neither can be left before it
 
   const uint8_t* classes() const { return bytes.classes(); }
   Position next(const Position& from, uint32_t byte_class) {

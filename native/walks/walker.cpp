@@ -1,4 +1,4 @@
-// Walker: how a step with stacks settles, and what a log keeps of it.
+// Walker: how a step with stacks settles, and how a log records it.
 #include "walks/walker.hpp"
 
 namespace tokenfst {
@@ -35,7 +35,8 @@ Config Walker::rest(State state, const Effect* effect) {
       if (waiting_is_dead_) return {};
       break;
     }
-    if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step inspects stacks without end");
+    if (looks == kMaxLooks)
+      throw Error(Fault::Corrupt, "the artifact is damaged: a step inspects stacks without end; write the artifact again");
     looked_ = true;
     const StackId node = shown(stacks_before_[hole]);
     stuck_ |= blocked_;
@@ -101,7 +102,7 @@ StackId Walker::push(uint32_t id, StackId below) {
     edges_.push_back({id, below});
     return united();
   }
-    // frame·(frame·x | y) = frame·x | frame·y, and the first member exists already.
+  // frame·(frame·x | y) = frame·x | frame·y, and the first member exists already.
   std::erase_if(edges_, [&](const Edge& edge) { return edge.frame == id; });
   const bool others = !edges_.empty();
   const StackId rest = others ? united() : kBottom;
@@ -168,7 +169,7 @@ std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::strin
   for (size_t k = members.size(); k-- > 0 && ways.size() < kMaxWays;) {
     std::vector<uint32_t> below;
     for (StackId node = members[k].hole == kNone ? kBottom : stacks.member(at.stack, members[k].hole); node != kBottom;) {
-      // Frames that may be left out make shorter paths beside the complete one, which was created last.
+      // Nullable frames add shorter paths beside the complete one, which was created last.
       const Edge whole = *std::ranges::max_element(stacks.edges(node), {}, &Edge::below);
       for (auto& way : labels(bytes.stacks().frame(whole.frame).body, 1)) below.insert(below.end(), way.begin(), way.end());
       node = whole.below;

@@ -1,8 +1,8 @@
 // Runs configurations: the step function of push-down automata. Without stacks a step is a look-up in a row.
 //
-// A step reads a byte by the row of the state, applies the effect of the target to the stacks, and inspects stacks
-// until it may rest. Amortized O(1) if the grammar is deterministic; else proportional to the number of stacks at that
-// time.
+// A step reads a byte by the row of the state, applies the effect of the target to the stacks, and inspects stacks until
+// a shape needs no further inspection: the walk rests there. Amortized O(1) if the grammar is deterministic; else
+// proportional to the edges of the stacks that it visits, which may grow with the square of the text's length.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace tokenfst {
 
-// Records which nodes of a configuration's stacks are inspected, in order; not those that are pushed meanwhile.
+// Records which nodes of a configuration's stacks are inspected, in order, without the nodes that the walk itself pushes.
 struct InspectedNodes {
-  std::vector<StackId> known, nodes;  // nodes that can be inspected, and nodes that were
+  std::vector<StackId> known, nodes;  // the nodes that can be inspected, and those that have been
 
   InspectedNodes(Config config, uint32_t count, const Stacks& stacks) {
     for (uint32_t k = 0; k < count; ++k) known.push_back(stacks.member(config.stack, k));
@@ -38,6 +38,7 @@ struct InspectedNodes {
 // Records the effects of a walker's steps, in order; used when all steps are explored (levels.hpp).
 class StepLog {
  public:
+  // Begins a step; note() records its effects one after the other. `apart`: see close().
   void begin() { last_ = nullptr; }
   void note(const Effect& effect, bool apart) {
     Noted& noted = noted_[&effect];
@@ -48,8 +49,8 @@ class StepLog {
   }
   size_t memory() const { return noted_.size() * (sizeof(Noted) + 32) + pairs_ * 48; }
 
-  // Marks an effect as apart if it makes several stacks, or a stack with several tops, or if an effect that is apart
-  // follows it in a step: then no single effect describes the outcome of the step.
+  // Call this after all steps. Marks an effect as *apart* if it makes several stacks or a stack with several top frames, or
+  // if an effect that is apart follows it in a step: then no single effect describes the outcome of the step.
   void close();
   bool is_apart(const Effect& effect) const {
     auto it = noted_.find(&effect);
@@ -71,6 +72,7 @@ class StepLog {
   size_t pairs_ = 0;
 };
 
+// Walks of one sequence. One thread at a time. Raises BudgetExceeded, and an Error (ArtifactCorruptError) for a damaged artifact.
 class Walker {
  public:
   // `asked`, if given, records the nodes that are inspected.
@@ -78,17 +80,19 @@ class Walker {
     stacks.limit(bytes.budget());
   }
 
-  // Never inspects anything below this node: a step that would have to rests in a shape that waits for it, or is
-  // blocked. With `dead` it leads nowhere, and stuck() says that this happened.
+  // From now on the walk inspects neither this node nor anything below it. A step that needs the node rests in a shape that
+  // waits for it, or is blocked (see blocked()). With `dead`, a step that would wait leads nowhere instead.
   void stop_at(StackId node, bool dead = false) {
     stop_ = node;
     waiting_is_dead_ = dead;
   }
+  // Whether some step so far needed that node.
   bool stuck() const { return stuck_; }
-  // Whether the last step led nowhere because it had to put a frame that may be left out on that node.
+  // Whether the last step led nowhere because it had to push a nullable frame on that node, or to unite it with another one.
   bool blocked() const { return blocked_; }
+  // Records all further effects in a log.
   void keep_log(StepLog& log) { log_ = &log; }
-  // Continues from a shape that waits, given its one stack.
+  // Continues from a shape that waits, with its only stack.
   Config resume(Config waiting) {
     blocked_ = false;
     stacks_before_ = {waiting.stack};
@@ -109,7 +113,7 @@ class Walker {
     return config;
   }
 
-  // The configuration after a token boundary. What lies below may pass a boundary too, once it is inspected.
+  // The configuration after a token boundary. A frame that is inspected meanwhile passes the boundary too.
   Config boundary(Config at) {
     const uint32_t column = bytes_.boundary();
     if (column == kNone) return at;
@@ -119,11 +123,11 @@ class Walker {
       if (!looked_ || begun == at) return begun;
       at = begun;
     }
-    throw Error(Fault::Corrupt, "a step inspects stacks without end");
+    throw Error(Fault::Corrupt, "the artifact is damaged: a step inspects stacks without end; write the artifact again");
   }
 
-  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it. Marks of
-  // exclusion (exclusion.hpp) are passed as if nothing were excluded.
+  // The configuration that a state `raw` over the stacks of `from` settles to. `raw` is the target of a step from `from`,
+  // or the state of a part of its expression. Marks of exclusion (exclusion.hpp) are passed as if nothing were excluded.
   Config arrive(Config from, State raw) {
     blocked_ = false;
     if (raw == kDead) return {};
@@ -153,7 +157,8 @@ class Walker {
 
   // Only a modified artifact can name a stack that does not exist.
   StackId before(uint32_t reg) const {
-    if (reg >= stacks_before_.size()) throw Error(Fault::Corrupt, "a step needs a stack that does not exist");
+    if (reg >= stacks_before_.size())
+      throw Error(Fault::Corrupt, "the artifact is damaged: a step needs a stack that does not exist; write the artifact again");
     return stacks_before_[reg];
   }
   // The edges of a node, whose inspection is recorded.
@@ -180,12 +185,12 @@ class Walker {
   std::vector<Edge> edges_;
 };
 
-// The labels in a list, in order: one result for each way through its unions, at most `limit`.
+// The labels (numbers of rules) in an expression, in order: one result for each way through its unions, at most `limit`.
 std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit);
 
-// The labels of the rules that contain the place where a text leaves the language, innermost first; for labelled
-// programs. One list for each reading of the text that differs at its end, up to 64; of the paths down a stack only
-// one.
+// The numbers of the rules that contain the place where a text leaves the language, innermost first; for labelled
+// programs. One list for each reading of the text that differs at its end, up to 64; of the paths down a stack, only the
+// complete one is followed.
 std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::string_view text);
 
 }  // namespace tokenfst

@@ -62,10 +62,10 @@ class Lexicon {
     uint32_t target;
     uint32_t skip;  // how many words of the source state come before those of this arc
   };
-  uint32_t root() const { return root_; }
+  uint32_t root() const { return root_; }  // the start state
   size_t num_states() const { return accepting_.size(); }
   size_t num_arcs() const { return labels_.size(); }
-  uint32_t size() const { return counts_[root_]; }
+  uint32_t size() const { return counts_[root_]; }  // the number of words
   bool accepting(uint32_t state) const { return accepting_[state]; }
   uint32_t count(uint32_t state) const { return counts_[state]; }      // how many words end here or below
   uint32_t nearest(uint32_t state) const { return nearest_[state]; }   // bytes to the end of the shortest continuation
@@ -75,7 +75,9 @@ class Lexicon {
   void each_arc(uint32_t state, F&& f) const {
     for (uint32_t k = first_[state], end = end_of(state); k < end; ++k) f(Arc{labels_[k], targets_[k], skips_[k]});
   }
+  // The bytes of all arcs.
   std::span<const uint8_t> labels() const { return labels_; }
+  // The bytes of all words together.
   size_t total_length() const { return total_length_; }
   size_t memory() const {
     return (first_.capacity() + targets_.capacity() + skips_.capacity() + counts_.capacity() + nearest_.capacity() + register_.capacity()) *
@@ -108,9 +110,9 @@ class Lexicon {
     return found;
   }
 
-  // The shortest unused word that begins with the path to `state`; `offset` words come before the state's words.
-  // Returns its position in byte order and the number of missing bytes. There must be one. Best-first search by
-  // `nearest`.
+  // The shortest unused word that begins with the path to `state`: its position in byte order, and the bytes that follow the
+  // path. `offset` words come before the words of the state, and `used` has positions, ascending. Best-first search by
+  // `nearest`. Raises an Error if no unused word is left.
   struct Word {
     uint32_t place, length;
   };
@@ -135,7 +137,7 @@ class Lexicon {
     }
     throw Error(Fault::Constraint, "no unused word is left");
   }
-  // How many of the words that begin with the path to `state` are not used.
+  // How many of the words that begin with the path to `state` are not used (arguments as above).
   uint32_t left(uint32_t state, uint32_t offset, std::span<const uint32_t> used) const {
     auto begin = std::ranges::lower_bound(used, offset);
     auto end = std::lower_bound(begin, used.end(), offset + counts_[state]);

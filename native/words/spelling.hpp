@@ -1,10 +1,11 @@
 // Converts automata over characters to automata over bytes, and back (automata/characters/codes.py,
 // automata/characters/utf8.py).
 //
-// A form writes a code point, minus a base, as digits of a mixed radix. Between two bytes, the state is what each form
-// can still write. These intermediate states are memoized, and states with equal rows are merged bottom-up, so the part
-// between two character states is minimal and acyclic. The reverse: from each state in which a character may begin, the
-// transitions by each lead byte and its continuation bytes are collected as ranges of code points.
+// A form writes a code point, minus a base, as digits of a mixed radix. Between two bytes of a character, a state is the
+// set of code points that each form can still complete. These intermediate states are cached, and states with equal rows
+// are merged bottom-up, so the part between two character states is minimal and acyclic. The reverse: from each state in
+// which a character may begin, the transitions by each lead byte and its continuation bytes are collected as ranges of
+// code points.
 #pragma once
 
 #include <algorithm>
@@ -23,30 +24,34 @@
 
 namespace tokenfst {
 
+// A transition by the characters of a range.
 struct CharacterStep {
   int32_t low, high;  // of code points, inclusive
   uint32_t target;
 };
 using CharacterSteps = std::vector<CharacterStep>;  // disjoint, ascending
 
+// One form of writing the code points from `least` to `greatest`.
 struct SpellingForm {
   int32_t least, greatest, base;
   std::vector<std::vector<std::string>> digits;  // for each place and digit, the bytes that may stand for it
-  std::vector<int32_t> sizes;                    // for each place, how many code points share its digit and all digits before it
+  std::vector<int32_t> sizes;  // for each place, how many code points share its digit and all digits before it
 };
 
+// A deterministic automaton over bytes: the class of each byte, and the next states. State 0 is dead.
 struct ByteTables {
   std::vector<uint8_t> classes;
   std::vector<uint32_t> table;  // (states, groups)
   size_t states = 0, groups = 0;
 };
 
+// From characters to bytes.
 class Speller {
  public:
   explicit Speller(std::vector<SpellingForm> forms) : forms_(std::move(forms)) {}
 
-  // State k >= 1 does steps[k - 1]; the states between two bytes follow. None if there are more than `limit` states in
-  // all.
+  // State k >= 1 has the transitions steps[k - 1]; the states between two bytes follow. No value if there are more than
+  // `limit` states in all. Raises BudgetExceeded after `seconds` seconds.
   std::optional<ByteTables> spell(const std::vector<CharacterSteps>& steps, uint64_t limit, double seconds) const {
     const Deadline deadline(seconds);
     Work work{*this, limit};

@@ -1,4 +1,4 @@
-// The minimal-form automaton of the substrings of a text: all of them, or those that begin and end at marked places.
+// The suffix automaton of a text, which accepts its substrings: all of them, or those that begin and end at marked places.
 //
 // Blumer et al., "The smallest automaton recognizing the subwords of a text" (TCS 1985): a state is a set of places at
 // which its words end. Two such sets are disjoint, or one contains the other, so there are at most 2n - 1 states for n

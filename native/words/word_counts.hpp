@@ -1,5 +1,5 @@
-// Counts the words of a deterministic automaton and their lengths, and binds this as `_native.word_counts`, which
-// automata/json_schema/writing/distinct.py calls.
+// Counts the words of a deterministic automaton, and how long words must be so that there are enough of them. Bound as
+// `_native.word_counts`, which automata/json_schema/writing/distinct.py calls.
 #pragma once
 
 #include <nanobind/nanobind.h>

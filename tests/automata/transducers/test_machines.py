@@ -163,7 +163,7 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: fst.equivalent(fst.cross("a", "b"), a_or_b()),
         fst.FstOpError,
-        "first machine is no acceptor",
+        "first machine is not an acceptor: project",
     ),
     (
         lambda: a_or_b().relabel_pairs(ipairs=[(1, 2), (1, 3)]),
