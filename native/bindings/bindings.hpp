@@ -1,5 +1,8 @@
-// The translation units of the bindings: each binds a part of the core, and a change in one recompiles only that one.
-// All of them include the same type conversions: a conversion that a unit did not include would fail when it is called.
+// The translation units of the bindings: each binds a part of the core, and a change in one recompiles only that one. Each
+// function adds the classes and functions of its part to the module.
+//
+// All units include this header for the same type conversions: a call of a function would fail at run time if its unit did
+// not include the conversion of an argument.
 #pragma once
 
 #include <nanobind/nanobind.h>

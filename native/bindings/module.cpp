@@ -1,5 +1,4 @@
-// The module: its parts, and the mapping from errors of the core to Python exceptions. Argument checks that need
-// Python, and the handling of the GIL, are in this room; no logic.
+// The module: its parts, and the mapping from errors of the core to Python exceptions.
 
 #include "bindings/bindings.hpp"
 #include "bindings/patterns/patterns.hpp"

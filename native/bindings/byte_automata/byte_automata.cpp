@@ -1,4 +1,4 @@
-// Binds ByteAutomaton.
+// Binds ByteAutomaton, ByteWalk and TextWithSentinels.
 #include "bindings/bindings.hpp"
 #include "bindings/byte_automata/byte_walk.hpp"
 #include "bindings/byte_automata/text_with_sentinels.hpp"
@@ -18,6 +18,7 @@ namespace nb = nanobind;
 
 namespace {
 
+// (classes [256], table [states, classes], accepting [states], start)
 nb::tuple tables_to_python(Tables&& tables) {
   size_t states = tables.accepting.size(), width = tables.num_classes;
   std::vector<uint8_t> classes(tables.classes.begin(), tables.classes.end());

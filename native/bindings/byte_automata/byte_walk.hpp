@@ -18,7 +18,7 @@ inline void bind_byte_walk(nanobind::module_& m) {
   nb::class_<ByteWalk>(m, "ByteWalk",
                        R"(The configurations of a byte automaton that a search visits, by number; 0 is the start, if there is a word.
 
-A text leads to one of them, however many ways there are to read it. One thread at a time uses it, others wait.)")
+A text leads to one configuration, however many ways there are to read it. One thread at a time uses it, others wait.)")
       .def(
           "__init__",
           [](ByteWalk* self, ByteAutomaton& automaton) {

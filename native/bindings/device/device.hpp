@@ -1,5 +1,5 @@
-// Binds the masking loop in host memory. Addresses and sizes are not checked here: decoding/device/automata/automaton.py checks
-// tensors, and decoding/device/tables/tables.py creates tables.
+// Binds the masking loop over packed tables in host memory. Arrays are passed as addresses. Addresses and sizes are not checked
+// here: decoding/device/automata/automaton.py checks tensors, and decoding/device/tables/tables.py creates tables.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -43,7 +43,7 @@ inline void bind_device(nanobind::module_& m) {
         return layer_arrays(automaton, std::move(out));
       },
       "automaton"_a, "bytes"_a, "seconds"_a,
-      "The masks of a finished automaton by tokens left: (least distance, mask) for each state, ascending.");
+      "The masks of a finished automaton under a limit of tokens: for each state an ascending list of pairs (least distance, mask).");
   m.def(
       "stack_layers",
       [layer_arrays](TokenAutomaton& automaton, std::vector<uint32_t> states, std::vector<uint32_t> masks, std::vector<uint32_t> offsets,
@@ -58,7 +58,7 @@ inline void bind_device(nanobind::module_& m) {
         return layer_arrays(automaton, std::move(out));
       },
       "automaton"_a, "states"_a, "masks"_a, "offsets"_a, "answers"_a, "bytes"_a, "seconds"_a,
-      "The same for a finished push-down automaton, for each leaf: a state, its mask, and the answers that it depends on.");
+      "The same for a finished push-down automaton, for each leaf of its decision trees: a state, its mask, and the answers on the path.");
 
   m.def(
       "byte_tables",

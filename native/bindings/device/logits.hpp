@@ -1,4 +1,5 @@
-// Binds logits.hpp as `_native.apply_bitmask`, which decoding/masks/bitmask.py calls after checking the buffers.
+// Binds logits.hpp: `_native.apply_bitmask` and `row_without_choice`, which decoding/masks/bitmask.py calls after checking the
+// buffers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,6 +20,8 @@
 
 namespace tokenfst {
 
+// A level by its name; "auto" is the best that this CPU supports. Raises ValueError for another name, and for a level that the
+// CPU does not support.
 inline SimdLevel simd_by_name(std::string_view name) {
   if (name == "auto") return best_simd();
   SimdLevel level;

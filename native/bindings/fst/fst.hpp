@@ -1,8 +1,8 @@
 // Binds the room fst: a class for each semiring, `_native.Fst_standard` and so on, which automata/transducers uses.
 //
-// A Python object shares its machine with the calls that read it, and with its copies; before a change, a shared
-// machine is copied. So a call that has released Python's lock reads a machine that nobody changes. Free-threaded Python
-// has no such lock; there a lock of the handle protects it during a change, and while a call begins to share it.
+// A Python object shares its machine with its copies, and with the calls that are reading it. A shared machine is copied before
+// it is changed. So a call that has released Python's lock reads a machine that no other thread changes. Free-threaded Python
+// has no such lock; there the handle has a lock of its own, held during a change, and while a call takes its share.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,14 @@
 #include "fst_selection/thresholds.hpp"
 #include "python/calls.hpp"
 #include "python/numpy_arrays.hpp"
+#include "support/counted.hpp"
 
 namespace tokenfst {
 
+// The budget of a construction: states, bytes, seconds.
 using Limits = std::tuple<uint64_t, uint64_t, double>;
 
+// The Python object of a machine.
 template <class S>
 class FstHandle {
  public:
@@ -33,6 +36,7 @@ class FstHandle {
   explicit FstHandle(M made) : machine_(std::make_shared<M>(std::move(made))) {}
   FstHandle(const FstHandle& other) : machine_(other.shared()) {}
   FstHandle(FstHandle&& other) noexcept : machine_(std::move(other.machine_)) {}
+  // The machine; it does not change while the pointer is held.
   std::shared_ptr<const M> read() const { return shared(); }
   // Calls `change(machine)` with a machine that only this handle has.
   template <class Change>
@@ -44,7 +48,8 @@ class FstHandle {
 #endif
     return change(*machine_);
   }
-  // Checks that a state exists.
+  // Python's numbers as those of the machine. Raise FstIndex for a state that does not exist and for a number that is no label, and
+  // FstWeight for a number that is no weight.
   static fst::Id state(const M& machine, int64_t s) {
     if (s < 0 || s >= machine.num_states()) {
       throw Error(Fault::FstIndex, "there is no state " + std::to_string(s) + ": the machine has " + std::to_string(machine.num_states()));
@@ -74,7 +79,7 @@ class FstHandle {
   std::shared_ptr<M> machine_;
 };
 
-// Runs `work(meter)` without Python's lock.
+// Runs `work(meter)` without Python's lock; `what` is the name of the construction in errors.
 template <class Work>
 auto metered(const Limits& limits, const char* what, Work&& work) {
   const LongCall call;
@@ -116,7 +121,10 @@ void bind_fst_basics(nanobind::class_<FstHandle<S>>& c) {
            [](const H& h, int64_t s, size_t at) {
              const auto m = h.read();
              const auto arcs = m->arcs(H::state(*m, s));
-             if (at >= arcs.size()) throw nb::index_error("no such arc");
+             if (at >= arcs.size()) {
+               const std::string count = counted(arcs.size(), "arc");
+               throw nb::index_error(("there is no arc " + std::to_string(at) + ": state " + std::to_string(s) + " has " + count).c_str());
+             }
              return std::tuple(arcs[at].ilabel, arcs[at].olabel, static_cast<double>(arcs[at].weight), arcs[at].nextstate);
            })
       .def("arcs",
@@ -145,7 +153,9 @@ void bind_fst_basics(nanobind::class_<FstHandle<S>>& c) {
       .def_static("divide",
                   [](double a, double b) {
                     const W w = S::divide(H::weight(a), H::weight(b));
-                    if (!S::member(w)) throw Error(Fault::FstWeight, "the quotient of these weights is no weight");
+                    if (!S::member(w))
+                      throw Error(Fault::FstWeight,
+                                  std::to_string(a) + " divided by " + std::to_string(b) + " is no weight of this semiring");
                     return static_cast<double>(w);
                   })
       .def("arrays",

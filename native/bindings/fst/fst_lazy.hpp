@@ -13,7 +13,7 @@
 
 namespace tokenfst {
 
-// The Python object of a lazy machine. Lazy machines that are built on it share it.
+// The Python object of a lazy machine. Lazy machines that have it as an operand share it.
 template <class S>
 struct LazyHandle {
   fst::LazyPtr<S> lazy;
@@ -34,7 +34,7 @@ void bind_lazy(nanobind::module_& m, const char* name) {
     for (const L* each : given) out.push_back(each->lazy);
     return out;
   };
-  // A valid state number for `at`: one of a state that has been named.
+  // A state's number, checked: a state gets its number when its machine's start, or an arc to it, is computed.
   static const auto state = [](fst::Lazy<S>& lazy, int64_t s) {
     if (s < 0 || static_cast<uint64_t>(s) >= lazy.named()) {
       throw Error(Fault::FstIndex, "no state " + std::to_string(s) + " was named so far: " + counted(lazy.named(), "state") +

@@ -62,8 +62,9 @@ class Rows {
     }
     rows_.resize(left);
   }
-  // The others are made, each by one thread. All are, also where one raises. This thread is alone at first: most masks take some
-  // microseconds, and waking a thread takes more.
+  // Computes the other masks, each on one thread. If some raise, the rest is computed all the same, and one of the errors is
+  // raised at the end. For the first 50 microseconds this thread works alone: most masks take a few microseconds, and waking a
+  // thread takes more.
   void make(size_t threads) {
     const auto make_one = [&](size_t i) { rows_[i].first->fill(rows_[i].second); };
     std::exception_ptr failure;
@@ -82,6 +83,7 @@ class Rows {
  private:
   static constexpr size_t kAtOnce = 8;
 
+  // Calls row(i) for each i below `count` on `threads` threads, each of which takes `at_once` numbers at a time.
   template <class F>
   static void share(size_t threads, size_t count, size_t at_once, F&& row) {
     std::atomic<size_t> next{0};
@@ -117,8 +119,8 @@ class Rows {
   std::vector<uint8_t> unknown_;  // a byte each, so that threads can write adjacent entries
 };
 
-// First copies the rows whose masks are known: a few of them on this thread, because waking a thread costs more; many
-// on several threads.
+// Fills row i with the mask of matchers[i]. First copies the rows whose masks are known: a few of them on this thread, because
+// waking a thread costs more; many on several threads. Raises TypeError for a None, and MaskBuffer.
 void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
   constexpr size_t kManyRows = 16;  // if there are more, copying takes longer than releasing Python's lock: some 20 microseconds
   constexpr size_t kPart = 1 << 23;  // bytes for one thread: less is copied before a second thread wakes up and shares the caches
@@ -141,8 +143,9 @@ void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t 
   rows.make(threads);
 }
 
-// The masks of an engine's step: that of matchers[i] in row rows[i], or in row i. Everything is allowed in the row of a text that is
-// over, whose next token the engine discards, and where there is no matcher. What is no native matcher fills its row by itself.
+// Fills the masks of an engine's step: that of matchers[i] in row rows[i], or in row i. Everything is allowed in the row of a None,
+// and in that of a text that is over, whose next token the engine discards. An object that is no native matcher fills its own
+// row by its method `fill(bitmask, row)`.
 void fill_step(nb::list given, nb::object bitmask, std::optional<std::vector<int64_t>> rows) {
   const nb::tuple matchers(given);  // keeps the matchers alive while other threads of Python run
   const size_t count = matchers.size();
@@ -173,7 +176,9 @@ void fill_step(nb::list given, nb::object bitmask, std::optional<std::vector<int
   for (size_t i : others) matchers[i].attr("fill")(bitmask, rows ? (*rows)[i] : static_cast<int64_t>(i));
 }
 
-constexpr size_t kMuch = 1 << 16;  // bytes: matchers that hold more are copied, and looked through, while others go on
+// In bytes: a call that copies or hashes all of a matcher releases Python's lock if the matcher has more.
+constexpr size_t kMuch = 1 << 16;
+
 std::string forced_bytes(Matcher& matcher) {
   const QuickCall call;
   return matcher.forced_bytes();
@@ -227,8 +232,8 @@ void bind_matchers(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: the configuration that the accepted tokens have led to.
 
 Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. The cost of a mask, a step or a
-rollback does not depend on the length of the text; a step takes time proportional to the bytes of its token. Not thread-safe,
-but threads may share the automaton.)")
+rollback does not depend on the length of the text; a step takes time proportional to the bytes of its token. One thread at a
+time uses a matcher, others wait; threads may share the automaton.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
            nb::call_guard<LongCall>())
       .def("accept_token", &accept_token, "token_id"_a.none(), nb::sig("def accept_token(self, token_id: int) -> bool"),
@@ -281,7 +286,7 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
             if (self.memory() > kMuch) call.emplace();
             return self.fork();
           },
-          "An independent copy. Copies the history (4.5 bytes for each token) and the stacks.")
+          "An independent copy. Copies the history (4.5 bytes for each token, more if strings must differ) and the stacks.")
       .def_prop_ro("automaton", &Matcher::automaton, "The automaton object of the native core.")
       .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Return to the start of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
@@ -293,8 +298,8 @@ is the last one accepted. Rows after a token that is not allowed are all zero. T
             const LongCall call;
             return self.distance();
           },
-          "The least number of tokens, not counting the end token, that complete the text. The first call visits the states that are "
-          "reachable from here.")
+          "The least number of tokens, not counting the end token, that complete the text; an upper bound if there is a stack or if "
+          "strings must differ. The first call visits the states that are reachable from here.")
       .def_prop_rw(
           "max_tokens_left", &Matcher::max_tokens_left, &set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
           nb::for_setter(nb::sig("def max_tokens_left(self, left: int | None, /) -> None")),
@@ -312,7 +317,7 @@ tokens after which n - 1 more can complete the text. Setting it raises TokenLimi
           },
           "A number for the current position: where it is equal in a matcher and a fork of it, the same texts can follow.");
   m.def("watch_interrupts", &Interrupts::watch);
-  m.def("lock_waits", [] {
+  m.def("lock_waits", [] {  // how often threads waited for a lock since the last call, the seconds in all, and the longest wait
     const LockWaits::Counts counts = LockWaits::take();
     return std::tuple(counts.number, counts.seconds, counts.longest);
   });

@@ -1,5 +1,5 @@
 // Random sequences of matcher calls in several threads over one automaton, for `make sanitize`. Compiled only with
-// -DTOKENFST_STRESS; called from Python threads, Python's lock would serialize the calls and hide races.
+// -DTOKENFST_STRESS. The threads are not Python's, because Python's lock would serialize the calls and hide races.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -78,8 +78,9 @@ class StressThread {
   uint64_t seen_ = 1;
 };
 
-// What each thread saw. Threads 2k and 2k + 1 make the same calls. Raises what a thread raised. With an odd seed, several threads
-// derive at the same time from the first on; with an even one, once they have met.
+// The results of the threads. Threads 2k and 2k + 1 make the same calls, so their results must be equal. Raises what a thread
+// raised. With an odd seed, the automaton is set at the beginning to let several threads derive at the same time; with an even
+// one, it begins to when threads wait for each other.
 inline std::vector<uint64_t> stress(std::shared_ptr<TokenAutomaton> automaton, size_t threads, size_t steps, uint64_t seed) {
   if (threads > 1 && seed % 2 == 1) automaton->bytes().share();
   std::vector<uint64_t> seen(threads);

@@ -1,10 +1,11 @@
 // Plain patterns of ECMA-262 as expressions: characters, classes, groups, alternatives, counts, and anchors at both ends.
 //
-// Most patterns of schemas are plain, and the general way (tokenfst.automata.regex.ecma) rewrites a pattern to one of Python, parses that,
-// and translates the tree: 0.2 ms for each. Here the expression is written while the pattern is read. Everything else, errors included, is
-// left to the general way: other groups, look-around, back-references, `\b`, `\x`, `\p`, characters beyond ASCII, anchors inside.
+// Most patterns of schemas are plain. The general way (tokenfst.automata.regex.ecma) rewrites a pattern to one of Python,
+// parses that, and translates the tree: 0.2 ms for each pattern. Here the expression is made directly from the text. All other
+// patterns, and all errors, are left to the general way: other groups, look-around, back-references, `\b`, `\x`, `\p`,
+// characters beyond ASCII, anchors inside.
 //
-// Invariant: the nodes are those of the general way, which also decides what is shared and which parts of alternatives are joined
+// Invariant: the nodes are those of the general way, with the same sharing and the same joined beginnings of alternatives
 // (tests/automata/regex/test_plain_patterns.py). Cost: linear in the pattern.
 #pragma once
 
@@ -25,12 +26,12 @@ namespace nb = nanobind;
 
 class EcmaPattern : PatternItems {
  public:
-  // `leaf(ranges)`: one character out of a set. `named(ranges, quantifier)`: the text of its repetition, for messages. `most`: the number
-  // of positions that the pattern may have.
+  // `leaf(ranges)`: the expression of one character out of a set. `named(ranges, quantifier)`: the text of its repetition, for
+  // messages. `most`: the greatest number of positions that the pattern may have.
   EcmaPattern(std::string_view text, nb::handle leaf, nb::handle named, int64_t most)
       : PatternItems(text, most), leaf_(leaf), named_(named) {}
 
-  // Not valid where the pattern is not plain.
+  // The expression of all texts in which the pattern matches somewhere; not valid if the pattern is not plain.
   nb::object expression() {
     Items found;
     if (!alternatives(found, 0) || at_ != text_.size() || size_of(found) > most_) return {};
@@ -70,7 +71,7 @@ class EcmaPattern : PatternItems {
       is_group = false;
       if (!atom(made, is_group, depth)) return false;
       if (quantified(made, is_group)) is_group = false;
-      if (is_refused_ || (is_group && is_top && is_bare && !is_begun)) return false;  // the text around is written inside of the group
+      if (is_refused_ || (is_group && is_top && is_bare && !is_begun)) return false;  // the general way puts the text around into the group
       is_bare = false;
       std::ranges::move(made, std::back_inserter(found));
     }
@@ -122,7 +123,7 @@ class EcmaPattern : PatternItems {
     return true;
   }
 
-  // Whether what was read is repeated; it is replaced by the repetition.
+  // Whether a quantifier follows the items that were read; then it is read, and they are replaced by their repetition.
   bool quantified(Items& made, bool is_group) {
     if (at_ == text_.size()) return false;
     const size_t begin = at_;
@@ -251,7 +252,7 @@ class EcmaPattern : PatternItems {
   }
   static bool has_anchor(const Items& items) { return std::ranges::any_of(items, is_anchored); }
 
-  // As `Lookaround.sequence`: what is between anchors is a part of its own.
+  // As `Lookaround.sequence`: the items between two anchors are one part of the concatenation.
   nb::object with_anchors(const Items& items) const {
     if (!has_anchor(items)) return written(items);
     std::vector<nb::object> parts;

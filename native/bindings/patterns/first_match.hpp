@@ -1,7 +1,8 @@
-// Where the match of a plain pattern ends that `re.match` prefers: an automaton over characters.
+// Where the match that `re.match` prefers ends: a deterministic automaton over characters, for a plain pattern.
 //
-// A state is a list of places in the pattern, in order of preference; those after the end of the pattern are dropped
-// (tokenfst.automata.regex.leftmost). So the last accepting state on the way through a text is the end of the match.
+// A state is a list of places in the pattern, in order of preference. Places after the end of the pattern are dropped from the
+// list, since a match that ends is preferred to them (tokenfst.automata.regex.leftmost). So the match ends where the automaton
+// accepts last.
 //
 // Cost: the automaton, once, of at most `kMostStates` states; a step for each character of a text.
 #pragma once
@@ -22,7 +23,7 @@ namespace tokenfst {
 
 class FirstMatch {
  public:
-  // Nothing: the pattern has the empty word, may repeat it without bound, or is large.
+  // None: the pattern has the empty word, repeats without bound what may be empty, or has many places or states.
   static std::optional<FirstMatch> of(const pattern_order::Items& items) {
     pattern_order::Places places(items, false, kMostPlaces);
     if (places.is_too_large() || places.is_hollow()) return std::nullopt;
@@ -62,7 +63,7 @@ class FirstMatch {
     return made;
   }
 
-  // The end of the match that begins at `at`; -1: there is none.
+  // The index after the match that begins at `at`; -1: there is none. `length`: that of the text.
   Py_ssize_t end(PyObject* text, Py_ssize_t at, Py_ssize_t length) const {
     Py_ssize_t found = -1;
     int32_t state = 0;

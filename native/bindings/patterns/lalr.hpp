@@ -1,8 +1,8 @@
 // The parser of notations: a loop over tables that lark makes (tokenfst.automata.notations.parsing.lalr).
 //
-// Tokens are matched by the patterns of `re` that the notation's lexer uses, plain ones by automata (`first_match.hpp`); the loop, its stacks
-// and the choice of children are here. The trees are those of lark's parser. A text with an error is left to lark, which knows what it
-// expected.
+// Tokens are matched by the patterns of `re` that the notation's lexer uses, or by automata if the patterns are plain
+// (`first_match.hpp`). The loop, its stacks and the choice of children are here. The trees are those of lark's parser. A text
+// with an error is left to lark, whose message says what it expected.
 //
 // Cost: linear in the text.
 #pragma once
@@ -29,12 +29,19 @@ namespace nb = nanobind;
 
 class LalrTables {
  public:
-  // `matches(character)`: the method `match` of the pattern of tokens that begin with a character. `ignored` and `kept`: the types of tokens
-  // that are no symbols, and those that trees hold. `actions`: by state and type, the next state, or the number of a production.
-  // `productions`: the number of parts, what is made, the parts that are kept, each with whether it stands for its own children, the label
-  // of the node (None: the children belong to the node above), and whether a single child takes the place of the node. `gotos`: by state,
-  // the state after what a production makes. `classes`: those of nodes, of nodes of the kind `late`, and of tokens. `patterns`: by type, the
-  // pattern, if it is plain; `firsts`: for each ASCII character the types that may begin with it, in order.
+  //   matches      for each character, the method `match` of the pattern of all tokens that may begin with it
+  //   ignored      the types of tokens that the parser does not see, such as white space
+  //   kept         the types of tokens that are leaves of trees
+  //   actions      by state and type: (True, next state), or (False, number of a production)
+  //   productions  tuples: the number of parts; the symbol that is made; the parts that are kept, as pairs (index, whether it is
+  //                replaced by its children); the kind of the node (None: the children become children of the node above); whether
+  //                a single child replaces the node
+  //   gotos        by state and symbol: the state after the symbol was made
+  //   start, end   the first state, and the state after a whole text
+  //   classes      of nodes, of nodes of the kind `late`, and of tokens
+  //   late         a kind of nodes (SyntaxNodes::Names), or None
+  //   patterns     by type: its PlainPattern, if it is plain
+  //   firsts       for each ASCII character, the types of tokens that may begin with it, in the order in which they are tried
   LalrTables(nb::object matches, nb::object ignored, nb::object kept, nb::dict actions, nb::list productions, nb::dict gotos, int64_t start,
              int64_t end, nb::tuple classes, nb::object late, nb::dict patterns, nb::list firsts)
       : matches_(std::move(matches)), start_(0), end_(0) {
@@ -76,7 +83,7 @@ class LalrTables {
     for (const Type& each : types_) names_->types.push_back(each.name);
   }
 
-  // The tree of a text; None where it has an error. `tick()` is called after each 64 tokens.
+  // The tree of a text; None if the text has an error. `tick()` is called after each 64 tokens, and may raise.
   nb::object tree(nb::str text, nb::handle tick) const {
     const auto made = std::make_shared<SyntaxNodes>(names_, text);
     std::vector<int32_t> states{start_};
@@ -109,7 +116,7 @@ class LalrTables {
 
  private:
   static constexpr int32_t kNone = INT32_MIN;
-  static constexpr size_t kTicked = 64;  // tokens between two looks at the time
+  static constexpr size_t kTicked = 64;  // tokens between two calls of tick()
 
   struct Type {
     nb::object name;
@@ -122,7 +129,7 @@ class LalrTables {
     int32_t kind = kNone;  // of the node; none: the children belong to the node above
     bool is_single = false;
   };
-  // A token or node; or children of the node above.
+  // A value on the parser's stack: a token or node, or a list of children for the node above.
   struct Value {
     uint32_t one = 0;
     bool is_list = false;
@@ -165,7 +172,7 @@ class LalrTables {
     }
   }
 
-  // The type of the token at `at`, which becomes its end; -1: there is none.
+  // Returns the type of the token that begins at `at`, and sets `at` to its end; -1: there is none.
   int32_t next_token(const nb::str& text, Py_ssize_t& at, Py_ssize_t length) const {
     const Py_UCS4 first = PyUnicode_ReadChar(text.ptr(), at);
     if (first < firsts_.size() && firsts_[first].is_plain) {
@@ -184,7 +191,7 @@ class LalrTables {
     return number ? nb::cast<int32_t>(nb::handle(number)) : -1;
   }
 
-  // Replaces the parts of a production by what it makes.
+  // Replaces the parts of a production on the stacks by the value that it makes.
   void reduce(const Production& own, std::vector<int32_t>& states, std::vector<Value>& values, SyntaxNodes& nodes) const {
     if (own.kind == kNone && own.size == 1 && !own.parts.empty()) {
       states.pop_back();  // the only part takes the place

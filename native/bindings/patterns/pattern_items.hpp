@@ -1,7 +1,7 @@
 // Regular expressions as lists of items, as `re._parser` makes them: what the readers of both notations share.
 //
-// A reader makes the items of a sequence; `alternatives` joins them as Python's parser does, and `written` makes the expression of items.
-// The notations differ in what a character, a class or an anchor is: each reader says that itself.
+// A reader makes the items of a sequence; `alternatives` joins alternatives as Python's parser does, and `written` makes the
+// expression of items. What a character, a class or an anchor is depends on the notation, so each reader implements it.
 //
 // Invariant: the nodes are those of tokenfst.automata.regex.translate. Cost: linear in the pattern.
 #pragma once
@@ -21,7 +21,7 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
-// Sets of characters: ranges in order, which do not touch.
+// Sets of characters: ascending ranges of code points, both ends included, with a gap between any two.
 namespace character_ranges {
 
 using Range = std::pair<uint32_t, uint32_t>;
@@ -30,6 +30,7 @@ inline constexpr uint32_t kLastCode = 0x10FFFF;
 
 inline bool is_one(const Ranges& ranges) { return ranges.size() == 1 && ranges[0].first == ranges[0].second; }
 
+// The set of any ranges.
 inline Ranges normal(Ranges pairs) {
   std::ranges::sort(pairs);
   Ranges found;
@@ -54,6 +55,7 @@ inline Ranges negated(const Ranges& ranges) {
   return found;
 }
 
+// A set as a tuple of pairs, for Python.
 inline nb::tuple tuple_of(const Ranges& ranges) {
   nb::list found;
   for (const auto& [low, high] : ranges) found.append(nb::make_tuple(low, high));
@@ -69,19 +71,21 @@ struct PatternItem {
   bool is_greedy = true;  // of a repetition
   bool is_named = false;  // whether messages name the repetition
   uint32_t code = 0;      // of a character
-  const void* tree = nullptr;  // of a set: equal ones are equal to `re._parser`
+  const void* tree = nullptr;  // of a set: an identity, equal where `re._parser` makes equal trees
   character_ranges::Ranges set = {};  // of a set
-  nb::handle leaf = {};  // of a set, if it has been made already; who reads the pattern keeps it alive
+  nb::handle leaf = {};  // of a set: what the reader knows of it, and keeps alive
   std::vector<std::vector<PatternItem>> ways = {};  // of a branch; of a group or a repetition its body, alone
   int64_t low = 0, high = 0;  // of a repetition; -1: without an upper bound
   size_t begin = 0, end = 0;  // of a repetition that messages name: a part of the text
 
-  // Whether Python's parser joins two items at the beginnings of alternatives: it compares what has parts by identity.
+  // Whether Python's parser takes two equal items at the beginnings of alternatives for one. It never does so with items that
+  // have parts.
   bool joins(const PatternItem& other) const {
     return ways.empty() && other.ways.empty() && kind == other.kind && code == other.code && tree == other.tree && set == other.set;
   }
 };
 
+// What the readers have in common.
 class PatternItems {
  public:
   virtual ~PatternItems() = default;
@@ -96,9 +100,9 @@ class PatternItems {
 
   PatternItems(std::string_view text, int64_t most) : text_(text), most_(most) {}
 
-  // One sequence, to a bar, a closing bracket, or the end; false where the reader does not know a construct.
+  // Reads one sequence, to a bar, a closing parenthesis, or the end; false if it has a construct that the reader does not know.
   virtual bool sequence(Items& found, int depth) = 0;
-  // Alternatives of one character or positive class each as one item. False: they are not joined.
+  // Sets `found` to the union of alternatives that are one character or class each. False: they stay alternatives.
   virtual bool as_set(const std::vector<Items>& ways, Item& found) = 0;
   // The expression of a class.
   virtual nb::object leaf(const Item& item) const = 0;
@@ -108,7 +112,7 @@ class PatternItems {
   bool is_at(char each) const { return at_ < text_.size() && text_[at_] == each; }
   static bool is_digit(char each) { return each >= '0' && each <= '9'; }
 
-  // Alternatives to the end of the group or of the pattern, as `re._parser` joins them.
+  // Reads alternatives to the end of the group or of the pattern, and appends their items to `found`, joined as by `re._parser`.
   bool alternatives(Items& found, int depth) {
     Items first;
     if (!sequence(first, depth)) return false;
@@ -142,7 +146,7 @@ class PatternItems {
     return !is_refused_;
   }
 
-  // The positions with all repetitions expanded; more than `most_` where they are too many.
+  // The number of positions with all repetitions expanded; `most_` + 1 if there are more than `most_`.
   int64_t size_of(const Items& items) const {
     int64_t size = 0;
     for (const Item& each : items) {
@@ -158,7 +162,7 @@ class PatternItems {
     return size;
   }
 
-  // As `translate._Translator.plain`: adjacent characters are one word.
+  // The expression of items in sequence, as of `translate._Translator.plain`: adjacent characters become one literal.
   nb::object written(const Item* item, const Item* end) const {
     std::vector<nb::object> parts;
     std::string word;

@@ -1,8 +1,8 @@
-// Which match of a pattern `re.match` prefers, as far as its items show it: tokenfst.automata.regex.leftmost on the items of a plain pattern.
+// Which match `re.match` prefers: the questions of tokenfst.automata.regex.leftmost, answered from the items of a plain pattern.
 //
-// Invariant: the answers are those of `leftmost.is_orderly`, `leftmost.Places(..., folded=True).first` and `getwidth` of the parser's tree;
-// where `longer_by` has an answer, `leftmost.read` drops nothing, and its automaton leaves accepting states by these characters.
-// Cost: linear in the pattern if few places follow each place; counted repetitions count once.
+// Invariant: the answers are those of `leftmost.is_orderly`, `leftmost.Places(..., folded=True).first` and `getwidth` of the
+// parser's tree; where `longer_by` has an answer, `leftmost.read` drops nothing, and its automaton leaves accepting states by
+// these characters. Cost: linear in the pattern if few places follow each place; counted repetitions count once.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using character_ranges::Ranges;
 inline constexpr size_t kMostPlaces = 50'000, kFewPlaces = 1'000;
 inline constexpr int64_t kUnbounded = 0xFFFF'FFFF;  // `re`'s MAXREPEAT
 
-// The least and the greatest number of characters.
+// The least and the greatest number of characters of a word, as of `getwidth`.
 inline std::pair<int64_t, int64_t> width_of(const Items& items) {
   const auto times = [](int64_t each, int64_t count) { return each > 0 && count > kUnbounded / each ? kUnbounded : each * count; };
   int64_t low = 0, high = 0;
@@ -42,7 +42,7 @@ inline std::pair<int64_t, int64_t> width_of(const Items& items) {
   return {low, high};
 }
 
-// Whether there is a choice: alternatives, or repetitions that may end at several places.
+// Whether a pattern has a choice: alternatives, or a repetition that may end at several places.
 inline bool chooses(const Items& items) {
   return std::ranges::any_of(items, [](const PatternItem& each) {
     return each.kind == Kind::Branch || (each.kind == Kind::Repeat && each.low != each.high) || std::ranges::any_of(each.ways, chooses);
@@ -62,7 +62,7 @@ inline bool counts_choices(const Items& items, bool is_repeated) {
   });
 }
 
-// Whether a pattern consists of alternatives of one length each, longer ones first.
+// Whether a pattern consists of alternatives of a fixed length each, longer ones first.
 inline bool is_longest_first(const Items& pattern) {
   const Items* items = &pattern;
   while (items->size() == 1 && (*items)[0].kind == Kind::Group) items = &(*items)[0].ways[0];
@@ -76,8 +76,10 @@ inline bool is_longest_first(const Items& pattern) {
   });
 }
 
-// The places of a pattern and their successors, in order of preference. `is_folded`: repetitions are expanded only once, whatever their
-// counts, so places are over-approximated; but not those of a few characters, a fixed number of times.
+// The places of a pattern and their successors, in order of preference: a Thompson automaton with ordered choices. `is_folded`:
+// the body of a counted repetition is expanded only once, so the places stand for more texts than the pattern has. Exceptions
+// are repetitions of a few characters a fixed number of times. `most`: if the pattern has more places, is_too_large(), and the
+// rest is missing.
 class Places {
  public:
   Places(const Items& items, bool is_folded, size_t most) : is_folded_(is_folded), most_(most) {
@@ -91,9 +93,9 @@ class Places {
   int start() const { return start_; }
 
   struct Place {
-    std::vector<int> ways;
-    const PatternItem* reads = nullptr;  // what it reads, if it reads a character
-    int again = -1, out = -1;  // of the end of a repetition
+    std::vector<int> ways;  // the next places, the preferred one first
+    const PatternItem* reads = nullptr;  // the character or set that is read on the way; null: none
+    int again = -1, out = -1;  // of the end of a round of a repetition: the place of the next round, and that after the repetition
 
     void add_to(Ranges& found) const {
       if (reads->kind == Kind::Character) {
@@ -113,8 +115,9 @@ class Places {
     bool ends, drops;
   };
 
-  // Calls `found(place)` for the places that are reached, in order. Returns whether the end is reached, and whether places after it were
-  // dropped, as far as that can be decided: false only if surely none were.
+  // Calls `found(place)` for the places that read a character and are reached from `starts` without reading one, in order of
+  // preference. Returns whether the end is reached, and whether places after the end were dropped; the latter is false only if
+  // surely none were.
   template <class Found>
   Ends reached(const std::vector<int>& starts, Found found) {
     if (++round_ == 0) round_ = 1;
@@ -126,12 +129,13 @@ class Places {
       stack.pop_back();
       const Place& each = places_[static_cast<size_t>(at)];
       if (each.again >= 0) {
-        stack.push_back(seen_[static_cast<size_t>(each.again)] == round_ ? each.out : each.again);  // an empty round is the last one
+        stack.push_back(seen_[static_cast<size_t>(each.again)] == round_ ? each.out : each.again);  // an empty round is the last
         continue;
       }
       uint32_t& seen = seen_[static_cast<size_t>(at)];
       if (seen == round_) {
-        // A repetition that is written once has one place for many: one after the end may be one of them.
+        // In a folded repetition one place stands for many. This one was seen before the end, but another that it stands for
+        // may come after.
         drops = drops || (is_folded_ && ends && at != kEnd);
         continue;
       }
@@ -156,14 +160,14 @@ class Places {
     return character_ranges::normal(std::move(read));
   }
 
-  // Whether no place leads on by one character in two ways, and continuing is preferred to ending.
+  // Whether no list of places continues by one character in two ways, and continuing is always preferred to ending.
   bool has_clear_steps() {
     if (!is_clear({start_})) return false;
     return std::ranges::all_of(places_, [&](const Place& each) { return !each.reads || is_clear(each.ways); });
   }
 
-  // The characters by which a match may go on to a longer one. Nothing if some text leads to a list of places from which some are dropped,
-  // or if there are too many lists to say. See `leftmost._automaton`.
+  // The characters by which a match may continue to a longer one. None if some text leads to a list of places from which places are
+  // dropped, or if there are too many lists to decide. See `leftmost._automaton`.
   std::optional<Ranges> longer_by() {
     if (is_too_large() || is_hollow_) return std::nullopt;
     Ranges longer;
@@ -200,7 +204,7 @@ class Places {
   static constexpr int64_t kShort = 16;  // the most places of a repetition that is expanded in any case
   static constexpr int kEnd = 0;
 
-  // Whether no character leads on in two ways, and nothing is dropped.
+  // Whether no character is read in two ways from these places, and none is dropped.
   bool is_clear(const std::vector<int>& starts) {
     Ranges read;
     if (reached(starts, [&](const Place& each) { each.add_to(read); }).drops) return false;
@@ -271,7 +275,7 @@ class Places {
   int start_ = kEnd;
 };
 
-// Whether every word of a pattern is obviously its own match. Nothing: the pattern is too large to say.
+// Whether `re.match` surely matches all of every word of a pattern. None: the pattern is too large to decide.
 inline std::optional<bool> is_orderly(const Items& items) {
   if (!chooses(items) || is_longest_first(items)) return true;
   if (counts_choices(items, false)) return false;
@@ -280,21 +284,22 @@ inline std::optional<bool> is_orderly(const Items& items) {
   return places.has_clear_steps();
 }
 
-// A superset of the characters with which a word can begin.
+// A superset of the characters with which a word can begin. None: the pattern is too large to decide.
 inline std::optional<Ranges> first_of(const Items& items) {
   Places places(items, true, kMostPlaces);
   if (places.is_too_large()) return std::nullopt;
   return places.first();
 }
 
-// Whether a pattern is a repetition, at least once and without bound, so that matches in sequence are words of it, too.
+// Whether a pattern is a repetition, at least once and without bound, so that words in sequence are a word too.
 inline bool is_repetition(const Items& pattern) {
   const Items* items = &pattern;
   while (items->size() == 1 && (*items)[0].kind == Kind::Group) items = &(*items)[0].ways[0];
   return items->size() == 1 && (*items)[0].kind == Kind::Repeat && (*items)[0].low == 1 && (*items)[0].high < 0;
 }
 
-// The characters by which a match may go on to a longer one, if every word is surely its own match; nothing if that takes long to say.
+// The characters by which a match may continue to a longer one, if `re.match` surely matches all of every word. None otherwise,
+// and if the pattern is too large to decide.
 inline std::optional<Ranges> longer_by(const Items& items) { return Places(items, false, kFewPlaces).longer_by(); }
 
 }  // namespace tokenfst::pattern_order

@@ -1,4 +1,4 @@
-// The Python face of reading regular expressions and notations.
+// Binds the readers of regular expressions and the parser of notations.
 #include "bindings/patterns/patterns.hpp"
 
 #include "bindings/patterns/ecma_patterns.hpp"

@@ -1,4 +1,4 @@
-// Reading regular expressions and notations, as a part of the module.
+// The readers of regular expressions and the parser of notations, as a part of the module.
 #pragma once
 
 #include "bindings/bindings.hpp"

@@ -1,12 +1,14 @@
 // Plain patterns in Python's syntax: characters, classes, groups without names, which may have flags, alternatives and counts.
 //
-// Most patterns are plain. `re._parser` takes a microsecond for each character of them, and the translation of its tree as long again. Here
-// the items of the tree are made at once, and from them the expression and what terminals of grammars need to know. Everything else,
-// errors included, is left to the general way (tokenfst.automata.regex.translate): flags of the whole, named groups, look-around, anchors,
-// back-references, possessive quantifiers, octal escapes, patterns whose counts exceed the budget.
+// Most patterns are plain. Python's `re._parser` takes about a microsecond for each character of a pattern, and the translation
+// of its tree as long again. Here the items of that tree are made directly from the text; from them follow the expression and
+// the facts that terminals of grammars need. All other patterns, and all errors, are left to the general way
+// (tokenfst.automata.regex.translate): flags of the whole, named groups, look-around, anchors, back-references, possessive
+// quantifiers, octal escapes, patterns whose counts exceed the budget.
 //
-// What a class means is left to the running Python: `classes` maps its text to a tuple (`tokenfst.automata.regex.plain`), and keeps it.
-// Where flags change meanings, the text is in a group with these flags, and a character is asked for as well if case is ignored.
+// The running Python decides what a class means: `classes` maps the text of a class to a tuple
+// (`tokenfst.automata.regex.plain`), and caches it. Where flags change the meaning, the text is put in a group with these
+// flags. If case is ignored, a single character is looked up too.
 //
 // Invariant: the nodes are those of the general way (tests/automata/regex/test_plain_python.py). Cost: linear in the pattern.
 #pragma once
@@ -36,11 +38,12 @@ namespace nb = nanobind;
 
 class PythonPattern final : public PatternItems {
  public:
-  // `named(text)`: the text of a repetition, shortened for messages. `most`: the number of positions that the pattern may have.
+  // `classes`: see above. `named(text)`: the text of a repetition, shortened for messages. `most`: the greatest number of
+  // positions that the pattern may have.
   PythonPattern(nb::str pattern, nb::object classes, nb::object named, int64_t most)
       : PatternItems({}, most), pattern_(std::move(pattern)), classes_(std::move(classes)), named_(std::move(named)) {}
 
-  // False where the pattern is not plain.
+  // Reads the pattern; false if it is not plain. All other functions need a true.
   bool read() {
     Py_ssize_t length = 0;
     const char* const text = PyUnicode_AsUTF8AndSize(pattern_.ptr(), &length);
@@ -50,17 +53,21 @@ class PythonPattern final : public PatternItems {
     return alternatives(items_, 0) && at_ == text_.size() && size_of(items_) <= most_;
   }
 
+  // The expression of the pattern's words.
   nb::object expr() const { return written(items_); }
+  // The least and the greatest number of characters of a word, as `getwidth` of `re._parser`.
   std::pair<int64_t, int64_t> width() const { return pattern_order::width_of(items_); }
-  // See `leftmost.is_orderly`. Nothing: the pattern is too large to say.
+  // Whether `re.match` surely matches all of every word; see `leftmost.is_orderly`. None: the pattern is too large to decide.
   std::optional<bool> is_orderly() const { return pattern_order::is_orderly(items_); }
-  // Whether words in sequence are a word.
+  // Whether the pattern is a repetition without bound, so that words in sequence are a word.
   bool is_repetition() const { return pattern_order::is_repetition(items_); }
-  // The characters by which a match may go on to a longer one. None: words may be hidden, or it takes long to say.
+  // The characters by which a match may continue to a longer one. None: `re.match` may prefer a part of some word, or the
+  // pattern is too large to decide.
   nb::object longer_by() const { return or_none(pattern_order::longer_by(items_)); }
-  // The automaton of the matches of `re.match`. Nothing: it has none, or a large one.
+  // The automaton that finds the end of what `re.match` matches. None: there is none, or it is large (FirstMatch::of).
   std::optional<FirstMatch> first_match() const { return FirstMatch::of(items_); }
-  // See `leftmost.Places.first`. None: the pattern is too large to say.
+  // A superset of the characters with which a word can begin; see `leftmost.Places.first`. None: the pattern is too large to
+  // decide.
   nb::object first() const { return or_none(pattern_order::first_of(items_)); }
 
  private:
@@ -68,8 +75,8 @@ class PythonPattern final : public PatternItems {
     return found ? nb::object(character_ranges::tuple_of(*found)) : nb::none();
   }
 
-  static constexpr Py_ssize_t kLongest = 20'000;  // longer ones are read by the clock
-  enum Part : Py_ssize_t { kCode, kIsPositive, kTree, kLeaf, kRanges, kText };  // the parts of what `classes` has
+  static constexpr Py_ssize_t kLongest = 20'000;  // bytes: the general way reads longer patterns, under a budget of time
+  enum Part : Py_ssize_t { kCode, kIsPositive, kTree, kLeaf, kRanges, kText };  // the items of a tuple of `classes`
 
   bool sequence(Items& found, int depth) override {
     while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')') {
@@ -93,7 +100,7 @@ class PythonPattern final : public PatternItems {
     return true;
   }
 
-  // Appends what a group without a number contains, or one item.
+  // Appends one item, or the items of a non-capturing group without flags.
   bool atom(Items& found, int depth) {
     const char each = text_[at_];
     switch (each) {
@@ -139,7 +146,7 @@ class PythonPattern final : public PatternItems {
     return true;
   }
 
-  // Reads the flags of a group and the colon after them; false where it has others, or is no such group.
+  // Reads the flags of a group and the colon after them; false if there are other flags, or another kind of group.
   bool flags() {
     std::string_view known = "aimsu", all;
     const size_t begin = at_;
@@ -169,7 +176,8 @@ class PythonPattern final : public PatternItems {
     }
   }
 
-  // Whether a quantifier stands here; it is read. `is_refused_`: it is one that `re` refuses.
+  // Reads the quantifier that stands here, if one does; `high` is -1 without an upper bound. Sets `is_refused_` if `re` refuses
+  // it, or if its counts are left to the general way.
   bool quantifier(int64_t& low, int64_t& high) {
     low = 0, high = -1;
     if (at_ == text_.size()) return false;
@@ -206,7 +214,7 @@ class PythonPattern final : public PatternItems {
   }
   static constexpr int64_t kMostRepeated = 1'000'000'000;  // larger counts are left to the general way
 
-  // The extent of a class; what is in it is Python's to say.
+  // Finds the end of a class; Python reads what is in it.
   bool character_class(Items& found) {
     const size_t begin = at_++;
     if (is_at('[')) return false;  // `re` warns of such a class, and of the doubled signs below
@@ -304,7 +312,7 @@ class PythonPattern final : public PatternItems {
     return found;
   }
 
-  // The class with this text, or the character if it is no more; false where Python refuses it.
+  // Sets `made` to the class with this text, or to a character if the class has only one; false if Python refuses it.
   bool set_of(Item& made, std::string_view text) {
     std::string flagged;
     if (flags_ != Flags{}) {

@@ -1,12 +1,12 @@
 // Syntax trees of notations, as the parser makes them, without a Python object for each node and token.
 //
-// Most of the text of a grammar is bodies of rules, and most of their tokens occur more than once. So nodes and tokens are numbers here, and
-// become Python's where a program asks for them. `rule` writes the expression of a body of a rule in a notation with Lark's kinds of nodes
-// (tokenfst.automata.notations): sequences, alternatives, `[...]` and repetitions by a sign are made here, and only names, literals and
-// rarer nodes are asked for.
+// Most of the text of a grammar is bodies of rules, and most of their tokens occur more than once. So nodes and tokens are
+// numbers here, and Python objects are made only of those that are requested. SyntaxTree::rule makes the expression of the body
+// of a rule, in a notation with the kinds of nodes that Lark has (tokenfst.automata.notations): sequences, alternatives,
+// `[...]` and repetitions by a sign are made here; Python makes the expressions of names, literals and rarer nodes.
 //
 // Invariant: the trees are those of lark's parser; the expressions are those of tests/reference/grammars/lark_rules.py.
-// Cost: linear in the tree. Nothing needs a stack of calls, since a text may nest deeper than Python's.
+// Cost: linear in the tree. No function is recursive, since a text may nest deeper than Python's stack.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -27,11 +27,11 @@ namespace nb = nanobind;
 
 // The nodes and tokens of a text, operands first.
 struct SyntaxNodes {
-  // What they are called, and how they become Python's.
+  // The names of kinds of nodes and types of tokens, and the Python classes of both.
   struct Names {
     std::vector<nb::object> kinds, types;  // of nodes, and of tokens
     nb::object node, late, token;  // classes
-    int32_t late_kind = -1;  // nodes of this kind that are in none of it become `late`
+    int32_t late_kind = -1;  // outermost nodes of this kind become `late` objects, which hold a SyntaxTree
     nb::object type = nb::steal(PyUnicode_InternFromString("type")), start = nb::steal(PyUnicode_InternFromString("start_pos"));
   };
   struct Node {
@@ -43,6 +43,7 @@ struct SyntaxNodes {
 
   SyntaxNodes(std::shared_ptr<const Names> own, nb::str whole) : names(std::move(own)), text(std::move(whole)) {}
 
+  // Both return the number of what was added. `children`: numbers.
   uint32_t add_token(size_t type, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t start) {
     nodes.push_back({true, static_cast<int32_t>(type), static_cast<uint32_t>(begin), static_cast<uint32_t>(end), start});
     return static_cast<uint32_t>(nodes.size() - 1);
@@ -54,6 +55,7 @@ struct SyntaxNodes {
     return static_cast<uint32_t>(nodes.size() - 1);
   }
 
+  // The text of a token, and the token as a Python object.
   nb::object spelled(const Node& token) const { return nb::steal(PyUnicode_Substring(text.ptr(), token.begin, token.end)); }
   nb::object token(const Node& own) const {
     nb::object made = names->token(spelled(own));
@@ -73,7 +75,7 @@ class SyntaxTree {
  public:
   SyntaxTree(std::shared_ptr<const SyntaxNodes> nodes, uint32_t root) : nodes_(std::move(nodes)), root_(root) {}
 
-  // A tree of Python's.
+  // The tree of a Python object: of a node with `data` and `children`, whose leaves are tokens.
   static SyntaxTree of(nb::handle root) {
     struct Begun {
       nb::object kind;
@@ -123,8 +125,8 @@ class SyntaxTree {
     }
   }
 
-  // The node as Python's. `is_late`: nodes of the kind that may be late are. `tick()`, if it is given, is called after each 64 nodes
-  // and tokens.
+  // The node as a Python object. `is_late`: outermost nodes of the late kind become `late` objects. `tick()`, if it is given,
+  // is called after each 64 nodes and tokens.
   nb::object tree(bool is_late, nb::handle tick = {}) const {
     struct Begun {
       uint32_t node, next;
@@ -155,7 +157,7 @@ class SyntaxTree {
     }
   }
 
-  // The children of the node, as Python's.
+  // The children of the node, as Python objects.
   nb::object children() const { return tree(false).attr("children"); }
 
   // The tokens of a type, in the order of the text.
@@ -174,7 +176,8 @@ class SyntaxTree {
     return found;
   }
 
-  // What the strings spell that are the alternatives of a terminal, if each is one, of printable ASCII without escapes and flags; else None.
+  // The words of a terminal, if each of its alternatives is one string literal of printable ASCII, without escapes and flags;
+  // else None.
   nb::object words() const {
     nb::list found;
     const Node& own = at(root_);
@@ -188,9 +191,10 @@ class SyntaxTree {
     return found;
   }
 
-  // The expression of the body of a rule. `values`: a dict of expressions by the texts of tokens, which finds those that it lacks.
-  // `part(kind, children)`: the expression of a node of another kind, a pair of it and its name, which arguments of templates need, or what
-  // the node above takes; among `children`, expressions are such pairs. `tick` counts `work` for each node, some at once.
+  // The expression of the body of a rule. `values`: a dict of expressions by the texts of tokens; its `__missing__` is called
+  // with a token that it lacks. `part(kind, children)` is called for a node of another kind. It returns the expression of the
+  // node, or a pair of the expression and its name, which arguments of templates need, or any object that only the node above
+  // uses. Expressions among `children` are such pairs. `tick(count)` counts `work` for each node, some nodes at once.
   nb::object rule(nb::dict values, nb::handle part, nb::handle tick, size_t work) const {
     std::vector<Open> open{{root_, at(root_).begin, 0}};
     std::vector<Built> built;  // of the children of all open nodes
@@ -225,7 +229,7 @@ class SyntaxTree {
   static constexpr size_t kCounted = 64;
   struct Open {
     uint32_t node, next;
-    size_t built;  // where what is built of its children begins
+    size_t built;  // the index in `built` of the value of its first child
   };
   // An expression, a pair, or a token.
   struct Built {
@@ -264,7 +268,7 @@ class SyntaxTree {
     return PyTuple_Check(each.value.ptr()) ? nb::object(each.value[0]) : each.value;
   }
 
-  // What a node becomes.
+  // The expression of a node, or what `part` returns, given the values of its children.
   nb::object written(const Node& node, std::span<const Built> built, const nb::dict& values, nb::handle part,
                      std::vector<nb::object>& parts) const {
     const nb::object& kind = names().kinds[static_cast<size_t>(node.kind)];

@@ -11,8 +11,9 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
-// `build(kind, children)` for every node of a tree, from the leaves up; tokens are passed on among the children. Needs no stack, since a
-// text may nest deeper than Python's. `tick(count)`, if it is given, counts the nodes, some at once.
+// Calls `build(kind, children)` for every node of a tree, from the leaves up, and returns the last result. `children` are the
+// results of the node's children; tokens stand for themselves. Not recursive, since a text may nest deeper than Python's stack.
+// `tick(count)`, if it is given, counts the nodes, some at once.
 inline nb::object fold(nb::handle tree, nb::handle build, nb::handle tick) {
   static constexpr size_t kCounted = 64;
   struct Open {

@@ -11,7 +11,8 @@ namespace tokenfst {
 
 using Targets = std::vector<std::vector<uint32_t>>;  // by vertex
 
-// The components in reverse topological order (Tarjan, without recursion).
+// The components in reverse topological order: edges lead to the same component or an earlier one (Tarjan's algorithm, without
+// recursion). O(vertices and edges).
 inline std::vector<std::vector<uint32_t>> strong_components(const Targets& targets) {
   const size_t count = targets.size();
   std::vector<size_t> order(count, count), lowest(count, count);
@@ -52,7 +53,7 @@ inline std::vector<std::vector<uint32_t>> strong_components(const Targets& targe
   return found;
 }
 
-// Whether a component of a graph has a cycle.
+// Whether a component of a graph has a cycle: several vertices, or one with an edge to itself.
 inline bool has_cycle(const Targets& targets, const std::vector<uint32_t>& part) {
   return part.size() > 1 || std::ranges::find(targets[part[0]], part[0]) != targets[part[0]].end();
 }

@@ -1,9 +1,14 @@
 // Replacement of calls by expressions in rules without left recursion: see tokenfst.automata.rules.inlining and pushdown.
 //
-// Rules are numbers here. A grammar of 30 rules has some hundred calls, and each pass looks at all of them.
+// Terms. A *family* is a set of rules that call each other in tail position: a strongly connected component of the graph of
+// tail calls that has a cycle. The rules of a family become the variables of one *system* of regular equations; any other rule
+// is a system by itself. A call is *hard* if it is not a tail call inside a family: it is replaced by the callee's expression,
+// or stays a call. The *head* of a component of the graph of hard calls is the rule that is entered first.
 //
-// Invariant: the answers, and their orders, are those of tests/reference/grammars/rule_inlining.py. Cost: linear in the rules, for each level of
-// nested heads, and in a body each time that its expression is made.
+// Rules are numbers here. A grammar of 30 rules has some hundred calls, and each pass visits all of them.
+//
+// Invariant: the results, and their orders, are those of tests/reference/grammars/rule_inlining.py. Cost: linear in the rules,
+// for each level of nested heads, and in a body each time that its expression is made.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,7 +28,8 @@ namespace tokenfst {
 
 class Inlining {
  public:
-  // `bodies`: by name, the `RuleBody` of each rule; what they call must be among them. `start`: the rule that is asked for.
+  // `bodies`: by name, the `RuleBody` of each rule, with all rules that they call. `start`: the rule whose expression is
+  // wanted. Raises KeyError if a rule is missing.
   Inlining(nb::dict bodies, nb::handle start) : bodies_(std::move(bodies)) {
     for (auto [name, body] : bodies_) {
       numbers_[name] = rules_.size();
@@ -50,7 +56,7 @@ class Inlining {
     find_hard();
   }
 
-  // By rule, the calls that are no variables of its system; only of rules that the start reaches by such calls.
+  // For each rule that the start reaches by hard calls, the rules that its system calls by hard calls.
   nb::dict hard() const {
     nb::dict found;
     for (const uint32_t rule : order_) {
@@ -61,7 +67,8 @@ class Inlining {
     return found;
   }
 
-  // By rule, the heads of the components around it, outermost first. `charge(count, name)` counts nodes that are made, and the time.
+  // For the same rules, the heads of the nested components that contain the rule, outermost first. `charge(count, name)` counts
+  // `count` new nodes against the budget of nodes, and checks that of time; it may raise.
   nb::dict heads(nb::handle charge) const {
     const Targets around = heads_around(charge);
     nb::dict found;
@@ -73,7 +80,8 @@ class Inlining {
     return found;
   }
 
-  // The expressions of a rule and of the other rules of its system, given those of its hard calls.
+  // The expressions of a rule and of the other rules of its system. `hard`: the expressions that replace its hard calls.
+  // `rebuilt`: see RuleBody::with.
   nb::dict expressions(nb::handle entry, nb::dict hard, nb::handle rebuilt, nb::handle charge) const {
     std::vector<nb::object> done(rules_.size());
     const auto resolved = [&](uint32_t callee) { return nb::object(hard[rules_[callee].name]); };
@@ -82,8 +90,10 @@ class Inlining {
     return found;
   }
 
-  // The expressions of the start and of the rules that must be called. A rule of more than `large` positions, and than twice its own, leaves
-  // its largest callees calls; so do chains of `doublings` calls that each occur twice in a row.
+  // The expressions of the start and of the rules that stay called: heads, and rules whose replacement would make expressions
+  // too large. A rule may grow to `large` positions, or to twice its own body if that is more; while it would be larger, its
+  // largest callees stay called. If a rule calls another one twice in a row, the callee stays called where `doublings` such
+  // calls are on one path.
   nb::dict called(int64_t large, size_t doublings, nb::handle rebuilt, nb::handle charge) const {
     std::vector<bool> kept(rules_.size(), false);
     kept[start_] = true;
@@ -113,10 +123,10 @@ class Inlining {
   struct Rule {
     nb::object name;
     const RuleBody* body;
-    int32_t family = -1;  // rules that call each other as their last part; none
-    size_t system = 0;  // where its hard calls are in `hard_`; all rules of a family have the same
+    int32_t family = -1;  // -1: it is in none
+    size_t system = 0;  // the index of its hard calls in `hard_`; the same for all rules of a family
     std::vector<uint32_t> callees = {};  // by place in the body, the rule that a call names
-    std::vector<std::pair<uint32_t, bool>> calls = {};  // each callee, and whether it is called last
+    std::vector<std::pair<uint32_t, bool>> calls = {};  // the callee of each call, and whether the call is in tail position
   };
 
   uint32_t number_of(nb::handle name) const {
@@ -182,8 +192,8 @@ class Inlining {
     return found;
   }
 
-  // The part of the graph of hard calls with these vertices, which become their places. `is_kept`: calls that are left out. `place`: -1 for
-  // each rule, before and after.
+  // The subgraph of hard calls between these rules; a vertex is a rule's index in `vertices`. `is_kept`: calls of these rules
+  // are left out. `place`: scratch memory, -1 for each rule before and after.
   Targets among(const std::vector<uint32_t>& vertices, const std::vector<bool>& is_kept, std::vector<int32_t>& place) const {
     for (size_t k = 0; k < vertices.size(); ++k) place[vertices[k]] = static_cast<int32_t>(k);
     Targets found;
@@ -197,7 +207,8 @@ class Inlining {
     return found;
   }
 
-  // A weak topological order: see `graph.nested_heads`.
+  // For each rule, the heads of the components that contain it (a weak topological order, Bourdoncle 1993): see
+  // `graph.nested_heads`.
   Targets heads_around(nb::handle charge) const {
     std::vector<size_t> order(rules_.size(), 0);
     const std::vector<uint32_t> reached = depth_first();
@@ -223,7 +234,8 @@ class Inlining {
     return around;
   }
 
-  // The rules in an order in which those that a rule calls, unless they are kept, come before it.
+  // The rules in an order in which the callees of hard calls come before their callers, except for callees that stay called
+  // (`kept`).
   std::vector<uint32_t> callees_first(const std::vector<bool>& kept) const {
     std::vector<uint32_t> found;
     std::vector<int32_t> place(rules_.size(), -1);
@@ -233,7 +245,7 @@ class Inlining {
     return found;
   }
 
-  // The rules that a body calls twice in a row, in ascending order; either call may be one of several alternatives.
+  // The rules that a body calls twice in a row, in ascending order. Either call may be one of the alternatives of a union.
   static std::vector<uint32_t> doubled(const Rule& rule) {
     const RuleBody& body = *rule.body;
     std::vector<uint32_t> found, before, after;
@@ -258,7 +270,7 @@ class Inlining {
     return found;
   }
 
-  // Keeps callees that occur twice in a row in a rule, on paths of at least `doublings` such calls.
+  // Sets `kept` for callees that occur twice in a row in a rule, if some path of calls has at least `doublings` such calls.
   void keep_doubled(size_t doublings, std::vector<bool>& kept) const {
     Targets twice(rules_.size());
     for (const uint32_t rule : order_) {
@@ -286,8 +298,8 @@ class Inlining {
     for (const uint32_t rule : found) kept[rule] = true;
   }
 
-  // Keeps callees that must stay calls so that the rules of a group, one system, stay small, and sets the sizes of these rules. An inlined
-  // family counts once, however often its variables are named, because all share their bodies.
+  // Sets `kept` for callees that must stay called so that the rules of one system stay small, and sets the sizes of these
+  // rules. An inlined family counts once, however often its variables occur, because all occurrences share its bodies.
   void keep_large(const std::vector<uint32_t>& group, int64_t large, std::vector<int64_t>& sizes, std::vector<bool>& kept) const {
     struct Grown {
       int64_t size = 0;
@@ -318,7 +330,8 @@ class Inlining {
     }
     for (const uint32_t rule : group) sizes[rule] = left[stay];
   }
-  // Each callee of a rule, in the order of its calls from the last one, and how often it is called if counted repetitions are written out.
+  // Each callee of a rule, in the order of the calls from the last to the first, and how often it is called with counted
+  // repetitions expanded.
   static std::vector<std::pair<uint32_t, int64_t>> counted(const Rule& rule) {
     const std::vector<int64_t> counts = rule.body->counts();
     std::vector<std::pair<uint32_t, int64_t>> found;
@@ -333,8 +346,8 @@ class Inlining {
     return found;
   }
 
-  // Writes the expressions of a rule and of the other rules of its system into `done`; returns these rules. `hard(callee)`: the expression for
-  // a hard call.
+  // Writes the expressions of a rule and of the other rules of its system into `done`; returns these rules. `hard(callee)`: the
+  // expression for a hard call.
   template <class Hard>
   std::vector<uint32_t> write(uint32_t entry, Hard hard, std::vector<nb::object>& done, nb::handle rebuilt, nb::handle charge) const {
     const std::vector<uint32_t> group = group_of(entry);
@@ -366,7 +379,7 @@ class Inlining {
     return rule_nodes::may_call(static_cast<Op>(node.code)) && !has_source ? nodes::labelled(expr, name) : expr;
   }
 
-  static constexpr int64_t kUnknown = -1;  // a size
+  static constexpr int64_t kUnknown = -1;  // a size that has not been computed
 
   nb::dict bodies_, numbers_;
   std::vector<Rule> rules_;

@@ -1,9 +1,14 @@
-// The bodies of rules as lists of nodes, and what the analyses of a grammar ask of one body.
+// The bodies of rules as lists of nodes, and properties of one body that the analyses of a grammar need.
 //
-// A grammar is analysed in several passes (tokenfst.automata.rules), of which each looks at every node of every body. Here the nodes are
-// listed once for a body, and each question is one pass over them.
+// A grammar is analysed in several passes (tokenfst.automata.rules), and each pass visits every node of every body. Here the
+// nodes of a body are listed once, operands first, and each property is computed by one pass over the list.
 //
-// Invariant: the answers, and their orders, are those of tests/reference/grammars/rule_graphs.py. Cost: linear in the body, for each question.
+// Terms. A *plain* node has no calls below it, and its size is known (ExprNode::size is not 0). A *composed* node is not plain,
+// and is a concatenation, union, repetition or list of members in any order; its operands may have calls. Below other nodes no
+// call may stand.
+//
+// Invariant: the results, and their orders, are those of tests/reference/grammars/rule_graphs.py. Cost: linear in the body, for
+// each function.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -30,11 +35,11 @@ inline Op op_of(PyObject* node) { return static_cast<Op>(at(node).code); }
 inline Py_ssize_t count_of(PyObject* node) { return PyTuple_Size(at(node).args); }
 inline PyObject* arg_of(PyObject* node, Py_ssize_t k) { return PyTuple_GetItem(at(node).args, k); }
 
-// Whether the operands of an operator may contain calls: `graph.COMPOSED`.
+// Whether the operands of an operator may have calls (`graph.COMPOSED`), and whether a node is composed.
 inline bool may_call(Op op) { return op == Op::Concat || op == Op::Union || op == Op::Repeat || op == Op::Unordered; }
 inline bool is_composed(PyObject* node) { return at(node).size == 0 && may_call(op_of(node)); }
 
-// The bounds of a repetition.
+// The bounds of a repetition (-1: no upper bound), and how many copies of its operand the size counts.
 inline std::pair<int64_t, int64_t> bounds_of(PyObject* node) {
   const int64_t low = PyLong_AsLongLong(PyTuple_GetItem(at(node).value, 0)), high = PyLong_AsLongLong(PyTuple_GetItem(at(node).value, 1));
   if (PyErr_Occurred()) throw nb::python_error();
@@ -79,6 +84,7 @@ inline nb::list list_of(const std::vector<PyObject*>& nodes) {
 
 }  // namespace rule_nodes
 
+// The body of one rule. Keeps its expression alive.
 class RuleBody {
  public:
   explicit RuleBody(nb::object body) : body_(std::move(body)) {
@@ -98,6 +104,7 @@ class RuleBody {
     size_ = measured();
   }
 
+  // The nodes, down to those that are not composed: each once, operands first. outer(): the same, borrowed.
   nb::list nodes() const { return rule_nodes::list_of(nodes_); }
   size_t length() const { return nodes_.size(); }
   const std::vector<PyObject*>& outer() const { return nodes_; }
@@ -106,7 +113,7 @@ class RuleBody {
   // The places of the operands of a composed node in `outer`; none of other nodes.
   std::span<const uint32_t> operands(size_t k) const { return std::span(operands_).subspan(begins_[k], begins_[k + 1] - begins_[k]); }
 
-  // The operators of the nodes, as bits.
+  // The operators of the nodes: bit k is set if some node has operator k.
   int64_t ops() const {
     int64_t found = 0;
     for (PyObject* node : nodes_) found |= int64_t{1} << rule_nodes::at(node).code;
@@ -120,7 +127,7 @@ class RuleBody {
     }
     return found;
   }
-  // Whether the leaves that hold calls are calls, of some of the rules: then calls stand only where a grammar can have them.
+  // Whether all calls are calls of `rules`, and stand where a grammar may have them: below composed nodes only.
   bool calls_only(nb::dict rules) const {
     return std::ranges::all_of(nodes_, [&](PyObject* node) {
       const ExprNode& own = rule_nodes::at(node);
@@ -148,7 +155,8 @@ class RuleBody {
     return nb::list(found);
   }
 
-  // The places of all calls, and whether each is in tail position.
+  // The places of all calls in outer(), each with whether it is in tail position: nothing follows it in the body. A node that
+  // stands both in tail position and elsewhere is listed twice.
   std::vector<std::pair<uint32_t, bool>> placed_calls() const {
     std::vector<std::pair<uint32_t, bool>> found;
     std::vector<char> seen(nodes_.size(), 0);
@@ -166,7 +174,7 @@ class RuleBody {
     return found;
   }
 
-  // How often each node stands in the body if counted repetitions are written out, at most `ExprNode::kMostPositions`.
+  // How often each node stands in the body with counted repetitions expanded, at most `ExprNode::kMostPositions`.
   std::vector<int64_t> counts() const {
     std::vector<int64_t> found(nodes_.size(), 0);
     found.back() = 1;
@@ -178,7 +186,7 @@ class RuleBody {
     return found;
   }
 
-  // The rules that the body can call with only empty words before them. `empty`: the ids of the nodes that have the empty word.
+  // The rules that the body can call before it has read a byte. `empty`: the ids of the nodes that have the empty word.
   nb::list left_edge(nb::handle empty) const {
     nb::dict found;
     std::vector<char> seen(nodes_.size(), 0);
@@ -198,8 +206,8 @@ class RuleBody {
     return nb::list(found);
   }
 
-  // The body with each call replaced; unchanged parts are shared. `called(k)`: the expression for the call at a place. `rebuilt(node, args)`:
-  // a node for members in any order with other operands.
+  // The body with each call replaced; unchanged parts are shared. `called(k)`: the expression for the call at place k.
+  // `rebuilt(node, args)`: the node of members in any order, with other operands.
   template <class Called>
   nb::object with(Called called, nb::handle rebuilt) const {
     std::vector<nb::object> done(nodes_.size());
@@ -220,12 +228,13 @@ class RuleBody {
     return done.back();
   }
 
-  // The same, where a call in tail position may become another expression: `called(k, is_last)`. Also the number of nodes that hold calls and
-  // were made anew.
+  // The same, but a call in tail position may be replaced by another expression than elsewhere: `called(k, is_last)`. Also
+  // returns the number of nodes that were made anew.
   template <class Called>
   std::pair<nb::object, int64_t> with_tails(Called called, nb::handle rebuilt) const {
     const size_t count = nodes_.size();
-    std::vector<char> calls(count, 0), wanted(count, 0);  // whether a node holds a call; where it stands: in tail position (2), or not (1)
+    // Whether a node is a call or has one below it; and where it stands, as bits: in tail position (2), elsewhere (1).
+    std::vector<char> calls(count, 0), wanted(count, 0);
     for (size_t k = 0; k < count; ++k) {
       calls[k] = op(k) == Op::Call || std::ranges::any_of(operands(k), [&](uint32_t part) { return calls[part] != 0; });
     }

@@ -1,6 +1,6 @@
-// Least fixed points over the rules of a grammar, and strongly connected components of graphs.
+// Least fixed points over the rules of a grammar, and searches of graphs of rules. Terms: rule_bodies.hpp.
 //
-// Invariant: the answers are those of tests/reference/grammars/rule_graphs.py. Cost: linear in nodes and edges.
+// Invariant: the results are those of tests/reference/grammars/rule_graphs.py. Cost: linear in nodes and edges.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,13 +16,14 @@
 
 namespace tokenfst {
 
-// The nodes with a property, as a least solution: see `graph.least_true`.
+// The nodes that have a word, or the empty word, as the least solution of the equations of their operators: see `graph.least_true`.
 class LeastTrue {
  public:
-  // `leaf(node)`: whether the property holds for a node that is neither plain nor composed. `is_nullable`: whether the property is to have
-  // the empty word; else it is to have a word.
+  // `leaf(node)`: whether the property holds for a node that is neither plain nor composed. `is_nullable`: whether the property
+  // is to have the empty word; else it is to have a word.
   LeastTrue(nb::handle leaf, bool is_nullable) : leaf_(leaf), is_nullable_(is_nullable) {}
 
+  // The ids of all nodes with the property in these bodies, as a frozenset. `bodies`: the RuleBody of each rule. To be called once.
   nb::object of(nb::dict bodies) {
     size_t rules = 0;
     for (auto [name, body] : bodies) numbers_[name] = rules++;
@@ -58,7 +59,8 @@ class LeastTrue {
     return holds_.size() - 1;
   }
 
-  // Adds a node whose operands have been added. What its operands decide already is decided at once.
+  // Adds a node whose operands have been added. If these decide it already, it is set at once; otherwise it waits for
+  // `missing_` more of them.
   void add(PyObject* node) {
     if (!place_.add(node, static_cast<uint32_t>(holds_.size()))) return;
     const size_t own = vertex(false);
@@ -94,7 +96,8 @@ class LeastTrue {
     for (size_t part : unmet) users_[part].push_back(own);
   }
 
-  // Members in any order: all required ones are needed, and enough in all; a member that may be repeated is enough by itself.
+  // Members in any order have the property if all required members and enough members in all have it, and the separator, if
+  // there are two or more. A member that may be repeated counts any number of times.
   void add_unordered(PyObject* node, size_t own) {
     const nb::handle value = rule_nodes::at(node).value;
     const auto low = nb::cast<int64_t>(value.attr("low")), required = nb::cast<int64_t>(value.attr("required"));
@@ -116,7 +119,7 @@ class LeastTrue {
     missing_[own] = static_cast<int64_t>(unmet.size()) + (is_enough ? 0 : 1);
     for (size_t part : unmet) users_[part].push_back(own);
     if (is_enough) return;
-    const size_t several = vertex(false), either = vertex(false);  // enough members; that, or the one that is repeated
+    const size_t several = vertex(false), either = vertex(false);  // enough members have it; several, or the repeated member has it
     missing_[several] = some;
     for (size_t part : members) {
       if (!holds_[part]) users_[part].push_back(several);
@@ -127,6 +130,7 @@ class LeastTrue {
     users_[either].push_back(own);
   }
 
+  // Propagates the property from the nodes in `ready_` to the nodes that wait for them.
   void spread() {
     while (!ready_.empty()) {
       const size_t place = ready_.back();
@@ -155,7 +159,8 @@ class LeastTrue {
   std::vector<size_t> ready_;
 };
 
-// The components of a graph of Python's. Edges to other vertices are ignored.
+// The strongly connected components of a graph, in reverse topological order. `graph`: by vertex, the vertices that its edges
+// lead to; those that are no keys are ignored.
 inline nb::list components(nb::dict graph) {
   nb::dict numbers;
   std::vector<nb::handle> names;
@@ -181,7 +186,7 @@ inline nb::list components(nb::dict graph) {
   return found;
 }
 
-// The bodies of rules by their names. `known`: those that were listed before, by the ids of their expressions, which they keep alive.
+// The RuleBody of each rule, by name. `known`: those that were made before, by the ids of their expressions; new ones are added.
 inline nb::dict rule_bodies(nb::dict rules, nb::dict known) {
   nb::dict found;
   for (auto [name, body] : rules) {
@@ -192,7 +197,8 @@ inline nb::dict rule_bodies(nb::dict rules, nb::dict known) {
   return found;
 }
 
-// The first rule with calls where no grammar can have them, with calls of no rule, or of more than `most` positions; None if there is none.
+// The first rule that has a call where none may stand, or a call of a rule that is not in `bodies`, or more than `most`
+// positions; None if there is no such rule.
 inline nb::object first_fault(nb::dict bodies, int64_t most) {
   for (auto [name, body] : bodies) {
     const RuleBody& own = nb::cast<const RuleBody&>(body);
@@ -216,8 +222,9 @@ inline nb::list reachable(nb::dict graph, nb::handle start) {
   return nb::list(found);
 }
 
-// The ids of nodes that have a word because rules have: leaves of `bodies` that are among `alive`, and variables below `roots`, which rules
-// became. Plain nodes have one anyway; what is inside of a leaf is not looked at.
+// The ids of nodes that are known to have a word because the rules have one: the leaves of `bodies` that are among `alive`, and
+// the variables below `roots`, the expressions that rules became. Not included: plain nodes, which all have a word, and what is
+// inside of a leaf.
 inline nb::set with_words(nb::dict bodies, nb::list roots, nb::handle alive) {
   nb::set found;
   std::vector<PyObject*> leaves, given;
@@ -262,7 +269,7 @@ inline void bind_rule_graphs(nb::module_& m) {
         return std::ranges::all_of(nb::cast<nb::list>(bodies.values()),
                                    [&](nb::handle body) { return nb::cast<const RuleBody&>(body).is_within(ids); });
       },
-      "bodies"_a, "ids"_a, "Whether the ids of all nodes are among `ids`.");
+      "bodies"_a, "ids"_a, "Whether the ids of all nodes of the bodies are among `ids`.");
   m.def(
       "operators",
       [](nb::dict bodies) {
@@ -270,7 +277,7 @@ inline void bind_rule_graphs(nb::module_& m) {
         for (auto [name, body] : bodies) found |= nb::cast<const RuleBody&>(body).ops();
         return found;
       },
-      "bodies"_a, "The operators of all nodes, as bits.");
+      "bodies"_a, "The operators of all nodes: bit k is set if some node has operator k.");
   m.def(
       "call_graph",
       [](nb::dict bodies) {
@@ -286,7 +293,7 @@ inline void bind_rule_graphs(nb::module_& m) {
         for (auto [name, body] : bodies) found[name] = nb::cast<const RuleBody&>(body).left_edge(empty);
         return found;
       },
-      "bodies"_a, "empty"_a, "The rules that each rule can call with only empty words before them.");
+      "bodies"_a, "empty"_a, "The rules that each rule can call before it has read a byte.");
   m.def("reachable", &reachable, "graph"_a, "start"_a);
   m.def("with_words", &with_words, "bodies"_a, "roots"_a, "alive"_a);
   m.def(
@@ -297,7 +304,7 @@ inline void bind_rule_graphs(nb::module_& m) {
         return std::ranges::any_of(rule_nodes::below(given, [](PyObject* node) { return rule_nodes::at(node).size == 0; }),
                                    [](PyObject* node) { return rule_nodes::op_of(node) == Op::Call; });
       },
-      "roots"_a, "Whether a node below the roots, down to plain nodes, is a call.");
+      "roots"_a, "Whether a root, or a node below it that is not below a plain node, is a call.");
   m.def(
       "nodes_below",
       [](nb::list roots, bool is_whole) {
@@ -308,7 +315,8 @@ inline void bind_rule_graphs(nb::module_& m) {
         }
         return rule_nodes::list_of(rule_nodes::below(given, [&](PyObject* node) { return is_whole || rule_nodes::at(node).size == 0; }));
       },
-      "roots"_a, "is_whole"_a, "The nodes below the roots, operands first; unless the whole is asked for, down to plain nodes.");
+      "roots"_a, "is_whole"_a,
+      "The roots and the nodes below them, each once, operands first. Unless `is_whole`, nodes below plain nodes are left out.");
 }
 
 }  // namespace tokenfst

@@ -1,4 +1,4 @@
-// The Python face of the analyses of rules.
+// Binds the analyses of the rules of grammars.
 #include "bindings/rules/rules.hpp"
 
 #include "bindings/rules/inlining.hpp"

@@ -1,4 +1,4 @@
-// Measures and checks JSON schemas as Python values, which a front end would otherwise traverse node by node in Python.
+// Measures and checks JSON schemas, given as Python values. In Python the same traversals would take many times as long.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,9 +17,9 @@ namespace nb = nanobind;
 inline constexpr int kDeepestPlain = 200;
 inline constexpr uint64_t kMostParts = uint64_t{1} << 62;
 
-// Counts the values of a JSON document: a value that occurs at several places counts at each of them, so values that
-// are shared on many levels count exponentially often. 0 if something is not of a type that `json.loads` returns, or is
-// nested deeper than it allows. Linear in the number of objects, however much they are shared.
+// Counts the values of a JSON document, at most kMostParts. A value that occurs at several places counts at each of them, so
+// values that are shared on many levels count exponentially often. 0 if a value has a type that `json.loads` does not return,
+// or if values are nested deeper than kDeepestPlain. Linear in the number of objects, however much they are shared.
 class PlainParts {
  public:
   uint64_t of(PyObject* value, int depth = 0) {
@@ -75,15 +75,16 @@ inline bool are_members(nb::handle properties, nb::handle required) {
   return true;
 }
 
-// Whether keywords have values of their forms, if everything is as `json.loads` returns it, which holds for almost
-// every schema. If it is not certain, the front end checks again and reports the error. Each object is visited once,
-// whatever documents lead to it. Linear.
+// Checks that the values of a schema's keywords have the right forms, if everything is as `json.loads` returns it, which holds
+// for almost every schema. True is certain; after false the front end checks again in Python, and reports the error. Each
+// object is visited once, even if several documents contain it. Linear.
 class PlainForms {
  public:
   // The forms, in the order of their numbers in json_schema/documents/forms.py.
   enum class Form : long { Anything, String, Boolean, Schema, Table, Schemas, Items, Types, Count, Names, List, Number, Positive };
 
-  // `forms`: for each keyword the number of its form; a form that is none of these makes the answer uncertain.
+  // Whether all keywords have the right form. `forms`: for each keyword the number of its form; if that is none of the above, the
+  // answer is false.
   bool hold(nb::handle document, const nb::dict& forms) {
     open_.assign(1, document.ptr());
     while (!open_.empty()) {

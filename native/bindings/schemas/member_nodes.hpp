@@ -1,6 +1,7 @@
-// The names of JSON objects as nodes: alone, with a colon and a value, and all names but some.
+// The names of JSON objects as expressions: a name alone, a name with a colon and a value, and all names but some.
 //
-// A name that JSON spells as it stands, and in no other way, is written here; all others are asked for.
+// A name has one spelling if JSON has no escapes for its characters and the schema allows none. The nodes of such names are
+// made here; Python makes those of all others.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,8 +17,8 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
-// A name between quotation marks; empty where that is not how it is spelled, or not the only way: then it has a letter that is not of
-// ASCII, a control character, a quotation mark or a backslash.
+// A name between quotation marks. Empty if the name is empty, or if it has a character that is not ASCII, a control character,
+// a quotation mark or a backslash: such a name is spelled otherwise, or in several ways.
 inline std::string plainly_quoted(nb::handle name) {
   Py_ssize_t length = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(name.ptr(), &length);
@@ -30,11 +31,13 @@ inline std::string plainly_quoted(nb::handle name) {
   return bytes;
 }
 
-// The texts of names in one spelling, each once: a name is one node wherever it is listed, required or excluded.
+// The texts of names under one setting of spellings. The expression of a name is made once, and shared wherever the name is
+// listed, required or excluded.
 class NameTexts {
  public:
-  // `every`: the texts of all strings. `has_plain_names`: whether most of ASCII is spelled as it is, and in no other way. `one(name)`
-  // and `several(names)`: the texts of names. More than `few` of them share their beginnings.
+  // `every`: the texts of all strings. `has_plain_names`: whether plainly_quoted() is the only text of a name for which it is
+  // not empty. `one(name)`, `several(names)`: the texts of one name, or of any of a list. More than `few` names become a prefix
+  // tree, by `several`.
   NameTexts(nb::object every, bool has_plain_names, nb::object one, nb::object several, size_t few)
       : every_(every), has_plain_names_(has_plain_names), one_(one), several_(several), few_(few) {}
 
@@ -45,7 +48,7 @@ class NameTexts {
     });
   }
 
-  // All strings but these, a frozenset.
+  // The texts of all strings but `names`, a frozenset.
   nb::object without(nb::handle names) {
     if (PySet_Size(names.ptr()) == 0) return every_;
     return kept(without_, names, kMostSets, [&] {
@@ -58,7 +61,7 @@ class NameTexts {
  private:
   static constexpr Py_ssize_t kMostNames = 4096, kMostSets = 512;
 
-  // What a dict has for a key, which is made if it has nothing. The oldest goes first, one at a time.
+  // The value of a key in `known`; it is made if there is none. If there are then more than `most` keys, the oldest is removed.
   template <class Make>
   static nb::object kept(nb::dict& known, nb::handle key, Py_ssize_t most, Make&& make) {
     if (PyObject* const found = PlainReader::item(known.ptr(), key.ptr())) return nb::borrow(found);
@@ -91,10 +94,10 @@ class NameTexts {
   nb::dict names_, without_;
 };
 
-// Members with listed names as nodes: a name with its colon, and a value.
+// The expressions of members with listed names: a name with its colon, and a value.
 class MemberNodes {
  public:
-  // `colon`: of the layout. `has_plain_names`: as of `NameTexts`.
+  // `colon`: the expression of a colon with the white space around it. `has_plain_names`: as of `NameTexts`.
   MemberNodes(nb::object colon, bool has_plain_names) {
     const ExprNode& node = node_of(colon);
     const bool is_joined = static_cast<Op>(node.code) == Op::Concat;
@@ -105,8 +108,9 @@ class MemberNodes {
     for (Py_ssize_t k = 1; is_joined && k < PyTuple_Size(node.args); ++k) after_.push_back(nb::borrow(PyTuple_GetItem(node.args, k)));
   }
 
-  // The member with a name and a formula of its values. What is known already, and grows: `known_names`, names with their colons;
-  // `members`, by the name and the id of the formula. `value_of(formula)` and `name_of(name)` give what else there is.
+  // The member with a name, whose values have a formula. Two caches are looked up and filled: `known_names`, names with their
+  // colons; and `members`, by the name and the id of the formula. `value_of(formula)` and `name_of(name)` make the expressions
+  // of values, and of names with colons that are not made here.
   template <class ValueOf>
   nb::object member(nb::handle name, nb::handle formula, nb::dict& known_names, nb::dict& members, ValueOf&& value_of,
                     nb::handle name_of) const {
@@ -118,7 +122,8 @@ class MemberNodes {
     return made;
   }
 
-  // The members of these names, in their order. `formulas`: of each name that of its values; `texts`: those of formulas that are known.
+  // The members of `names`, in this order, by name. `formulas`: by name, the formula of the values; `texts`: by formula, the
+  // expressions that are known.
   nb::dict members(nb::list names, nb::dict formulas, nb::dict known_names, nb::dict members, nb::dict texts, nb::handle value_of,
                    nb::handle name_of) const {
     nb::dict made;
@@ -150,8 +155,8 @@ class MemberNodes {
     return nodes::concat(parts);
   }
 
-  std::string sign_;  // with which a colon begins; empty: it does not begin with one text
-  std::vector<nb::object> after_;  // what follows it
+  std::string sign_;  // the literal with which `colon` begins; empty: names are not made here
+  std::vector<nb::object> after_;  // the rest of `colon`
 };
 
 inline void bind_member_nodes(nb::module_& m) {

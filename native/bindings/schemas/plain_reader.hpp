@@ -1,9 +1,12 @@
-// The parts of plain JSON schemas: from the keywords of sub-schemas to formulas.
+// The subschemas of plain JSON schemas, read as formulas (automata/json_schema/sets/formula.py): a subschema becomes the atom
+// that says "valid here", and equal subschemas become one atom.
 //
 // Most of the time from a schema to its first mask is spent in a few steps for each property: which keywords it has,
 // whether an equal subschema is known, its formula and place, its name as a node. Here these steps are done for all
-// properties of an object in one call. Unusual forms are handed back to Python: unknown references, subschemas with an
+// properties of an object in one call. Unusual forms are left to Python: unknown references, subschemas with an
 // identifier, long addresses, values that `marshal` cannot encode.
+//
+// An *address* is the JSON pointer of a subschema. A *place* is the Python object for a subschema at its address (`Place`).
 //
 // Invariant: the formulas are those of `Meaning.entered`, under the same keys, and the nodes those of `writer`
 // (tests/automata/json_schema/writing/test_plain_reader.py compares both). Cost: linear in the keywords.
@@ -24,13 +27,15 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
+// Immutable, and used by all schemas of a process.
 class PlainReader {
  public:
   static constexpr uint64_t kPlaced = uint64_t{1} << 63;  // a keyword that makes a subschema a resource of its own
 
-  // `bits`: for each keyword a bit below 63. `scalars`: the types without parts. `type_key`: what precedes the name of
-  // such a type in the keys of formulas. `far_down`: no equal subschemas are looked up if the address has more
-  // characters than this.
+  // `bits`: for each keyword a bit below 63, or kPlaced. `scalars`: the names of the types whose values have no parts.
+  // `type_key`: what precedes such a name in the keys of formulas. `place`, `formula`: the Python classes; `atom`: the kind of
+  // formulas that are atoms; `any`, `none`: the formulas true and false. `dumps(value, version)`: `marshal.dumps`. `far_down`:
+  // a subschema is left to Python if its address has more characters than this.
   PlainReader(nb::dict bits, nb::object scalars, nb::object type_key, nb::object place, nb::object formula, nb::object atom, nb::object any,
               nb::object none, nb::object dumps, Py_ssize_t far_down)
       : bits_(bits), scalars_(scalars), type_key_(type_key), place_(place), formula_(formula), atom_(atom), any_(any), none_(none),
@@ -49,14 +54,14 @@ class PlainReader {
     PyObject* const found = item(bits_.ptr(), name);
     return found ? PyLong_AsUnsignedLongLong(found) : 0;
   }
-  // A borrowed reference, or null.
+  // The value of a key, a borrowed reference; null if there is none.
   static PyObject* item(PyObject* dict, PyObject* key) {
     PyObject* const found = PyDict_GetItemWithError(dict, key);
     if (!found && PyErr_Occurred()) throw nb::python_error();
     return found;
   }
 
-  // The same of a dict that other threads may change; not valid if it has no such key.
+  // The same for a dict that other threads may change, as a reference of its own; not valid if there is none.
   static nb::object item_of_shared(const nb::dict& dict, nb::handle key) {
 #ifdef Py_GIL_DISABLED
     PyObject* found = nullptr;
@@ -67,7 +72,7 @@ class PlainReader {
 #endif
   }
 
-  // The keywords of a schema, a dict.
+  // The bits of the keywords that a schema, a dict, has.
   uint64_t said(const nb::dict& schema) const {
     uint64_t found = 0;
     Py_ssize_t at = 0;
@@ -76,8 +81,9 @@ class PlainReader {
     return found & ~kPlaced;
   }
 
-  // The formula of the subschema under `keyword`; None if it must be built in Python. `atoms`: known formulas, by key;
-  // `targets`: the targets of references; `closed`: the value for its place.
+  // The formula of the subschema under `keyword`; None if it must be made in Python. `atoms`: the known atoms, by key;
+  // `targets`: the formulas of the targets of references; both are filled. `resource`: the schema resource that contains it;
+  // `closed`: `Place.closed`, which stops evaluation from outside; `pointer`: the address of the schema around it.
   nb::object formula(nb::handle schema, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str pointer,
                      nb::str keyword) const {
     const SchemaContext context(*this, atoms, targets, resource, closed, pointer);
@@ -85,7 +91,7 @@ class PlainReader {
     return found.is_valid() ? found : nb::none();
   }
 
-  // The formulas of all `properties` of a schema; `otherwise(schema, name)` gives those that are left open.
+  // The formulas of all `properties` of a schema, by name. `otherwise(schema, name)` makes those that are left to Python.
   template <class Otherwise>
   nb::dict formulas(nb::dict properties, nb::dict atoms, nb::dict targets, nb::handle resource, nb::handle closed, nb::str pointer,
                     Otherwise&& otherwise) const {
@@ -104,7 +110,8 @@ class PlainReader {
     return made;
   }
 
-  // As `keys.key_of`; not valid where `marshal` does not know a value.
+  // A key that is equal for equal schemas, as `keys.key_of`; not valid if `marshal` cannot encode a value. `keywords`: how many
+  // members of the schema are keywords; others do not count.
   nb::object text_of(nb::handle schema, Py_ssize_t keywords) const {
     nb::object value = nb::borrow(schema);
     if (keywords < PyDict_Size(schema.ptr())) {
@@ -216,7 +223,7 @@ class PlainReader {
     if (!made.is_valid()) throw nb::python_error();
     return made;
   }
-  // A value of a class that only stores what it is made of: its own `__init__` takes ten times as long.
+  // An instance of a class whose `__init__` only sets these attributes; calling it would take ten times as long.
   static nb::object made_of(nb::handle type, const std::vector<nb::object>& names, std::initializer_list<nb::handle> values) {
     nb::object made = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(type.ptr()), 0));
     if (!made.is_valid()) throw nb::python_error();
@@ -230,7 +237,7 @@ class PlainReader {
     const nb::tuple nothing;
     return made_of(formula_, of_formulas_, {atom_, nothing, made_of(place_, of_places_, {schema, pointer, resource, nothing, closed})});
   }
-  // Whether a value, a dict, has a member that may make it a resource of its own.
+  // Whether a dict has a member that may make it a schema resource of its own.
   bool is_placed(nb::handle value) const {
     Py_ssize_t at = 0;
     PyObject *name, *each;
@@ -240,7 +247,7 @@ class PlainReader {
     return false;
   }
 
-  // As `keywords.scalar_types`.
+  // The value of `type` as a string or tuple, if it names only types without parts; else not valid. As `keywords.scalar_types`.
   nb::object scalar_types(PyObject* named) const {
     if (is_scalar(named)) return nb::borrow(named);
     if (Py_TYPE(named) != &PyList_Type) return {};
@@ -260,7 +267,7 @@ class PlainReader {
 
 inline void bind_plain_reader(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<PlainReader>(m, "PlainReader", "From the keywords of sub-schemas to formulas.")
+  nb::class_<PlainReader>(m, "PlainReader", "Reads the subschemas of plain schemas as formulas.")
       .def(nb::init<nb::dict, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, Py_ssize_t>(),
            "bits"_a, "scalars"_a, "type_key"_a, "place"_a, "formula"_a, "atom"_a, "any"_a, "none"_a, "dumps"_a, "far_down"_a)
       .def("said", &PlainReader::said, "schema"_a)

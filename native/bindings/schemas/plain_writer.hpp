@@ -1,9 +1,11 @@
-// Writes plain schemas: a type, listed members, items, and nothing else. From the formula of a sub-schema to its expression, or to the
-// call of a rule, and the bodies of such rules.
+// Writes plain schemas as expressions. A schema is plain if it has a type, listed members or items, and nothing else. The
+// formula of a subschema without parts becomes an expression; that of objects or arrays becomes a call of a rule, whose body is
+// written later.
 //
-// Most sub-schemas are plain, and all that is done for one is here. The rest is asked of Python by methods of `Ways`
-// (tokenfst.automata.json_schema.writing.plain): values without parts that are not written yet, counts of unusual forms, types beside
-// objects and arrays, names that are taken. What is not plain is left to the general way, through sets of values.
+// Most subschemas are plain, and are written here. Python is called for rare cases, by methods of `Ways`
+// (tokenfst.automata.json_schema.writing.plain): values without parts that have not been written yet, counts of unusual forms,
+// types beside objects and arrays, names of rules that are taken. Schemas that are not plain are left to the general way,
+// through sets of values.
 //
 // Invariant: the rules are those of the general way, under the same names and in the same order, and nodes are shared as there
 // (tests/automata/json_schema/writing/test_schema_plain.py). Cost: linear in the keywords and members.
@@ -26,39 +28,47 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
-// What is known of the values that are equally deep, as `writer._Level` holds it, and the nodes of its layout.
+// The caches of one level of nesting, as `writer.Level` has them, and the expressions of its layout. If the layout
+// indents, the values of one depth share a level; otherwise all values share one.
+//   known          expressions of values of this level, by formula
+//   shared         calls of rules, by a key of the schema
+//   names          names with their colons, by name
+//   members        members, by name and id of the formula
+//   later          the optional member after a comma, or nothing, by member; later_needed: the required member after a comma
 struct PlainLevel {
   nb::dict known, shared, names, members, later, later_needed;
   nb::object comma, colon, empty, opened, closing;
-  nb::object nodes, name_of, texts;  // MemberNodes, what names have otherwise, NameTexts
-  bool is_own;  // the values inside are of this level, too
+  nb::object nodes, name_of, texts;  // MemberNodes; a function that makes other names with colons; NameTexts
+  bool is_own;  // the values inside of containers are of this level, too
 };
 
 class PlainWriter;
 
-// The body of a rule that is not written yet: the objects or arrays of one plain schema.
+// A rule whose body has not been written yet: the objects or arrays of one plain schema.
 struct PlainBody {
   const PlainWriter* by;
   nb::object writer, level, place, types;
   nb::dict listed;
-  nb::object required, rest;  // `rest`: what holds of all other members, or of all items
-  bool has_items;
-  int64_t low = 0, high = -1;
+  nb::object required, rest;  // `rest`: the formula of all other members, or of all items
+  bool has_items;             // whether these are arrays
+  int64_t low = 0, high = -1;  // the number of items; -1: no upper bound
 
   nb::object write() const;
 };
 
 class PlainWriter {
  public:
-  // `bits`: of types and enumerations, objects, arrays, and values without parts the keywords that are written here. `nested` and
-  // `entered`: as of `Place.closed`. `typed` and `scalars`: the texts of values without parts, as far as they are known.
+  // `bits`: the keywords that are written here in schemas with `enum`, of objects, of arrays, and of values without parts.
+  // `nested`, `entered`: the two values of `Place.closed` that plain schemas may have. `typed`, `scalars`: caches of
+  // expressions of values without parts, by types and by keywords. `ways`: `plain.Ways`.
   PlainWriter(const PlainReader* reader, std::array<uint64_t, 4> bits, nb::object nested, nb::object entered, nb::dict typed,
               nb::dict scalars, nb::object ways)
       : reader_(*reader), of_words_(bits[0]), of_objects_(bits[1]), of_arrays_(bits[2]), of_scalars_(bits[3]), nested_(nested),
         entered_(entered), typed_(typed), scalars_(scalars), ways_(ways), type_bit_(reader_.bit(type_.ptr())),
         enum_bit_(reader_.bit(enum_.ptr())) {}
 
-  // The texts of a formula's values; None where it is not plain.
+  // The expression of the texts of a formula's values; None if the formula is not a plain schema. `writer`, `level`: of the
+  // schema that is written.
   nb::object text(nb::handle writer, nb::handle level, nb::handle formula) const {
     nb::object found = written(writer, level, formula);
     return found.is_valid() ? found : nb::none();
@@ -71,7 +81,7 @@ class PlainWriter {
   }
 
  private:
-  // A sub-schema, as it is read.
+  // A subschema that is being written, with attributes of its place.
   struct Read {
     nb::object writer, level, place, value, closed, inside, resource, types;
     bool is_draft4;
@@ -95,7 +105,7 @@ class PlainWriter {
     PyErr_Clear();
     return true;
   }
-  // A dict's entry, which is made if there is none.
+  // The value of a key in a dict; it is made if there is none.
   template <class Make>
   static nb::object kept(nb::dict& known, nb::handle key, Make&& make) {
     if (PyObject* const found = PlainReader::item(known.ptr(), key.ptr())) return nb::borrow(found);
@@ -106,7 +116,7 @@ class PlainWriter {
 
   // --- reading ---
 
-  // As `text`; not valid where it is not plain.
+  // As `text`, but not valid instead of None.
   nb::object written(nb::handle writer, nb::handle level, nb::handle formula) const {
     Read read{nb::borrow(writer), nb::borrow(level), get(formula, atom_), {}, {}, {}, {}, {}, false};
     if (!reader_.is_place(read.place)) return {};
@@ -230,7 +240,7 @@ class PlainWriter {
 
   nb::dict atoms_of(nb::handle meaning) const { return nb::borrow<nb::dict>(get(get(meaning, formulas_), atoms_)); }
   static nb::object id_of(nb::handle object) { return nb::steal(PyLong_FromVoidPtr(object.ptr())); }
-  // As `Meaning.entered` of what stands under a keyword.
+  // The formula of the subschema under a keyword, as of `Meaning.entered`.
   nb::object formula_of(const Read& read, nb::handle schema, const nb::str& keyword) const {
     const nb::object meaning = get(read.writer, meaning_);
     nb::object found = reader_.formula(schema, atoms_of(meaning), nb::borrow<nb::dict>(get(meaning, targets_)), read.resource, read.inside,
@@ -238,7 +248,7 @@ class PlainWriter {
     if (!found.is_none()) return found;
     return meaning.attr(entered_name_)(read.place.attr(below_)(schema, keyword));
   }
-  // A key of what types mean: integers are others in draft-04.
+  // A key for the meaning of types: in draft-04, `integer` means other numbers.
   nb::object key_of_types(const Read& read) const {
     if (!read.is_draft4 || read.types.is_none()) return read.types;
     for (Py_ssize_t k = 0; k < PyTuple_Size(read.types.ptr()); ++k) {
@@ -247,7 +257,7 @@ class PlainWriter {
     return read.types;
   }
 
-  // A call of the rule with this key, which is begun if it is new.
+  // A call of the rule with this key. If there is none yet, the rule is given a name, and waits for its body to be written.
   nb::object called(const Read& read, nb::handle key, PlainBody made) const {
     const nb::object own = get(read.level, plain_);
     return kept(nb::cast<PlainLevel&>(own).shared, key, [&] {
@@ -282,7 +292,7 @@ class PlainWriter {
     PlainLevel& inner() const { return nb::cast<PlainLevel&>(inner_); }
   };
 
-  // The texts of a formula's values inside of an array or object.
+  // The expression of the texts of a formula's values inside of an array or object.
   nb::object value(nb::handle writer, const Levels& levels, nb::handle formula) const {
     return kept(levels.inner().known, formula, [&] {
       nb::object found = reader_.is_any(formula) ? nb::object() : written(writer, levels.inside_, formula);
@@ -348,7 +358,8 @@ class PlainWriter {
     std::vector<nb::object> required, free;
   };
 
-  // As `Members._listed`: by halves, the first that is there, and then the others after commas.
+  // Members in a fixed order, as of `Members._listed`: whichever comes first without a comma, all others after commas. `first`:
+  // one more than the index of the first required one, 0 if there is none; `after`: the members in any order at the end.
   static nb::object in_order(const PlainLevel& own, const nb::list& ordered, const nb::list& later, Py_ssize_t first,
                              const nb::object& after, bool may_end) {
     const Py_ssize_t count = static_cast<Py_ssize_t>(ordered.size()), end = first == 0 ? count : first;
@@ -361,7 +372,7 @@ class PlainWriter {
     return first == 0 ? nodes::either({listed, after}) : listed;
   }
 
-  // As `Writer.later`.
+  // A member after a comma, or nothing if it is not needed, as of `Writer.later`.
   static nb::object after_comma(PlainLevel& own, const nb::object& member, bool needed) {
     return kept(needed ? own.later_needed : own.later, member, [&] {
       const nb::object made = nodes::concat({own.comma, member});
@@ -369,7 +380,8 @@ class PlainWriter {
     });
   }
 
-  // As `expression.unordered` of one member or more: the required ones, those that may come, and others any number of times.
+  // Members in any order, at least one, as of `expression.unordered`: the required ones, those that may come, and `others` any
+  // number of times.
   nb::object unordered(const Options& options, const nb::object& comma, const nb::object& others) const {
     std::vector<PyObject*> kept_nodes{comma.ptr()};
     const size_t low = std::max<size_t>(options.required.size(), 1);
@@ -403,7 +415,7 @@ class PlainWriter {
     return bracketed(levels.own, "[", inner, "]", given.low == 0, false);
   }
 
-  // As `Writer.bracketed`.
+  // Brackets around `filled`, or around white space if `may_be_empty`, as of `Writer.bracketed`.
   static nb::object bracketed(const PlainLevel& own, const char* left, const nb::object& filled, const char* right, bool may_be_empty,
                               bool distinct) {
     nb::object before = nodes::literal(left);
@@ -413,7 +425,7 @@ class PlainWriter {
     return nodes::either({bare, nodes::concat({before, own.opened, filled, own.closing, after})});
   }
 
-  static constexpr Py_ssize_t kLongKey = 2000;  // bytes: what is longer is seldom said twice
+  static constexpr Py_ssize_t kLongKey = 2000;  // bytes: schemas with longer keys seldom occur twice, and are not cached
 
   const PlainReader& reader_;
   uint64_t of_words_, of_objects_, of_arrays_, of_scalars_;
@@ -425,14 +437,14 @@ class PlainWriter {
   struct Interned : nb::str {
     explicit Interned(const char* text) : nb::str(nb::steal<nb::str>(PyUnicode_InternFromString(text))) {}
   };
-  // Attributes and methods,
+  // Attributes and methods.
   const Interned atom_{"atom"}, value_name_{"value"}, closed_{"closed"}, scope_{"scope"}, resource_{"resource"}, dialect_{"dialect"},
       vocabularies_{"vocabularies"}, draft_{"draft"}, pointer_{"pointer"}, document_{"document"}, spelling_{"spelling"},
       fractions_{"fractions"}, meaning_{"meaning"}, shares_{"shares"}, formulas_{"formulas"}, atoms_{"atoms"}, targets_{"targets"},
       entered_name_{"entered"}, below_{"below"}, plain_{"plain"}, unique_{"unique"}, general_{"general"}, any_order_{"any_order"},
       distinct_{"distinct"}, names_{"_names"}, waiting_{"_waiting"}, among_{"among"}, typed_name_{"typed"}, scalar_name_{"scalar"},
       words_name_{"words"}, bounds_name_{"bounds"}, room_name_{"room"}, order_name_{"order"};
-  // and keywords.
+  // Keywords.
   const Interned type_{"type"}, enum_{"enum"}, properties_{"properties"}, required_{"required"}, additional_{"additionalProperties"},
       items_{"items"}, min_items_{"minItems"}, max_items_{"maxItems"};
   uint64_t type_bit_, enum_bit_;
@@ -442,7 +454,7 @@ inline nb::object PlainBody::write() const { return by->body(*this); }
 
 inline void bind_plain_writer(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<PlainLevel>(m, "PlainLevel", "What is written of values that are equally deep.")
+  nb::class_<PlainLevel>(m, "PlainLevel", "The caches of one level of nesting.")
       .def(
           "__init__",
           [](PlainLevel* self, nb::dict known, nb::dict shared, nb::dict names, nb::dict members, nb::dict later, nb::dict later_needed,

@@ -1,4 +1,4 @@
-// The Python face of reading and writing JSON schemas.
+// Binds the readers and writers of plain JSON schemas.
 #include "bindings/bindings.hpp"
 #include "bindings/schemas/forms.hpp"
 #include "bindings/schemas/member_nodes.hpp"

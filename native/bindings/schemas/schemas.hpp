@@ -1,4 +1,4 @@
-// Reading and writing JSON schemas, as a part of the module.
+// The readers and writers of plain JSON schemas, as a part of the module.
 #pragma once
 
 #include "bindings/bindings.hpp"

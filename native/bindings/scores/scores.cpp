@@ -24,10 +24,13 @@ std::vector<Weighted> position_of(const WeightedBytes& machine, const Array<uint
   return made;
 }
 
-// From how much work on Python's lock is released, in words that are cleared for a text, and the share of a step from
-// one state: some 20 microseconds. The few bytes of a token are read faster than the lock is released and re-acquired.
+// Python's lock is released for work of more than kMuch units, some 20 microseconds. A unit is a word that is cleared before
+// a text is read; a step from one state by one byte counts kStep units. The few bytes of a token are read faster than the lock is
+// released and acquired again.
 constexpr size_t kMuch = 1 << 16, kStep = 64;
 
+// The graph of a lattice and its number of rows, of arrays that Python passed. Raises Constraint if the sizes of the weights do
+// not match the graph.
 template <class T>
 struct LatticeArrays {
   Lattice lattice;
@@ -36,7 +39,9 @@ struct LatticeArrays {
       : lattice{view(graph.at(0)), view(graph.at(1)), view(graph.at(2)), view(graph.at(3)), view(graph.at(4)), view(graph.at(5)), start},
         rows(finals.size() / lattice.states()) {
     if (finals.size() != rows * lattice.states() || weights.size() != rows * lattice.arcs()) {
-      throw Error(Fault::Constraint, "the weights do not match the lattice in size");
+      throw Error(Fault::Constraint, "the weights do not match the lattice in size: each row must have one weight for each of " +
+                                         std::to_string(lattice.arcs()) + " arcs and one for each of " + std::to_string(lattice.states()) +
+                                         " states");
     }
   }
 };
@@ -82,7 +87,8 @@ void bind_lattice(nb::module_& m) {
       nb::arg("graph"), nb::arg("weights"), nb::arg("finals"), nb::arg("alpha"), nb::arg("totals"), nb::arg("scales"));
 }
 
-// The arrays of a table: the first entry of each number, rules, targets, weights.
+// The arrays of a RuleTable: the index of the first entry of each list, and the number of entries; the rules, targets and
+// weights of the entries.
 using TableArrays = std::tuple<Array<uint32_t>, Array<uint32_t>, Array<uint32_t>, Array<double>>;
 
 RuleTable table_of(const TableArrays& arrays, size_t count, size_t rules, size_t states) {

@@ -1,4 +1,4 @@
-// Binds artifact.hpp: an automaton from the arrays of a file, and back.
+// Binds the room artifact: conversions between automata or learned facts and the arrays of files, which are dicts by name.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,12 +16,13 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
-// An array of a file, borrowed. A converted copy is refused, because it would not outlive the call.
+// An array of a file, borrowed. Raises Corrupt if there is none of this name and type: a converted copy would not outlive the
+// call.
 template <class T>
 Array<T> borrow(const nb::dict& arrays, const char* name) {
   Array<T> array;
   if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false))
-    throw Error(Fault::Corrupt, "the array \"" + std::string(name) + "\" is missing, or of another type");
+    throw Error(Fault::Corrupt, "the array \"" + std::string(name) + "\" is missing, has another type, or is not contiguous");
   return array;
 }
 
@@ -33,6 +34,7 @@ inline std::shared_ptr<void> keep(const nb::dict& arrays) {
           }};
 }
 
+// TokenAutomaton.from_arrays: the automaton of an artifact. It borrows the arrays.
 inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start,
                                             uint32_t inner_start) {
   auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
@@ -63,6 +65,7 @@ inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vo
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
 
+// TokenAutomaton.learn: gives the automaton the facts of a file. It borrows the arrays.
 inline void learn(TokenAutomaton& automaton, const nb::dict& arrays, bool instead) {
   auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
   LearnedView seen{words("learned_states"),       words("learned_nodes"), words("learned_answers"), words("learned_mask_row"),
@@ -72,6 +75,7 @@ inline void learn(TokenAutomaton& automaton, const nb::dict& arrays, bool instea
   automaton.learn(std::make_shared<Learned>(std::move(seen)), instead);
 }
 
+// TokenAutomaton.learned: the arrays of all learned facts.
 inline nb::dict learned_to_python(TokenAutomaton& automaton) {
   LearnedArrays out;
   {
@@ -94,6 +98,7 @@ inline nb::dict learned_to_python(TokenAutomaton& automaton) {
   return result;
 }
 
+// TokenAutomaton.expand: the arrays of an artifact, and the numbers of the two start states.
 inline nb::dict expand_to_python(TokenAutomaton& automaton) {
   Arrays out;
   {

@@ -15,6 +15,7 @@ namespace nb = nanobind;
 
 namespace {
 
+// A state's number, checked.
 State state_of(const TokenAutomaton& automaton, State state) {
   if (state >= automaton.bytes().num_states()) throw nb::index_error(("there is no state " + std::to_string(state)).c_str());
   return state;

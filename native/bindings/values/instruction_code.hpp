@@ -1,7 +1,7 @@
 // The instructions of a program, one after another, and their side tables.
 //
-// Equal instructions are one instruction, whether or not their nodes were one object. So a program depends on the expressions
-// and not on what the caches of the process had (docs/decisions/042-canonical-programs.md).
+// Equal instructions are written once, whether or not their nodes are one object. So a program depends on the expressions,
+// and not on which of their nodes the caches of the process shared (docs/decisions/042-canonical-programs.md).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -96,7 +96,7 @@ class InstructionCode {
   }
   static Op op_of(nb::handle node) { return static_cast<Op>(node_of(node).code); }
 
-  // Of a literal, whose operands are a place in `blob_` and a length, the text counts.
+  // A hash of an instruction. For a literal, whose operands are a place in `blob_` and a length, it is that of the text.
   uint32_t hash_of(Op op, const std::vector<int32_t>& operands) const {
     uint64_t hash = mix(static_cast<uint64_t>(op), operands.size());
     if (op == Op::Literal) {
@@ -177,7 +177,7 @@ class InstructionCode {
     const auto row = nb::cast<nb::bytes>(bits.attr("to_bytes")(32, "little"));
     return {row.c_str(), row.size()};
   }
-  // The place of a machine or a set of words; equal ones have one place.
+  // Appends the number of a machine or a lexicon in its side table; equal ones have one number.
   void table(Op op, const nb::object& value, std::vector<int32_t>& operands) {
     auto at = tables_.find(value.ptr());
     if (at == tables_.end()) at = tables_.emplace(value.ptr(), op == Op::Machine ? machine(value) : lexicon(value)).first;

@@ -17,8 +17,8 @@ inline void bind_machine(nanobind::module_& m) {
   using Classes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   using Table = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   using Accepting = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-  // None for a dense table; otherwise the table holds edges (class, next state), and these are the indices of each
-  // state's first edge.
+  // Empty for a dense table, states x classes. Otherwise the rows of the table are edges (class, next state), and these are the
+  // indices of each state's first edge, and the number of edges.
   using Offsets = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   nb::class_<SharedMachine>(m, "Machine", "A deterministic automaton, checked and read once for all programs that contain it. Immutable.")
       .def(

@@ -1,8 +1,11 @@
 // Writes the nodes of expressions (tokenfst.automata.expressions.expression.Expr) as the instructions of a program.
 //
-// A schema has hundreds to tens of thousands of nodes, and each is looked at once, so this is done here; what asks for
-// judgement (recursion, large rules, parts without a word) is handed back. `advance` goes depth first over a stack of nodes, of
-// which it owns none: whoever pushes a node keeps it alive. A rule is written at its first call, if `follow` says which rules there are.
+// A schema has hundreds to tens of thousands of nodes, and each is visited once, so this is done in the core. Recursive rules,
+// large rules and parts without a word are left to the caller, which is `advance`'s result. `advance` goes depth first over a
+// stack of nodes. The stack has borrowed references: who pushes a node keeps it alive. After `follow`, a rule is written at its
+// first call.
+//
+// An instruction is *assured* if it is known to have a word, and in *doubt* if the caller has said that it may have none.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -34,18 +37,20 @@ class ProgramCode : public InstructionCode {
   static constexpr int64_t kMostPositions = ExprNode::kMostPositions;
   static constexpr int32_t kNoWord = -1;
 
-  nb::list assured;  // instructions of nodes that are known to have a word
-  nb::dict calls, finished;  // of each rule that is called, its CALL; of each that is written, its instruction
-  nb::set begun;
-  nb::list open;  // the rules that are begun and not finished, innermost last
+  nb::list assured;  // the assured instructions
+  nb::dict calls;     // by rule that is called, its CALL
+  nb::dict finished;  // by rule that is written, the instruction of its body, or kNoWord
+  nb::set begun;  // the rules that were entered
+  nb::list open;  // the rules that were entered and are not finished, innermost last
 
-  // The rules that calls lead to: `bodies` by their names; `states` may have the empty word. A rule of more than `large` positions is
-  // called and not inlined; one of more than `most` is its caller's. `composed`: of which operators a body is named by its rule.
+  // Sets the rules that calls refer to. `bodies`: their expressions, by name. `states`: the rules that may have the empty word;
+  // they are inlined and never called. Other rules of at most `large` positions are inlined too. A rule of more than `most`
+  // positions is left to the caller. `composed`: the operators for which the root of a rule's body is labelled with the rule.
   void follow(nb::dict bodies, nb::object states, int64_t large, int64_t most, const std::vector<int32_t>& composed) {
     bodies_ = bodies, states_ = states, large_ = large, most_ = most;
     for (int32_t op : composed) composed_ |= uint64_t{1} << op;
   }
-  // Goes on with the body of a rule.
+  // Opens a rule, and pushes its body, and below it a None that marks its end.
   void enter(nb::handle name) {
     begun.add(name);
     open.append(name);
@@ -67,11 +72,12 @@ class ProgramCode : public InstructionCode {
     return made;
   }
 
-  // Adds all nodes, operands first; a variable follows its body. `rules`: the numbers of rules by name; `assured_ids`: the ids of nodes that
-  // are known to have a word, in addition to plain ones. Returns the instructions of both. Raises a KeyError for a rule without a number.
+  // Writes all nodes, which are given operands first; a variable follows its body. `rules`: the numbers of rules by name;
+  // `assured_ids`: the ids of nodes that are known to have a word, in addition to plain ones. Returns the instructions of both,
+  // each once. Raises KeyError for a rule without a number, and ValueError for a variable outside of its body.
   nb::list add_nodes(nb::list nodes, nb::dict rules, nb::handle assured_ids) {
     std::vector<nb::handle> waiting;  // nodes that refer to a variable whose body is not complete
-    std::unordered_set<PyObject*> awaited, complete;  // such variables; those among `waiting` whose body is
+    std::unordered_set<PyObject*> awaited, complete;  // such variables; the variables among `waiting` whose body is complete
     for (nb::handle node : nodes) {
       const Op op = op_of(node);
       std::vector<int32_t> operands;
@@ -107,12 +113,13 @@ class ProgramCode : public InstructionCode {
     return found;
   }
 
+  // The instruction of a node, kNoWord if it has no word; none if it has not been written.
   std::optional<int32_t> number_of(nb::handle node) const {
     const uint32_t value = numbers_.find(key(node));
     if (value == 0) return std::nullopt;
     return static_cast<int32_t>(value) - 2;
   }
-  // The instruction of a node that has been written.
+  // The same for a node that has been written; raises KeyError otherwise.
   int32_t instruction(nb::handle node) const {
     const uint32_t value = numbers_.find(key(node));
     if (value == 0) throw nb::key_error("the node has no instruction");
@@ -133,13 +140,15 @@ class ProgramCode : public InstructionCode {
     doubted_[number] = doubted;
   }
 
+  // The stack of nodes to be written; pending(): whether it has any.
   void push(nb::handle node) { stack_.push_back(node); }
   void pop() { stack_.pop_back(); }
   bool pending() const { return !stack_.empty(); }
 
-  // Writes what is on the stack, and all below it, down to the node that is returned: one that the caller has to see to.
-  // None: the body of the innermost open rule is written, which the caller finishes. What has an operand in doubt is the caller's, too.
-  // What is known to have a word is `assured`.
+  // Writes the nodes on the stack, and all below them, until one is left to the caller; returns that node, which stays on the
+  // stack. It is a call that is not followed, a variable, the empty language, or a node with an operand that has no word or is
+  // in doubt. Returns None if the stack is empty, or if the body of the innermost open rule is written and the caller has to
+  // finish that rule. Nodes that are known to have a word become assured.
   nb::handle advance() {
     while (!stack_.empty()) {
       const nb::handle node = stack_.back();
@@ -183,7 +192,8 @@ class ProgramCode : public InstructionCode {
     return found != 0;
   }
 
-  // Sees to a call: of a rule that is not begun, which it enters; of a finished one, which is inlined; or as another call of the rule.
+  // Handles a call: enters a rule that is not begun; inlines a finished one; or uses the CALL that the rule has. Returns false
+  // if the caller has to make the first CALL.
   bool follows(nb::handle node) {
     if (!bodies_.is_valid()) return false;
     const nb::handle name = node_of(node).value;
@@ -205,7 +215,7 @@ class ProgramCode : public InstructionCode {
     give(node, static_cast<int32_t>(integer(found)));
     return true;
   }
-  // Finishes the innermost open rule; false where the caller has to: where the rule is recursive, or large.
+  // Finishes the innermost open rule. Returns false if the caller has to: the rule is recursive, is large, or has a long name.
   bool finishes() {
     if (!bodies_.is_valid() || open.size() == 0) return false;
     const nb::object name = open[open.size() - 1];
@@ -228,10 +238,11 @@ class ProgramCode : public InstructionCode {
     return true;
   }
 
-  // Adds nodes that refer to variables among them, each of which follows its body; if equal ones were added before, these are they.
+  // Writes nodes that refer to variables among them, each of which follows its body. If an equal list was written before, its
+  // instructions are used again.
   void add_recursive(const std::vector<nb::handle>& nodes) {
-    using Form = std::vector<int32_t>;  // its kind, and each operand with what it is:
-    enum : int32_t { kKnown, kOwn, kVariable };  // an instruction or a number; one of `distinct`; one of the variables
+    using Form = std::vector<int32_t>;  // the operator, the number of its variable or -1, and pairs (kind of operand, operand)
+    enum : int32_t { kKnown, kOwn, kVariable };  // an instruction or a number; an index in `distinct`; the number of a variable
     std::unordered_map<PyObject*, int32_t> variables, places;
     std::vector<int32_t> of_variables;
     for (nb::handle node : nodes) {
@@ -314,6 +325,7 @@ class ProgramCode : public InstructionCode {
     return static_cast<uint32_t>(number + 2);
   }
 
+  // The size of the node whose operands were collected, with counted repetitions expanded, at most kMostPositions.
   int64_t total(nb::handle node, Op op) const {
     if (operands_.empty()) return 1;
     int64_t copies = 1, sum = 0;

@@ -19,7 +19,8 @@ inline void bind_suffix_automaton(nanobind::module_& m) {
       "suffix_automaton",
       [](nb::bytes text, Places begins, Places ends, uint64_t states) {
         if (begins.size() != text.size() + 1 || ends.size() != begins.size() || !ends.data()[text.size()]) {
-          throw std::invalid_argument("begins and ends must have one entry for each place of the text, and words may end at its end");
+          throw std::invalid_argument(
+              "begins and ends must have one entry for each position of the text, and one for its end, where a word must be able to end");
         }
         SparseTables out;
         {

@@ -1,4 +1,4 @@
-// The Python face of what is not an automaton yet: nodes, programs, words, machines, spellings.
+// Binds what automata are made of: nodes, programs, words, machines, spellings.
 #include "bindings/bindings.hpp"
 #include "bindings/values/lexicon.hpp"
 #include "bindings/values/machine.hpp"

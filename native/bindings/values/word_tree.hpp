@@ -1,9 +1,9 @@
-// A finite set of words as an expression: the prefix tree of a schema's enumeration, in which a step visits the
-// branches of one place only.
+// A finite set of words as an expression: the prefix tree of a schema's enumeration, in which a derivative visits the
+// branches of one node only.
 //
-// The sorted words are processed in order, with one open branch for each length at which words have diverged so far;
-// everything after the point where the next two words diverge is finished. Branches are only made between characters
-// of UTF-8. Linear in the sorted words; without recursion, however many words begin with each other.
+// The sorted words are processed in order. The words so far have one open node for each length at which the current word has
+// diverged from others; all nodes beyond the common prefix with the next word are finished. Branches are only made between
+// characters of UTF-8. Linear in the sorted words; without recursion, however many words are prefixes of each other.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,7 +19,7 @@ namespace tokenfst {
 
 class WordTree {
  public:
-  // `words`: sorted and distinct.
+  // The expression of these words, which must be sorted and distinct.
   static nb::object of(const std::vector<std::string_view>& words) {
     WordTree tree;
     for (size_t k = 0; k < words.size(); ++k) tree.add(words[k], k + 1 < words.size() ? words[k + 1] : std::string_view());
