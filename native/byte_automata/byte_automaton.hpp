@@ -46,6 +46,7 @@ class ByteAutomaton {
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
                 uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone);
 
+  // The class (column) of each of the 256 bytes.
   const uint8_t* classes() const { return columns_.classes(); }
   // The number of columns of a row: the classes of bytes, then symbols, then the token boundary.
   uint32_t num_classes() const { return columns_.count(); }
@@ -75,6 +76,7 @@ class ByteAutomaton {
     const State* known = states_[state].row.load(std::memory_order_acquire);
     return known ? known : make_row(state);
   }
+  // The next state by a column, given the row that entries() returned; creates the entry if it is pending.
   State entry(State state, const State* entries, uint32_t byte_class) {
     const State known = load_entry(entries, byte_class);
     return known & kPending ? make_entry(state, byte_class) : known;
@@ -85,6 +87,7 @@ class ByteAutomaton {
     const Sureness known = states_[state].sureness.load(std::memory_order_relaxed);
     return known == Sureness::Unknown ? find_sureness(state) : known == Sureness::Sure;
   }
+  // The next state by a column, by a byte, by a text; DEAD if there is none. O(1) for each byte whose entry has been created.
   State next(State state, uint32_t byte_class) { return entry(state, entries(state), byte_class); }
   State step(State state, uint8_t byte) { return next(state, columns_.of_byte(byte)); }
   State run(State state, std::string_view bytes) {
@@ -102,8 +105,9 @@ class ByteAutomaton {
     return make_text_step(from, number, text);
   }
 
-  // Faces (faces.hpp): what only some walks need.
+  // The parts of the interface that only some walks need (faces.hpp).
 
+  // Whether rules are called, so that configurations have stacks.
   bool is_pushdown() const { return pushdown_ != nullptr; }
   StackFace stacks();
   MarkFace marks();
@@ -177,8 +181,8 @@ class ByteAutomaton {
   // The part of a state's expression to derive. If the expression is one part followed by its only stack (hole 0), it is that part:
   // its derivative, followed by the hole, is in the form that the settler recognizes at once. Else it is the whole expression.
   NodeId top_of(State state) const;
-  // For an expression whose first part may be left out and does not read the byte (white space before a value, for
-  // example): the entry of the rest for that byte, if it has been created.
+  // For an expression whose first part is nullable and does not read the byte (optional white space before a value, for
+  // example): the entry of the rest for that byte, if it has been created; else null.
   const State* entry_after(NodeId node, uint32_t column);
   bool may_lie_after(const Arena& arena, const Node& top, uint32_t column) const;
   const State* entry_of_rest(const Node& top, uint32_t column) const;

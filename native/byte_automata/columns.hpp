@@ -52,6 +52,7 @@ class Columns {
 
   uint32_t count() const { return count_; }
   const uint8_t* classes() const { return classes_.data(); }
+  // The column of a byte, and that of a symbol.
   uint32_t of_byte(uint8_t byte) const { return classes_[byte]; }
   uint32_t of_symbol(uint32_t symbol) const { return first_symbol_ + symbol; }
   uint32_t num_symbols() const { return symbols_; }

@@ -53,6 +53,7 @@ class StackFace {
     return automaton_.make_revealed(state, edges);
   }
 
+  // The frames so far, and one of them.
   size_t num_frames() const { return automaton_.pushdown_ ? pushdown().settler().num_frames() : 0; }
   const Settler::Frame& frame(uint32_t id) const { return pushdown().settler().frame(id); }
   // The frame that a nullable frame makes with the frame below it; kNone: they are not chained.
@@ -110,6 +111,7 @@ class ExpressionFace {
  public:
   explicit ExpressionFace(ByteAutomaton& automaton) : automaton_(automaton) {}
 
+  // The expression of a state.
   NodeId node(State state) const { return automaton_.states_[state].node; }
   // The live state of an expression, or DEAD.
   State intern(NodeId node) const { return automaton_.intern(node); }

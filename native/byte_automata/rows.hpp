@@ -20,6 +20,7 @@ using State = uint32_t;
 constexpr State kDead = 0;
 constexpr State kPending = 1u << 31;  // not the number of a state: an entry that has not been created
 
+// Loads an entry of a row that other threads may store; stores an entry, and returns it.
 inline State load_entry(const State* row, uint32_t column) {
   return std::atomic_ref(const_cast<State&>(row[column])).load(std::memory_order_acquire);
 }

@@ -103,8 +103,8 @@ class TextSteps {
     if (arena_[left].has(kHasMark)) return kNone;
     return arena_.concat(derivatives_.unordered().resolved(left, members.b, members.low, members.high), rest);
   }
-  // Unless a member of the union ends within the text, the expression after the union stays one part after what is left of it, as
-  // with single steps.
+  // The expression after the union is appended to the derivative of the whole union, as with single steps. Only if a member ends
+  // within the text is it appended to each member before.
   NodeId behind_choice(NodeId choice, NodeId rest, std::string_view text) {
     check_stack();
     const std::vector<NodeId> members(arena_.list(choice).begin(), arena_.list(choice).end());

@@ -115,6 +115,7 @@ class StackSpace {
   size_t size_ = 0;
 };
 
+// Raises an Error if little of this thread's stack is left.
 inline void check_stack() { StackSpace::of_thread().check(); }
 
 }  // namespace tokenfst

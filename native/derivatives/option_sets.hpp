@@ -43,8 +43,10 @@ class OptionSets {
     members_.push_back(std::make_unique<const Members>(std::move(made)));
     return static_cast<uint32_t>(members_.size() - 1);
   }
+  // From now on several threads may read while one adds.
   void share() { trees_.share(), left_.share(); }
 
+  // Members by number, the members that were added last, and the options left by number.
   const Members& members(uint32_t number) const { return *members_[number]; }
   const Members& latest() const { return *members_.back(); }
   const Left& left(uint32_t number) const { return left_.data()[number]; }

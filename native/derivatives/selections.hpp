@@ -67,6 +67,7 @@ class Selections {
   void share() {
     if (used_) used_->share();
   }
+  // Adds a lexicon and returns its number.
   uint32_t add_lexicon(std::shared_ptr<const Lexicon> lexicon) {
     memory_ += lexicon->memory();
     lexicons_.push_back(std::move(lexicon));
@@ -75,6 +76,7 @@ class Selections {
   const Lexicon& lexicon(uint32_t index) const { return *lexicons_[index]; }
   const std::vector<std::shared_ptr<const Lexicon>>& lexicons() const { return lexicons_; }
   const Selection& selection(uint32_t index) const { return selections_[index]; }
+  // The positions of the words in a set of used words, ascending.
   std::span<const uint32_t> used(uint32_t set) const { return (*used_)[set]; }
   // In bytes. Shared sets of used words are counted by the object that made them.
   size_t memory() const { return memory_ + (used_ && owns_used_ ? used_->memory() : 0); }

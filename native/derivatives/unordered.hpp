@@ -1,13 +1,13 @@
 // Members in any order with separators between them: each option at most once, some of them exactly once.
 //
 // The options are one union T = body_0·Tag 0 | body_1·Tag 1 | ... whose derivatives are computed once, whatever was
-// used before. A node Unordered(t, left, low, high) is what is left of T inside a member, where Tag k stands for what
-// follows option k: the end, or a separator and a further member; the tag of a used option stands for the empty
-// language. So of the 2^n sets of used options only those are created that texts lead to, and each costs one node for
-// every derivative of T that is walked with it. This form is kept while it is undecided which option is being read: heads that all
-// options share are put in front of it. When only one option is left, when a tag is reached, or when a call was
-// unfolded (whose border the settler must see), tags are replaced by what they stand for; for a repeatable member this
-// is done at once.
+// used before. In a node Unordered(t, left, low, high), t is the derivative of T by the part of a member that has been
+// read, and Tag k stands for the expression after option k: the end, or a separator and a further member. The tag of a
+// used option stands for the empty language. So of the 2^n sets of used options only those are created that texts lead
+// to, and each costs one node for every derivative of T that is walked with it. This form is kept while several options
+// are possible; parts that all of them begin with are moved in front of it. Tags are replaced by the expressions that
+// they stand for when only one option is possible, when a tag is reached, or when a call was unfolded (whose border the
+// settler must see); the tag of a repeatable member is replaced at once.
 //
 // The options that are left are a set with a number (option_sets.hpp). Whether the bounds can be kept follows from two
 // counts, the available options and the required ones among them, without a search. Limit: while several options read the

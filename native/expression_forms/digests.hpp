@@ -32,6 +32,7 @@ struct Digest {
   std::array<uint32_t, 4> words() const {
     return {static_cast<uint32_t>(a >> 32), static_cast<uint32_t>(a), static_cast<uint32_t>(b >> 32), static_cast<uint32_t>(b)};
   }
+  // The digest with these four words.
   static Digest of_words(const uint32_t* words) { return {uint64_t{words[0]} << 32 | words[1], uint64_t{words[2]} << 32 | words[3]}; }
 };
 

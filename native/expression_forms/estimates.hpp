@@ -19,7 +19,7 @@
 
 namespace tokenfst {
 
-// Whether an expression surely has a word. Parts that would need a search do not matter if they may be left out.
+// Whether an expression surely has a word, as far as its form shows. A nullable part needs no search. O(parts).
 inline bool has_word(const Arena& arena, NodeId id) {
   for (;; id = arena[id].b) {
     const Node& node = arena[id];

@@ -101,6 +101,7 @@ class RelaxedCounters {
     NodeId few, any;
   };
 
+  // The two relaxed expressions; both equal `id` if it has no such counters, or if it has many nodes.
   Bounds of(NodeId id) {
     check_stack();
     if (auto it = known_.find(id); it != known_.end()) return it->second;
@@ -327,9 +328,9 @@ inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId res
   return found;
 }
 
-// Splits an intersection, with the terminating byte set if one follows. Conditions that exclude single words are left
-// out of `whole`. An intersection that remains is a fragment by itself, unless it is counted: then each count would be
-// a fragment of its own, and none would occur twice.
+// Splits an intersection, with the terminating byte set if one follows. `whole` lacks the members that exclude finitely
+// many words. An intersection of other members is a fragment by itself, unless it is counted: then each count would be a
+// fragment of its own, and none would occur twice.
 inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
   std::vector<NodeId> members, words;
   for (NodeId member : arena.list(element)) {

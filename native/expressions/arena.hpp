@@ -53,6 +53,7 @@ class Arena : public BooleanOperations {
     }
     if (tokens_in_rules) token_in_rules_ = kHasToken;
   }
+  // The set of all bytes and symbols.
   const ByteSet& everything() const { return everything_; }
   // One token whose bytes are a word of `text`, from one token boundary to the next: Token; if the first boundary is
   // here, Begun; if some bytes were read since, Inside.

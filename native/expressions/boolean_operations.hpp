@@ -44,6 +44,7 @@ class BooleanOperations : public Concatenations {
     if (fresh) made->second = normal_union(std::move(args));
     return made->second;
   }
+  // The union of two expressions.
   NodeId either(NodeId a, NodeId b) {
     if (a == b || b == kEmpty) return a;
     if (a == kEmpty) return b;

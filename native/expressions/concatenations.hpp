@@ -19,9 +19,11 @@ namespace tokenfst {
 
 class Concatenations : public NodeTable {
  public:
+  // The set of a Set node; and all sets of the arena.
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
   std::span<const ByteSet> sets() const { return store_.sets.all(); }
 
+  // One byte or symbol of a set.
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, set_number(set), 0, 0, 0});

@@ -31,6 +31,7 @@ class NodeTable {
     return {nodes_, count};
   }
   size_t memory_of_store() const { return store_.memory(); }
+  // The operands of a node that has a list: Or, And, Scoped.
   std::span<const uint32_t> list(NodeId id) const { return {lists_ + nodes_[id].a, nodes_[id].b}; }
 
   // From now on other tables of the same nodes may be created. Called while nobody else uses this one.

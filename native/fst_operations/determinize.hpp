@@ -31,7 +31,7 @@ struct SubsetElement {
   W weight;
 };
 
-// What a subset's states lead to by a label, before it is merged.
+// The target of one arc of a subset's states, before targets are merged.
 template <class W>
 struct SubsetStep {
   Id label;

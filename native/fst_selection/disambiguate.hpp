@@ -25,7 +25,7 @@ namespace tokenfst::fst {
 // arcs.
 class CommonFuture {
  public:
-  // What it has to know of a machine: the inputs and targets of the arcs, sorted by input, and which states are final.
+  // The part of a machine that it needs: the inputs and targets of the arcs, sorted by input, and which states are final.
   struct Inputs {
     std::vector<uint64_t> begin;
     std::vector<std::pair<Id, Id>> arcs;  // input, target
@@ -104,7 +104,7 @@ CommonFuture common_future(const Machine<S>& machine, Meter& meter) {
   return CommonFuture(inputs, machine.start(), meter);
 }
 
-// A step that has not been taken: the number of an element, and the number of one of its arcs.
+// An arc of an element, before it is followed: the label, the number of the element and the number of the arc.
 struct OpenStep {
   Id label;
   size_t element, arc;

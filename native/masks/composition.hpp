@@ -269,8 +269,8 @@ class Composition {
     return true;
   }
 
-  // Collects tokens along chains, and by walks of what follows them; other parts, and nodes with very many tokens below them, are
-  // put off. Returns false, having collected nothing, if the chains are long, or if there are none.
+  // Collects tokens along chains, and by walks of the expressions that follow them. Other parts, and nodes with very many tokens below
+  // them, are added to `pending`. Returns false, having collected nothing, if the chains are long, or if there are none.
   template <class Walk>
   bool gather_chains(Walk& walk, const Place& place, NodeId node, MaskParts& out, std::vector<Place>& pending) {
     if (bytes_.boundary() != kNone) return false;
@@ -320,7 +320,7 @@ class Composition {
     if (!whole) out.tokens.resize(before);
     return whole;
   }
-  // Collects tokens by a complete walk, except nodes with many tokens below them, which are put off.
+  // Collects tokens by a complete walk, except below nodes with very many tokens, which are added to `pending`.
   template <class Walk>
   void gather_below(Walk& walk, const Place& place, MaskParts& out, std::vector<Place>& pending) {
     const Trie& trie = vocabulary_.trie();
@@ -338,8 +338,8 @@ class Composition {
   static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) {
     return at.open && fragment && fragment->crowded;
   }
-  // Whether the tokens that go on after a node of the vocabulary, at the end of a chain, are those of a fragment that begins there. It
-  // is built if the same fragment is known at the beginning of tokens: the inside of a string after its quotation mark is met again.
+  // Whether a usable fragment begins at a node of the vocabulary at the end of a chain. It is built if the same fragment is known at the
+  // beginning of tokens: the inside of a string, for example, also comes after its quotation mark.
   bool begins_fragment(Config after, uint32_t index) {
     if (vocabulary_.trie().below(index) < narrow_ / kSome || !structural(after)) return false;
     const Split at = splits_.of(bytes_.expressions().node(after.state));
@@ -398,9 +398,9 @@ class Composition {
       return fragment && fragment->usable && fragment->wide;
     });
   }
-  // The fragment that begins at the node `top` of the vocabulary's trie. If the fragment leaves out bounds, it is built at once: with
-  // bounds, hardly any state occurs twice, and a walk that is given up would create one at each of its nodes. It is also built at
-  // once if it leaves out words: all free names share one fragment, but each time a different expression follows.
+  // The fragment that begins at the node `top` of the vocabulary's trie; null if it is not known. If the fragment lacks bounds, it is
+  // built at once: with bounds, hardly any state occurs twice, and a walk that is given up would create one at each of its nodes. It
+  // is also built at once if words are excluded: all free names share one fragment, but different expressions follow them.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
     const bool shared = at.widened != kUnbounded || at.excluded != kEmpty;
     if (shared && narrow_ < vocabulary_.trie().num_nodes()) return fragments_.make(at, top);

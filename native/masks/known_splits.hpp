@@ -44,13 +44,13 @@ class KnownSplits {
   Split up_to_common_byte(NodeId node) {
     return bytes_.expressions().with_arena([&](Arena& arena) { return split_before_last_byte(arena, node); });
   }
-  // Whether the bounds that the fragment leaves out matter to no token, or only to tokens that are tried one by one.
+  // Whether the bounds that the fragment lacks matter to no token, or only to tokens that are tried one by one.
   bool fits(const Split& at, const Fragment& fragment, uint32_t top) const {
     const size_t longest = top == 0 ? Vocabulary::kLong : vocabulary_.trie().max_depth();
     return at.widened == kUnbounded || (at.widened >= longest && at.widened - longest >= fragment.completion);
   }
-  // Whether a token surely has more iterations than the bound that the fragment leaves out: this visits few states,
-  // while running the token within the bound would create one for each byte.
+  // Whether a token surely has more iterations than the bound that the fragment lacks. This visits few states, while
+  // running the token with the bound would create one for each byte.
   bool exceeds(const Split& at, uint32_t token) {
     if (!bytes_.expressions().with_arena([&](const Arena& arena) { return iterations_are_unique(arena, at.bounded); })) return false;
     const State loop = bytes_.expressions().intern(at.bounded);
@@ -92,8 +92,9 @@ class KnownSplits {
     return inner;
   }
   // The parts of a union, or of a concatenation that begins with one, if some of them split: those, and the union of
-  // all others. With `unfold`, rules that are called first, and variables, are replaced by what they stand for; none if
-  // there are many. A rule that several parts call first is unfolded once, before the union of what follows.
+  // all others; else empty. With `unfold`, rules that are called first, and variables, are replaced by their bodies; empty
+  // if there are more than kMostUnfolded. A rule that several parts call first is unfolded once, before the union of the
+  // expressions that follow it.
   std::vector<NodeId> members_of(NodeId node, bool unfold = false) {
     return bytes_.expressions().with_arena([&](Arena& arena) {
       std::vector<NodeId> members, others, pending{node};
@@ -126,8 +127,8 @@ class KnownSplits {
       return members;
     });
   }
-  // For an expression that calls rules after a loop that may be left out: the expression after the loop, and the one that begins with
-  // an iteration; else empty. The rules may split where the whole does not.
+  // For an expression that calls rules after an optional loop: the expression after the loop, and the one that begins with an
+  // iteration; else empty. The rules may split where the whole expression does not.
   std::vector<NodeId> around_loop(NodeId node) {
     return bytes_.expressions().with_arena([&](Arena& arena) -> std::vector<NodeId> {
       if (arena[node].kind != Kind::Concat) return {};

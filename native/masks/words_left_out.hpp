@@ -20,7 +20,7 @@ namespace tokenfst {
 
 class WordsLeftOut {
  public:
-  // What a fragment loses. Both lists are ascending.
+  // The tokens that a fragment loses. Both lists are ascending.
   struct Lost {
     std::vector<uint32_t> closing;  // tokens that stay inside the fragment and end with such a word
     std::vector<uint32_t> entries;  // the entries (Fragment::tokens) of tokens that begin with such a word and leave the fragment

@@ -41,6 +41,7 @@ class PushDown {
 
   Settler& settler() { return settler_; }
   const Settler& settler() const { return settler_; }
+  // An effect and a shape by number.
   const Effect& effect(uint32_t index) const { return effects_[index]; }
   const Shape& shape(uint32_t index) const { return shapes_[index]; }
   size_t memory() const {
@@ -57,6 +58,7 @@ class PushDown {
     effects_[index].state = state;
     return index;
   }
+  // Stores the shape of a settled expression and returns its number. `reveal`: the stack that it must inspect, or kNone.
   uint32_t add_shape(const Settled& settled) { return add_shape(settled, settler_.to_reveal(settled.members).value_or(kNone)); }
   uint32_t add_shape(const Settled& settled, uint32_t reveal) {
     uint32_t index = static_cast<uint32_t>(shapes_.grow());
@@ -79,6 +81,7 @@ class PushDown {
     frame = known == kNoChain ? kNone : known - 1;
     return known != 0;
   }
+  // The same, computed if it is not known. Under the automaton's mutex, like the other functions that make something.
   uint32_t make_chain(uint32_t upper, uint32_t lower) {
     uint32_t frame;
     if (chained(upper, lower, frame)) return frame;

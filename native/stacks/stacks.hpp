@@ -37,6 +37,7 @@ struct Config {
   StackId stack = kBottom;
   auto operator<=>(const Config&) const = default;
 };
+// Whether it is the dead configuration (or state), from which nothing leads to acceptance.
 inline bool is_dead(Config config) { return config.state == 0; }
 inline bool is_dead(uint32_t state) { return state == 0; }
 
@@ -71,6 +72,7 @@ class NodeIndex {
     else wide_.assign(grown, kBottom);
     for (StackId each = 1; each <= id; ++each) place(hash_of(each), each);
   }
+  // Removes the newest node.
   void remove(StackId id, uint64_t hash) {
     size_t slot = first(hash);
     while (at(slot) != id) slot = after(slot);

@@ -48,6 +48,7 @@ class ForkGate {
   // 1, plus one for each fork that led to this process.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
+  // The record of this thread.
   static Thread& this_thread() { return this_thread_ ? *this_thread_ : register_thread(); }
 
   // Counts one more lock that this thread holds; the first one waits until no fork is in progress. Give the result to leave().
@@ -66,6 +67,7 @@ class ForkGate {
     }
     return thread;
   }
+  // Counts one lock less.
   static void leave(Thread& thread) { thread.held.store(thread.held.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
 
  private:
@@ -128,6 +130,7 @@ class ForkGate {
 // wake up, so a thread that finds one held first tries again for some microseconds. It is not recursive.
 class Mutex {
  public:
+  // Acquires the mutex. Raises an Error if another thread held it when the process was forked.
   void lock() {
     ForkGate::Thread& thread = enter();
     if (!mutex_.try_lock()) {

@@ -12,6 +12,7 @@ namespace tokenfst {
 
 class Once {
  public:
+  // Calls make() unless it has been called; other threads wait meanwhile.
   template <class F>
   void operator()(F&& make) {
     if (done_.load(std::memory_order_acquire)) return;

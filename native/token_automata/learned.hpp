@@ -49,6 +49,7 @@ class Learned {
   // Called if a fact contradicts the program: no more facts are taken from this file.
   void distrust() { trusted_ = false; }
   bool trusted() const { return trusted_; }
+  // The content of a row.
   static State state(const uint32_t* row) { return {row[4], row[5], row[6]}; }
 
   // The mask of a configuration whose state has this value: its number plus one; 0: not known. `tops`: the top nodes of its

@@ -127,8 +127,8 @@ class TokenAutomaton : protected TokenDistances {
   // An upper bound of the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks);
 
-  // Computes the mask of a configuration whose stack ends in `opaque`; returns false if the mask depends on what lies
-  // below.
+  // Computes the mask of a configuration whose stack ends in `opaque`; returns false if the mask depends on the stack below
+  // that node.
   bool make_mask_above(Config config, StackId opaque, Stacks& stacks);
   // The cached value of a state with stacks: a mask, or an inner node of `mask_tree()`.
   uint32_t mask_root(State state) { return info(state).mask.load(); }
@@ -170,6 +170,7 @@ class TokenAutomaton : protected TokenDistances {
   Digest digest_of(State state);
   Digest digest_of_frame(uint32_t frame) { return bytes_->expressions().digest(bytes_->stacks().frame(frame).body); }
   std::pair<uint32_t, uint32_t> known_distance(State state);
+  // The cached value of a state, as mask_root(); 0: none.
   uint32_t known_root(State state) { return state < infos_.size() ? infos_[state].mask.load() : 0; }
 
   // The bytes of this automaton and of its byte automaton.

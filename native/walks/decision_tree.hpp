@@ -45,6 +45,7 @@ class DecisionTree {
     std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> children;
     std::vector<const std::vector<uint32_t>*> answers;
   };
+  // Reads all children. O(children).
   Reader reader() {
     Reader made;
     for_each([&](uint32_t ask, uint32_t answer, uint32_t value) { made.children[ask].emplace_back(answer, value); });

@@ -3,7 +3,7 @@
 //
 // A level begins when a step pushes frames, and is considered without the frames below: its stack ends in one OPAQUE
 // node. The tabulated places are pairs of a level and a state that can be reached without inspecting anything below the
-// level. If a step must inspect what lies below, every caller of the level continues there. This is reachability by
+// level. If a step must inspect the stack below, every caller of the level continues there. This is reachability by
 // summaries (Reps, Horwitz, Sagiv, "Precise interprocedural dataflow analysis via graph reachability", 1995): exact,
 // and finite because there are finitely many shapes and frames.
 //
@@ -11,8 +11,8 @@
 // shortest text to every place is known. If a level ends, each caller continues as an event of the same queue, so
 // nothing recurses. A *conflict* is a step after which one stack is not enough; after one was found, only shorter texts
 // are explored. O(levels x states x byte classes), times the number of callers where levels end. A level may end in
-// infinitely many ways if frames that may be left out are put on each other without end: the automaton's budget counts
-// them together with the places.
+// infinitely many ways if nullable frames are pushed on each other without end, so the budget counts the ways together
+// with the places.
 #pragma once
 
 #include <queue>
@@ -57,7 +57,7 @@ class Levels {
     std::vector<uint32_t> frames;  // the lowest first
     auto operator<=>(const Chain&) const = default;
   };
-  // The outcome of each step to a target, or to a state that waits for what lies below, by what the stack showed on top
+  // The outcome of each step to a target, or to a state that waits for the stack below it, by the top of the stack
   // (PushDown::single_signature); kNone: the top was not inspected.
   const std::map<std::pair<State, uint32_t>, Chain>& outcomes() const { return outcomes_; }
   // The same pairs for steps that inspected more than the top; these have no outcome.

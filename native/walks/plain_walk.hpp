@@ -7,7 +7,7 @@
 
 namespace tokenfst {
 
-// Steps of an automaton without stacks.
+// Steps of an automaton without stacks: each function does what the one of the same name in Walker does.
 class PlainWalk {
  public:
   explicit PlainWalk(ByteAutomaton& bytes) : bytes_(bytes) {}

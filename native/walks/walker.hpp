@@ -18,6 +18,7 @@ namespace tokenfst {
 struct InspectedNodes {
   std::vector<StackId> known, nodes;  // the nodes that can be inspected, and those that have been
 
+  // `count`: how many stacks the configuration has.
   InspectedNodes(Config config, uint32_t count, const Stacks& stacks) {
     for (uint32_t k = 0; k < count; ++k) known.push_back(stacks.member(config.stack, k));
   }
@@ -99,11 +100,15 @@ class Walker {
     return rest(waiting.state, nullptr);
   }
 
+  // The class (column) of each byte.
   const uint8_t* classes() const { return bytes_.classes(); }
+  // The configuration before any text.
   Config start() const { return {bytes_.start(), kBottom}; }
 
+  // The row of a configuration's state, with pending entries; and the target in it by a column, before its effect (see arrive()).
   const State* entries(Config at) { return bytes_.entries(at.state); }
   State entry(Config at, const State* entries, uint32_t byte_class) { return bytes_.entry(at.state, entries, byte_class); }
+  // The configuration after a column, a byte, a text; a dead one if there is none.
   Config next(Config from, uint32_t byte_class) { return arrive(from, bytes_.next(from.state, byte_class)); }
   Config step(Config from, uint8_t byte) { return next(from, bytes_.classes()[byte]); }
   Config run(Config config, std::string_view bytes) {

@@ -66,7 +66,7 @@ class Lexicon {
   size_t num_states() const { return accepting_.size(); }
   size_t num_arcs() const { return labels_.size(); }
   uint32_t size() const { return counts_[root_]; }  // the number of words
-  bool accepting(uint32_t state) const { return accepting_[state]; }
+  bool accepting(uint32_t state) const { return accepting_[state]; }    // whether a word ends here
   uint32_t count(uint32_t state) const { return counts_[state]; }      // how many words end here or below
   uint32_t nearest(uint32_t state) const { return nearest_[state]; }   // bytes to the end of the shortest continuation
   bool has_arcs(uint32_t state) const { return first_[state] != end_of(state); }
