@@ -33,7 +33,7 @@ from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked
 from tokenfst.common.plurals import counted
-from tokenfst.decoding.device.kernels import plain_scores
+from tokenfst.decoding.device.kernels.scores import plain as plain_scores
 from tokenfst.decoding.device.tables.weights import pack_weights
 from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.decoding.particles.hmm_product import FLOOR

@@ -60,6 +60,8 @@ ROOMS = [
     "decoding/store",
     "decoding/device/tables",
     "decoding/device/kernels",
+    "decoding/device/kernels/sampling",
+    "decoding/device/kernels/scores",
     "decoding/device/automata",
     "decoding/device/paged",
     "decoding/device/lazy",

@@ -5,7 +5,7 @@ number of draws, the tokens seen, and how often no allowed logit had any weight.
 not synchronize with the host, and CUDA graphs can capture it: a replay continues where the last one stopped.
 
 Invariants. The token drawn for a row depends on its logits, state, parameters, seed and draw number; not on other rows,
-nor on the order in which a device adds up sums (``kernels.plain_sampling`` specifies it). The distribution is the
+nor on the order in which a device adds up sums (``kernels.sampling.plain`` specifies it). The distribution is the
 softmax over the tokens that are allowed and pass the filters, renormalized. The token is allowed whatever the logits
 are.
 
@@ -23,7 +23,7 @@ from tokenfst.common.plurals import counted
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.automata.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.automata.verification import Tree, Verified, accept, left_at, seen_at
-from tokenfst.decoding.device.kernels import plain_sampling as plain
+from tokenfst.decoding.device.kernels.sampling import plain
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, TokenIdError
 
@@ -258,7 +258,7 @@ class DeviceSampler:
     def _by_triton(
         self, logits: Tensor, states: Tensor, left: Left, walks: bool, logs: bool
     ) -> tuple[Tensor, Tensor, Any, Any]:
-        from tokenfst.decoding.device.kernels import triton_sampling
+        from tokenfst.decoding.device.kernels.sampling import triton as triton_sampling
 
         device = self.automaton
         if logs not in self._workspaces:

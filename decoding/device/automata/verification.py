@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.automata.masks import Left
-from tokenfst.decoding.device.kernels import plain_sampling as plain
+from tokenfst.decoding.device.kernels.sampling import plain
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, refuse
 from tokenfst.common.plurals import counted
-from tokenfst.decoding.device.kernels import plain_scores
+from tokenfst.decoding.device.kernels.scores import plain as plain_scores
 from tokenfst.decoding.device.paged.paging import FIRST_SLOT, Overflow, PagedRows
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.weighted.score_rows import ScoreRows

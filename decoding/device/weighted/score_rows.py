@@ -55,7 +55,7 @@ class ScoreRows(ABC):
         """The Triton kernels, for CUDA tensors, if they are installed and nothing is being traced."""
         if not states.is_cuda or torch.compiler.is_compiling() or find_spec("triton") is None:
             return None
-        from tokenfst.decoding.device.kernels import triton_scores
+        from tokenfst.decoding.device.kernels.scores import triton as triton_scores
 
         return triton_scores
 

@@ -20,8 +20,8 @@ from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
 from tokenfst.common.arguments import checked, refuse
 from tokenfst.common.plurals import counted
-from tokenfst.decoding.device.kernels import plain_scores
 from tokenfst.decoding.device.kernels.compose import Levels
+from tokenfst.decoding.device.kernels.scores import plain as plain_scores
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.decoding.device.tables.tables import DEAD, ENDED
 from tokenfst.decoding.device.tables.weights import Layout, pack_weights

@@ -18,7 +18,7 @@ from tokenfst.errors import ArgumentValueError, ConstraintError, MaskBufferError
 
 torch = pytest.importorskip("torch")
 tokenfst = pytest.importorskip("tokenfst")
-plain = pytest.importorskip("tokenfst.decoding.device.kernels.plain_sampling")
+plain = pytest.importorskip("tokenfst.decoding.device.kernels.sampling.plain")
 DeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.automata.automaton").DeviceAutomaton
 DeviceSampler = pytest.importorskip("tokenfst.decoding.device.automata.sampling").DeviceSampler
 

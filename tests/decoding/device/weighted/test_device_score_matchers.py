@@ -106,7 +106,7 @@ def test_by_triton() -> None:
 import sys
 sys.path[:0] = [{str(TESTS.parent)!r}, {str(TESTS)!r}]
 from tests.decoding.device.weighted.test_device_score_matchers import DeviceScoreMatchers, check
-from tokenfst.decoding.device.kernels import triton_scores
+from tokenfst.decoding.device.kernels.scores import triton as triton_scores
 
 class Interpreted(DeviceScoreMatchers):
     def _triton(self, states):

@@ -115,7 +115,7 @@ def test_by_triton() -> None:
 import sys
 sys.path[:0] = [{str(TESTS.parent)!r}, {str(TESTS)!r}]
 from tests.decoding.device.weighted.test_device_scores import check, scores
-from tokenfst.decoding.device.kernels import triton_scores
+from tokenfst.decoding.device.kernels.scores import triton as triton_scores
 
 class Interpreted(scores.DeviceScores):
     def _triton(self, states):
@@ -203,7 +203,7 @@ def test_the_layout_that_fits() -> None:
 
 
 def test_bits_are_counted() -> None:
-    from tokenfst.decoding.device.kernels.plain_scores import ones
+    from tokenfst.decoding.device.kernels.scores.plain import ones
 
     words = [
         0,

@@ -105,13 +105,9 @@ def compiled(target: str) -> Iterator[dict[str, Any]]:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from tokenfst.decoding.device.kernels import (
-        triton_greedy_kernels,
-        triton_kernels,
-        triton_sampling_kernels,
-        triton_scores,
-        triton_stack_kernels,
-    )
+    from tokenfst.decoding.device.kernels import triton_greedy_kernels, triton_kernels, triton_stack_kernels
+    from tokenfst.decoding.device.kernels.sampling import triton_kernels as sampling_kernels
+    from tokenfst.decoding.device.kernels.scores import triton as scores_kernels
 
     backend, name = target.split(":")
     made = GPUTarget(backend, int(name) if name.isdigit() else name, 32 if backend == "cuda" else 64)
@@ -121,9 +117,9 @@ def compiled(target: str) -> Iterator[dict[str, Any]]:
             for module in (
                 triton_kernels,
                 triton_greedy_kernels,
-                triton_sampling_kernels,
+                sampling_kernels,
                 triton_stack_kernels,
-                triton_scores,
+                scores_kernels,
             )
             if kernel_name in vars(module)
         )

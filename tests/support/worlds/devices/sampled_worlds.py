@@ -14,7 +14,8 @@ import torch
 
 from tests.support.worlds.devices.sampled_options import options, scores
 from tokenfst.decoding.device.automata.sampling import DeviceSampler
-from tokenfst.decoding.device.kernels import plain_sampling, triton_sampling
+from tokenfst.decoding.device.kernels.sampling import plain as plain_sampling
+from tokenfst.decoding.device.kernels.sampling import triton as triton_sampling
 
 
 def numpys_exp2() -> None:

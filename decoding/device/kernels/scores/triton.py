@@ -1,10 +1,10 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Scores of tokens by Triton, as ``plain_scores`` specifies them.
+"""Scores of tokens by Triton, as ``plain`` specifies them.
 
 A program adds the scores of a block of tokens to one row of logits. Scores of a resident row are read. For other
 rows the bytes of each token are run through the tables, as often as the longest token of the block has bytes. One
 launch, without synchronization with the host. Sums are computed in the order of the bytes, in float32, as in
-``plain_scores``.
+``plain``.
 """
 
 from __future__ import annotations

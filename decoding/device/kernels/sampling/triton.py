@@ -1,4 +1,4 @@
-"""The sampled step by Triton: two launches without synchronization with the host (``triton_sampling_kernels``).
+"""The sampled step by Triton: two launches without synchronization with the host (``triton_kernels``).
 
 No logit is written. The kernels pass data to each other in a workspace. There is one for each batch size and
 sampler, and it is kept, so that CUDA graphs find it at the same address. Tables must be ``dense``, as for the other
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from triton import cdiv, next_power_of_2
 
-from tokenfst.decoding.device.kernels import triton_sampling_kernels as kernels
 from tokenfst.decoding.device.kernels.launching import launch
-from tokenfst.decoding.device.kernels.plain_sampling import BLOCK
+from tokenfst.decoding.device.kernels.sampling import triton_kernels as kernels
+from tokenfst.decoding.device.kernels.sampling.plain import BLOCK
 from tokenfst.decoding.device.kernels.triton import left_of, limited, room_of, with_stacks
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import MOST_FLIPS

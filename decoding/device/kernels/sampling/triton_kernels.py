@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-"""Triton kernels of the sampled step; ``triton_sampling`` starts them, ``plain_sampling`` specifies their results.
+"""Triton kernels of the sampled step; ``triton`` starts them, ``plain`` specifies their results.
 
 ``mass_kernel``: a program takes a block of columns of a row as [256, 32] with 256 mask words, and writes its
 greatest score and the sum of its weights. It reads no column of a word without an allowed token. ``draw_kernel``: a

@@ -1,4 +1,4 @@
-"""Scores of tokens in plain torch: the specification of ``triton_scores``.
+"""Scores of tokens in plain torch: the specification of ``triton``.
 
 A row's state is the position of its text in a weighted automaton (``tables/weights``). The score of a token is the sum
 of the weights of its bytes from there, -inf if they lead nowhere. If the state's row of scores is resident, it is read;

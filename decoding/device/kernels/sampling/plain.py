@@ -1,5 +1,5 @@
 """One token of each row drawn by its own random numbers, in plain torch: the specification of
-``triton_sampling_kernels``.
+``triton_kernels``.
 
 A row's allowed logits get weights: ``2**30 * exp2((logit - greatest) * scale)``, cut to an integer. All that follows
 is arithmetic of integers, whose sums do not depend on their order: so a draw is the same in any batch, by any number
