@@ -1,23 +1,31 @@
 """llguidance's classes and functions over tokenfst: ``import tokenfst.compat.llguidance as llguidance``.
 
-Written from the documentation of llguidance 1.9.1 and compared with it (tests/compat, docs/engines/compat.md). Its
-submodules have the same names here: ``hf``, ``torch``, ``numpy``, ``mlx``, ``tiktoken``, ``llamacpp``. Names that need
-no other library are also in the package itself.
+Written from the documentation of llguidance 1.9.1 and compared with it (tests/compat, docs/engines/compat.md). The
+modules of this folder have the names of llguidance's modules: ``hf``, ``torch``, ``numpy``, ``mlx``, ``tiktoken``,
+``llamacpp``, ``gbnf_to_lark``, ``cli``. The folder ``classes`` defines what the package exports. Names that need no
+other library are also in the package itself.
 
-Read in this order: ``grammars``, ``tokenizer``, ``matcher``, ``executor``, ``numpy`` and ``torch``, ``interpreter``,
-``compilers``, ``structural_tag``, ``hf``, ``tiktoken``, ``llamacpp``, ``mlx``, ``gbnf_to_lark``, ``cli``.
+Read in this order: ``classes``, ``numpy`` and ``torch``, ``hf``, ``tiktoken``, ``llamacpp``, ``mlx``,
+``gbnf_to_lark``, ``cli``.
 """
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from tokenfst.compat.llguidance.compilers import JsonCompiler, LarkCompiler, RegexCompiler
-from tokenfst.compat.llguidance.executor import LLExecutor
-from tokenfst.compat.llguidance.grammars import GrammarFormat, LLParserLimits, grammar_from, regex_to_lark
+from tokenfst.compat.llguidance.classes.compilers import JsonCompiler, LarkCompiler, RegexCompiler
+from tokenfst.compat.llguidance.classes.executor import LLExecutor
+from tokenfst.compat.llguidance.classes.grammars import (
+    GrammarFormat,
+    LLParserLimits,
+    grammar_from,
+    regex_to_lark,
+)
+from tokenfst.compat.llguidance.classes.interpreter import LLInterpreter
+from tokenfst.compat.llguidance.classes.matcher import LLMatcher
+from tokenfst.compat.llguidance.classes.structural_tag import StructTag
+from tokenfst.compat.llguidance.classes.tokenizer import LLTokenizer, TokenizerWrapper
 from tokenfst.compat.llguidance.hf import from_tokenizer
-from tokenfst.compat.llguidance.interpreter import LLInterpreter
-from tokenfst.compat.llguidance.matcher import LLMatcher
 from tokenfst.compat.llguidance.numpy import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
@@ -27,8 +35,6 @@ from tokenfst.compat.llguidance.numpy import (
     fill_next_token_bitmask_par_with_draft_tokens,
     get_bitmask_shape,
 )
-from tokenfst.compat.llguidance.structural_tag import StructTag
-from tokenfst.compat.llguidance.tokenizer import LLTokenizer, TokenizerWrapper
 
 __all__ = [
     "GrammarFormat",

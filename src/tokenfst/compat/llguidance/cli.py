@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenfst.compat.llguidance.interpreter import LLInterpreter
-from tokenfst.compat.llguidance.tokenizer import LLTokenizer
+from tokenfst.compat.llguidance.classes.interpreter import LLInterpreter
+from tokenfst.compat.llguidance.classes.tokenizer import LLTokenizer
 from tokenfst.errors import TokenfstError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

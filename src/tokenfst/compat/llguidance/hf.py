@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from tokenfst.compat.llguidance.tokenizer import LLTokenizer
+from tokenfst.compat.llguidance.classes.tokenizer import LLTokenizer
 
 __all__ = ["from_tokenizer"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tokenfst.compat.llguidance.tokenizer import LLTokenizer
+from tokenfst.compat.llguidance.classes.tokenizer import LLTokenizer
 from tokenfst.decoding.engines.llama_cpp import vocabulary_of
 
 __all__ = ["lltokenizer_from_vocab"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.compat.llguidance.matcher import LLMatcher
+from tokenfst.compat.llguidance.classes.matcher import LLMatcher
 from tokenfst.compat.llguidance.numpy import (
     allocate_token_bitmask,
     fill_next_token_bitmask,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenfst.compat.llguidance.executor import Drafts, LLExecutor, Rows, fill_drafts, fill_rows
-from tokenfst.compat.llguidance.matcher import LLMatcher
+from tokenfst.compat.llguidance.classes.executor import Drafts, LLExecutor, Rows, fill_drafts, fill_rows
+from tokenfst.compat.llguidance.classes.matcher import LLMatcher
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 
 __all__ = [

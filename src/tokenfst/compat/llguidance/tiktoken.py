@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tokenfst.compat.llguidance.tokenizer import LLTokenizer
+from tokenfst.compat.llguidance.classes.tokenizer import LLTokenizer
 
 __all__ = ["lltokenizer_from_encoding"]
 

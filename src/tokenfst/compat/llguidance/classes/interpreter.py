@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokenfst.common.plurals import counted
-from tokenfst.compat.llguidance.grammars import LLParserLimits
-from tokenfst.compat.llguidance.matcher import LLMatcher, as_array
-from tokenfst.compat.llguidance.tokenizer import LLTokenizer
+from tokenfst.compat.llguidance.classes.grammars import LLParserLimits
+from tokenfst.compat.llguidance.classes.matcher import LLMatcher, as_array
+from tokenfst.compat.llguidance.classes.tokenizer import LLTokenizer
 
 
 class LLInterpreter:

@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from tokenfst._native import Matcher
 from tokenfst.common.plurals import counted
-from tokenfst.compat.llguidance.grammars import (
+from tokenfst.compat.llguidance.classes.grammars import (
     LLParserLimits,
     constraint_of,
     json_schema_grammar,
     regex_grammar,
     warnings_of,
 )
-from tokenfst.compat.llguidance.tokenizer import LOOK_BACK, LLTokenizer
+from tokenfst.compat.llguidance.classes.tokenizer import LOOK_BACK, LLTokenizer
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask

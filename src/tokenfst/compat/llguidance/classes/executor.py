@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokenfst.common.plurals import counted
-from tokenfst.compat.llguidance.matcher import LLMatcher, as_array, rows_at
+from tokenfst.compat.llguidance.classes.matcher import LLMatcher, as_array, rows_at
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
 from tokenfst.errors import BudgetExceeded

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tokenfst.compat.llguidance.grammars import json_schema_grammar, regex_grammar
-from tokenfst.compat.llguidance.matcher import LLMatcher
+from tokenfst.compat.llguidance.classes.grammars import json_schema_grammar, regex_grammar
+from tokenfst.compat.llguidance.classes.matcher import LLMatcher
 
 
 def _checked(grammar: str, check: bool) -> str:
