@@ -11,7 +11,7 @@
 #pragma once
 
 #include "byte_automata/byte_automaton.hpp"
-#include "support/distances.hpp"
+#include "graph_searches/distances.hpp"
 
 namespace tokenfst {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/reused_memory.hpp"
+#include "containers/reused_memory.hpp"
 
 namespace tokenfst {
 

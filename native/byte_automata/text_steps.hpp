@@ -12,8 +12,8 @@
 
 #include "derivatives/byte_derivatives.hpp"
 #include "byte_automata/rows.hpp"
-#include "support/stable_map.hpp"
-#include "support/stable_vector.hpp"
+#include "containers/stable_map.hpp"
+#include "containers/stable_vector.hpp"
 
 namespace tokenfst {
 

@@ -2,8 +2,8 @@
 // about the byte before them.
 #pragma once
 
+#include "containers/stable_map.hpp"
 #include "expressions/arena.hpp"
-#include "support/stable_map.hpp"
 
 namespace tokenfst {
 

@@ -1,5 +1,5 @@
 // Estimates from the form of an expression: whether it surely has a word, and how far away the end of a word is at least.
-// The search for a word visits the lowest estimate first (support/liveness.hpp). The result of the search does not
+// The search for a word visits the lowest estimate first (graph_searches/liveness.hpp). The result of the search does not
 // depend on the estimates, only its duration.
 //
 // An estimate is two numbers of bytes, compared lexicographically. Both add up along concatenations; a union has the

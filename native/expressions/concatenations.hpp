@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "support/bytes.hpp"
-#include "support/pair_cache.hpp"
+#include "containers/pair_cache.hpp"
 #include "expressions/node_table.hpp"
 
 namespace tokenfst {

@@ -8,7 +8,7 @@
 //
 // An array that is full grows in two steps: the thread that finds it full lets go of the spin lock, allocates the larger array and
 // copies the elements; then it takes the lock again, copies what was added meanwhile, and exchanges the arrays. So others wait for
-// the exchange, and not for the large copy. The index moves its slots little by little (support/hash_index.hpp).
+// the exchange, and not for the large copy. The index moves its slots little by little (containers/hash_index.hpp).
 //
 // Memory. The old blocks that stay in place are together at most as large as those in use. A store that is not shared has none.
 #pragma once
@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
+#include "containers/hash_index.hpp"
+#include "containers/reused_memory.hpp"
 #include "expressions/node.hpp"
 #include "support/bytes.hpp"
-#include "support/hash_index.hpp"
-#include "support/reused_memory.hpp"
 #include "threads/fork_gate.hpp"
 
 namespace tokenfst {

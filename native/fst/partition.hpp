@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "containers/hash_index.hpp"
 #include "fst/machine.hpp"
 #include "fst/meter.hpp"
-#include "support/hash_index.hpp"
 
 namespace tokenfst::fst {
 

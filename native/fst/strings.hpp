@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "containers/hash_index.hpp"
 #include "fst/machine.hpp"
-#include "support/hash_index.hpp"
 
 namespace tokenfst::fst {
 

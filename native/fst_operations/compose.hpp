@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "containers/hash_index.hpp"
 #include "fst_operations/rational.hpp"
-#include "support/hash_index.hpp"
 
 namespace tokenfst::fst {
 

@@ -15,10 +15,10 @@
 #include <tuple>
 #include <vector>
 
+#include "containers/hash_index.hpp"
 #include "fst/graph.hpp"
 #include "fst/sorting.hpp"
 #include "fst/strings.hpp"
-#include "support/hash_index.hpp"
 
 namespace tokenfst::fst {
 

@@ -14,7 +14,7 @@
 #include <optional>
 #include <set>
 #include <vector>
-#include "support/boxed.hpp"
+#include "containers/boxed.hpp"
 #include "matching/limited_tokens.hpp"
 #include "matching/excluded_tokens.hpp"
 #include "threads/exclusive_use.hpp"

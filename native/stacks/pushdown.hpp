@@ -7,9 +7,9 @@
 #pragma once
 
 #include "stacks/settle.hpp"
-#include "support/stable_lists.hpp"
-#include "support/stable_map.hpp"
-#include "support/stable_vector.hpp"
+#include "containers/stable_lists.hpp"
+#include "containers/stable_map.hpp"
+#include "containers/stable_vector.hpp"
 #include "stacks/stacks.hpp"
 
 namespace tokenfst {

@@ -29,8 +29,8 @@
 #include <optional>
 #include <set>
 
+#include "containers/stable_vector.hpp"
 #include "expressions/arena.hpp"
-#include "support/stable_vector.hpp"
 
 namespace tokenfst {
 

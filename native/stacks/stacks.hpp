@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "calls/budget.hpp"
+#include "graph_searches/distances.hpp"
 #include "support/bytes.hpp"
-#include "support/distances.hpp"
 
 namespace tokenfst {
 

@@ -14,7 +14,7 @@
 #include <array>
 #include <deque>
 
-#include "support/hash_index.hpp"
+#include "containers/hash_index.hpp"
 #include "vocabulary/self_loops.hpp"
 
 namespace tokenfst {

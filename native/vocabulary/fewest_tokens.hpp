@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/distances.hpp"
+#include "graph_searches/distances.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 namespace tokenfst {

@@ -14,9 +14,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "containers/hash_index.hpp"
+#include "containers/stable_vector.hpp"
 #include "support/bytes.hpp"
-#include "support/hash_index.hpp"
-#include "support/stable_vector.hpp"
 
 namespace tokenfst {
 

@@ -9,7 +9,7 @@
 // inspected node.
 #pragma once
 
-#include "support/stable_lists.hpp"
+#include "containers/stable_lists.hpp"
 #include "walks/walker.hpp"
 
 namespace tokenfst {

@@ -81,6 +81,8 @@ ROOMS = [
 NATIVE_ROOMS = [
     "calls",
     "support",
+    "containers",
+    "graph_searches",
     "threads",
     "words",
     "fst",

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "containers/pointer_places.hpp"
 #include "python/building_nodes.hpp"
 #include "python/expression_node.hpp"
-#include "support/pointer_places.hpp"
 
 namespace tokenfst {
 

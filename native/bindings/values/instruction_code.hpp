@@ -15,11 +15,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "containers/hash_index.hpp"
 #include "programs/program.hpp"
 #include "python/expression_node.hpp"
 #include "python/numpy_arrays.hpp"
 #include "support/bytes.hpp"
-#include "support/hash_index.hpp"
 
 namespace tokenfst {
 

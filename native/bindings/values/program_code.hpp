@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "bindings/values/instruction_code.hpp"
+#include "containers/stable_map.hpp"
 #include "python/expression_node.hpp"
-#include "support/stable_map.hpp"
 
 namespace tokenfst {
 

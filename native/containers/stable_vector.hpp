@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-#include "support/reused_memory.hpp"
+#include "containers/reused_memory.hpp"
 
 namespace tokenfst {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "support/stable_map.hpp"
-#include "support/stable_vector.hpp"
+#include "containers/stable_map.hpp"
+#include "containers/stable_vector.hpp"
 
 namespace tokenfst {
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include "support/reused_memory.hpp"
+#include "containers/reused_memory.hpp"
 
 namespace tokenfst {
 

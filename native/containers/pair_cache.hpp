@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "containers/reused_memory.hpp"
 #include "support/bytes.hpp"
-#include "support/reused_memory.hpp"
 
 namespace tokenfst {
 
