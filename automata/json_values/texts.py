@@ -29,7 +29,7 @@ In all cases every text in the language denotes a member, and every member has a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -116,23 +116,13 @@ class _EverySpelling:
 
     def texts(self, numbers: NumberSet) -> Expr:
         """All the texts of a set without negative members."""
-        single = numbers.points()
-        parts: list[Expr] = []
         free = numbers.cuts in ((), (0,)) and all(part in (NONE, EVERY) for part in numbers.inside)
         if self.exponents and self.fraction and free:
             return concat(_EverySpelling(False, True, self.budget).texts(numbers), optional(EXPONENT))
-        for low, high, members in numbers.intervals():
-            assert low is not None, "0 bounds the set from below"
-            few = _few_members(low, high, members)
-            if few is None:
-                parts.append(_fixed(low, high, members, self.fraction, self.budget))
-                if self.exponents and _has_exponents(members):
-                    parts.append(scientific(low, high, _places(members)))
-            else:
-                single += few
+        parts, few = _intervals(numbers, self.fraction, scientific if self.exponents else None, self.budget)
         if self.exponents and numbers.contains(0):
             parts.append(concat(magnitudes(_ZERO, _ZERO), EXPONENT))
-        return union(*parts, *self.points(single))
+        return union(*parts, *self.points(numbers.points() + few))
 
     def points(self, values: Iterable[Fraction]) -> list[Expr]:
         """The texts of single numbers."""
@@ -153,17 +143,9 @@ class _PlainSpelling:
 
     def texts(self, numbers: NumberSet, sign: int) -> Expr:
         """All the texts of a set without negative members; ``sign`` is the sign that precedes them."""
-        parts: list[Expr] = []
-        listed = [point for point in numbers.points() if point * sign not in self.lone]
-        for low, high, members in numbers.intervals():
-            assert low is not None, "0 bounds the set from below"
-            few = _few_members(low, high, members)
-            if few is None:
-                parts.append(_fixed(low, high, members, self.fraction, self.budget))
-                if self.fraction and _has_exponents(members):
-                    parts.append(plain_scientific(low, high, _places(members)))
-            else:
-                listed += few
+        exponents = plain_scientific if self.fraction else None
+        parts, few = _intervals(numbers, self.fraction, exponents, self.budget)
+        listed = [point for point in numbers.points() if point * sign not in self.lone] + few
         parts.append(spellings(sorted(set(listed)), fraction=self.fraction))
         words = {text for each in listed for text in self.constant(each) if "e" in text}
         for each in self.lone:
@@ -174,6 +156,30 @@ class _PlainSpelling:
     def constant(self, value: Fraction) -> tuple[str, ...]:
         """The texts of a single number."""
         return plain_texts(value) if self.fraction else (str(value),)
+
+
+def _intervals(
+    numbers: NumberSet,
+    fraction: bool,
+    exponents: Callable[[End, End | None, int | None], Expr] | None,
+    budget: Budget,
+) -> tuple[list[Expr], list[Fraction]]:
+    """The texts of the intervals that have many members, and the members of the others.
+
+    ``exponents``: makes the texts with an exponent of an interval; None: there are none.
+    """
+    parts: list[Expr] = []
+    listed: list[Fraction] = []
+    for low, high, members in numbers.intervals():
+        assert low is not None, "0 bounds the set from below"
+        few = _few_members(low, high, members)
+        if few is not None:
+            listed += few
+            continue
+        parts.append(_fixed(low, high, members, fraction, budget))
+        if exponents is not None and _has_exponents(members):
+            parts.append(exponents(low, high, _places(members)))
+    return parts, listed
 
 
 def _fixed(low: End, high: End | None, members: Multiples, fraction: bool, budget: Budget) -> Expr:

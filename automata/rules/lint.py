@@ -9,7 +9,7 @@ infinitely many derivations. None of them is an error. Linear in the grammar, ex
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from tokenfst.automata.expressions.expression import Expr, Op, Unordered, bounds_of, members_of
@@ -57,28 +57,26 @@ class Finding:
 
 def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
     """The ids of the nodes that have a word. ``Rules`` keep the result."""
-
-    def leaf(node: Expr) -> bool:
-        return has_word(node, budget)
-
     rules = Rules.of(rules)
     if rules.productive is None:
-        deadline = Deadline(budget or DEFAULT, "a grammar")
-        rules.productive = least_true(rules, leaf, deadline, nullable=False)
+        rules.productive = _least_true(rules, has_word, budget, nullable=False)
     return rules.productive
 
 
 def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
     """The ids of the nodes that have the empty word. ``Rules`` keep the result."""
-
-    def leaf(node: Expr) -> bool:
-        return has_empty_word(node, budget)
-
     rules = Rules.of(rules)
     if rules.nullable is None:
-        deadline = Deadline(budget or DEFAULT, "a grammar")
-        rules.nullable = least_true(rules, leaf, deadline, nullable=True)
+        rules.nullable = _least_true(rules, has_empty_word, budget, nullable=True)
     return rules.nullable
+
+
+def _least_true(
+    rules: Rules, leaf: Callable[[Expr, Budget | None], bool], budget: Budget | None, *, nullable: bool
+) -> frozenset[int]:
+    """``least_true`` of leaves that are asked with the budget, within its time."""
+    deadline = Deadline(budget or DEFAULT, "a grammar")
+    return least_true(rules, lambda node: leaf(node, budget), deadline, nullable=nullable)
 
 
 def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[Finding]:

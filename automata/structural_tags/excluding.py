@@ -22,17 +22,27 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.json_schema.reading.meaning import Meaning
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.strings import Strings, spelled
-from tokenfst.automata.json_schema.sets.value_sets import EVERY, ValueSet
+from tokenfst.automata.json_schema.sets.value_sets import ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
-from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.writer import OwnMembers
 from tokenfst.automata.languages.emptiness import has_word
 
 
+class _Members(Members):
+    """The members of an object; names that are not listed contain no excluded text."""
+
+    writer: Excluding
+
+    def _free(self, strings: Strings) -> Expr:
+        return self.writer.kept(super()._free(strings))
+
+
 class Excluding(OwnMembers):
     """Writes JSON whose strings do not contain these texts."""
+
+    of_objects = _Members
 
     def __init__(
         self, meaning: Meaning, layout: Layout, *, fractions: bool, any_order: bool, excludes: Sequence[bytes]
@@ -50,30 +60,8 @@ class Excluding(OwnMembers):
         strings = union(*(self.kept(cell.json(self.spelling, self.work)) for cell in value_set.strings))
         return union(super().scalars(value_set.without_strings(), where), strings)
 
-    def member(self, name: str, formula: Formula) -> Expr:
-        key = name, id(formula)
-        found = self._level.members.get(key)
-        if found is None:
-            text = concat(self.kept(spelled(name, self.spelling)), self.layout.colon, self.value(formula))
-            found = self._level.members[key] = text
-        return found
-
-    def _any(self) -> Expr:
-        return self._body(EVERY, "#")
-
-    def _body(self, value_set: ValueSet, where: str) -> Expr:
-        arrays = [Items(self, cell).texts() for cell in value_set.arrays]
-        objects = [_Members(self, cell).texts() for cell in value_set.objects]
-        return union(self.scalars(value_set, where), *arrays, *objects)
-
-
-class _Members(Members):
-    """The members of an object; names that are not listed contain no excluded text."""
-
-    writer: Excluding
-
-    def _free(self, strings: Strings) -> Expr:
-        return self.writer.kept(super()._free(strings))
+    def _member(self, name: str, formula: Formula) -> Expr:
+        return concat(self.kept(spelled(name, self.spelling)), self.layout.colon, self.value(formula))
 
 
 def held(excludes: Sequence[bytes]) -> Expr:

@@ -34,7 +34,6 @@ from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
 from tokenfst.automata.json_schema.sets.value_sets import NOTHING, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
-from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout, layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.writer import (
@@ -94,8 +93,33 @@ def styled(
     return made
 
 
+class _Parameters(Members):
+    """The members of an object as elements."""
+
+    writer: Elements
+
+    def _member(self, name: Expr, formula: Formula) -> Expr:
+        writer = self.writer
+        return writer.element(concat(literal(writer.style.before.encode()), name), "", formula)
+
+    def _free(self, strings: Strings) -> Expr:
+        """The names of a class, without the listed ones."""
+        if not self.writer.style.free_names:
+            raise UnsupportedSchemaError(
+                self.cell.where,
+                "this style writes a name twice in an element, and names that are not listed cannot be compared: list "
+                "them, or forbid others",
+            )
+        names = intersect(strings.content().expr, regex(_FREE_NAME).expr)
+        if self.writer.excludes:
+            names = intersect(names, complement(held(self.writer.excludes)))
+        return with_word(names, self.writer.work)
+
+
 class Elements(OwnMembers):
     """Writes elements. ``json`` writes their values and shares its rules, unless the style nests elements."""
+
+    of_objects = _Parameters
 
     def __init__(
         self,
@@ -122,7 +146,7 @@ class Elements(OwnMembers):
     def write(self, root: Formula) -> SchemaRules:
         """The rules of the members of the objects that ``root`` describes."""
         value_set = self.meaning.value_set(root)
-        return self.finish(lambda: self._objects(replace(NOTHING, objects=value_set.objects)))
+        return self.finish(lambda: self._parts(replace(NOTHING, objects=value_set.objects)))
 
     def value(self, formula: Formula) -> Expr:
         """An item: an element without a name, or JSON."""
@@ -136,21 +160,16 @@ class Elements(OwnMembers):
             )
         return found
 
-    def member(self, name: str, formula: Formula) -> Expr:
-        key = name, id(formula)
-        found = self._level.members.get(key)
-        if found is None:
-            written = self.style.name(name)
-            if written is None:
-                raise UnsupportedSchemaError(
-                    place_of(formula),
-                    f"the name {name!r} of a parameter cannot be written in this style: it contains markers of the "
-                    "style. Rename it, or choose another style",
-                )
-            lead = literal((self.style.before + written).encode())
-            barred = self.excluded(written.encode())
-            found = self._level.members[key] = EMPTY if barred else self.element(lead, written, formula)
-        return found
+    def _member(self, name: str, formula: Formula) -> Expr:
+        written = self.style.name(name)
+        if written is None:
+            raise UnsupportedSchemaError(
+                place_of(formula),
+                f"the name {name!r} of a parameter cannot be written in this style: it contains markers of the "
+                "style. Rename it, or choose another style",
+            )
+        lead = literal((self.style.before + written).encode())
+        return EMPTY if self.excluded(written.encode()) else self.element(lead, written, formula)
 
     def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool | str) -> Expr:
         assert not any(marks.values())  # a writer without ``distinct`` has refused schemas that need them
@@ -204,18 +223,11 @@ class Elements(OwnMembers):
             return self._call(
                 key,
                 lambda: f"{kind} {name_of(formula)}",
-                lambda: concat(self._nested(value_set), end),
+                lambda: concat(self._parts(value_set), end),
                 self._level,
             )
         text = self.json.of_value_set(value_set, formula)
         return concat(self.gap, text, self.gap, end) if self.style.spaced else concat(text, end)
-
-    def _nested(self, value_set: ValueSet) -> Expr:
-        """Arrays and objects as elements."""
-        return union(*(Items(self, cell).texts() for cell in value_set.arrays), self._objects(value_set))
-
-    def _objects(self, value_set: ValueSet) -> Expr:
-        return union(*(_Parameters(self, cell).texts() for cell in value_set.objects))
 
     def _bare(self, cell: Strings) -> Expr:
         """The strings of a cell, each followed by the first stop."""
@@ -233,29 +245,6 @@ class Elements(OwnMembers):
     def excluded(self, text: bytes) -> bool:
         """Whether a text contains an excluded text."""
         return any(each in text for each in self.excludes)
-
-
-class _Parameters(Members):
-    """The members of an object as elements."""
-
-    writer: Elements
-
-    def _member(self, name: Expr, formula: Formula) -> Expr:
-        writer = self.writer
-        return writer.element(concat(literal(writer.style.before.encode()), name), "", formula)
-
-    def _free(self, strings: Strings) -> Expr:
-        """The names of a class, without the listed ones."""
-        if not self.writer.style.free_names:
-            raise UnsupportedSchemaError(
-                self.cell.where,
-                "this style writes a name twice in an element, and names that are not listed cannot be compared: list "
-                "them, or forbid others",
-            )
-        names = intersect(strings.content().expr, regex(_FREE_NAME).expr)
-        if self.writer.excludes:
-            names = intersect(names, complement(held(self.writer.excludes)))
-        return with_word(names, self.writer.work)
 
 
 def _by_kind(value_set: ValueSet) -> list[tuple[str, ValueSet]]:

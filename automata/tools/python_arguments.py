@@ -18,9 +18,8 @@ from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
-from tokenfst.automata.json_schema.sets.value_sets import EVERY, ValueSet
+from tokenfst.automata.json_schema.sets.value_sets import NOTHING, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
-from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.writer import OwnMembers, SchemaRules, place_of
@@ -50,8 +49,19 @@ def python_arguments(
     return made
 
 
+class _Pairs(Members):
+    """The items of a dict."""
+
+    writer: _Values
+
+    def _free(self, strings: Strings) -> Expr:
+        return self.writer.strings((strings,))
+
+
 class _Values(OwnMembers):
     """Writes values as Python's literals."""
+
+    of_objects = _Pairs
 
     def __init__(self, meaning: Meaning) -> None:
         written = layout("flexible", spelling="plain", separators=(", ", ": "))
@@ -72,21 +82,8 @@ class _Values(OwnMembers):
             return literals.string()
         return union(*map(self._cell_texts, cells))
 
-    def member(self, name: str, formula: Formula) -> Expr:
-        key = name, id(formula)
-        found = self._level.members.get(key)
-        if found is None:
-            found = concat(literals.string_of(name), self.layout.colon, self.value(formula))
-            self._level.members[key] = found
-        return found
-
-    def _any(self) -> Expr:
-        return self._body(EVERY, "#")
-
-    def _body(self, value_set: ValueSet, where: str) -> Expr:
-        arrays = [Items(self, cell).texts() for cell in value_set.arrays]
-        objects = [_Pairs(self, cell).texts() for cell in value_set.objects]
-        return union(self.scalars(value_set, where), *arrays, *objects)
+    def _member(self, name: str, formula: Formula) -> Expr:
+        return concat(literals.string_of(name), self.layout.colon, self.value(formula))
 
     def _cell_texts(self, cell: Strings) -> Expr:
         if cell.values is not None:
@@ -94,17 +91,20 @@ class _Values(OwnMembers):
         return literals.string(cell.content())
 
 
-class _Pairs(Members):
-    """The items of a dict."""
-
-    writer: _Values
+class _Named(Members):
+    """Keyword arguments."""
 
     def _free(self, strings: Strings) -> Expr:
-        return self.writer.strings((strings,))
+        raise UnsupportedSchemaError(
+            self.cell.where,
+            "keyword arguments that are not listed have no known names: list them, or forbid others",
+        )
 
 
 class _Keywords(OwnMembers):
     """Writes the members of an object as keyword arguments; their values by ``values``."""
+
+    of_objects = _Named
 
     def __init__(self, values: _Values) -> None:
         super().__init__(values.meaning, values.layout, fractions=True, any_order=False, distinct=False)
@@ -114,9 +114,9 @@ class _Keywords(OwnMembers):
     def write(self, root: Formula) -> SchemaRules:
         """The rules of the members of the objects that ``root`` describes."""
         value_set = self.meaning.value_set(root)
-        return self.finish(lambda: union(*(_Named(self, cell).texts() for cell in value_set.objects)))
+        return self.finish(lambda: self._parts(replace(NOTHING, objects=value_set.objects)))
 
-    def member(self, name: str, formula: Formula) -> Expr:
+    def _member(self, name: str, formula: Formula) -> Expr:
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UnsupportedSchemaError(
                 place_of(formula),
@@ -128,13 +128,3 @@ class _Keywords(OwnMembers):
     def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool, **marks: bool | str) -> Expr:
         assert not any(marks.values())  # a writer without ``distinct`` has refused schemas that need them
         return union(EPSILON, filled) if empty else filled
-
-
-class _Named(Members):
-    """Keyword arguments."""
-
-    def _free(self, strings: Strings) -> Expr:
-        raise UnsupportedSchemaError(
-            self.cell.where,
-            "keyword arguments that are not listed have no known names: list them, or forbid others",
-        )

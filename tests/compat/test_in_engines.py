@@ -35,28 +35,43 @@ def tokenizer() -> Any:
     return load().tokenizer
 
 
-@pytest.mark.parametrize(("kind", "spec", "right", "wrong"), [*CASES, LARK])
-def test_vllm(kind: str, spec: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
-    from vllm.v1.structured_output import backend_xgrammar
+def on_vllm(backend_type: Any, kind: str, spec: str, right: str) -> tuple[Any, Any, list[int]]:
+    """The tokenizer, the grammar that a backend of vLLM compiles, and the tokens of a right text, which it allows."""
     from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
-    import tokenfst.compat.xgrammar as ours
-
-    monkeypatch.setattr(backend_xgrammar, "xgr", ours)
     known = tokenizer()
+    options = types.SimpleNamespace(disable_any_whitespace=False, disable_additional_properties=False)
     config = types.SimpleNamespace(
-        structured_outputs_config=types.SimpleNamespace(disable_any_whitespace=False),
+        structured_outputs_config=options,
         model_config=None,
         speculative_config=types.SimpleNamespace(num_speculative_tokens=3),
     )
-    backend = backend_xgrammar.XgrammarBackend(vllm_config=config, tokenizer=known, vocab_size=len(known))
+    backend = backend_type(vllm_config=config, tokenizer=known, vocab_size=len(known))
     grammar = backend.compile_grammar(StructuredOutputOptions[kind.upper()], spec, {known.eos_token_id})
     tokens = known.encode(right, add_special_tokens=False)
     mask = backend.allocate_token_bitmask(2)
     grammar.fill_bitmask(mask, 1)
     assert mask[1, tokens[0] // 32] >> tokens[0] % 32 & 1
     assert grammar.validate_tokens(tokens) == tokens
+    return known, grammar, tokens
+
+
+def on_sglang(backend: Any, kind: str, spec: str) -> Any:
+    """The grammar that a backend of SGLang compiles."""
+    if kind == "json_object":
+        return backend.dispatch_json('{"type": "object"}')
+    return getattr(backend, f"dispatch_{'ebnf' if kind == 'grammar' else kind}")(spec)
+
+
+@pytest.mark.parametrize(("kind", "spec", "right", "wrong"), [*CASES, LARK])
+def test_vllm(kind: str, spec: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
+    from vllm.v1.structured_output import backend_xgrammar
+
+    import tokenfst.compat.xgrammar as ours
+
+    monkeypatch.setattr(backend_xgrammar, "xgr", ours)
+    known, grammar, tokens = on_vllm(backend_xgrammar.XgrammarBackend, kind, spec, right)
     refused = known.encode(wrong, add_special_tokens=False)
     assert grammar.validate_tokens(refused) != refused
     assert grammar.accept_tokens("request", [*tokens, known.eos_token_id]) and grammar.is_terminated()
@@ -73,7 +88,6 @@ def test_vllm_with_llguidance(
 ) -> None:
     pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
     from vllm.v1.structured_output import backend_guidance
-    from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
     import tokenfst.compat.llguidance as ours
     import tokenfst.compat.llguidance.hf as ours_hf
@@ -81,20 +95,7 @@ def test_vllm_with_llguidance(
 
     for name, module in (("", ours), ("_hf", ours_hf), ("_torch", ours_torch)):
         monkeypatch.setattr(backend_guidance, f"llguidance{name}", module)
-    known = tokenizer()
-    options = types.SimpleNamespace(disable_any_whitespace=False, disable_additional_properties=False)
-    config = types.SimpleNamespace(
-        structured_outputs_config=options,
-        model_config=None,
-        speculative_config=types.SimpleNamespace(num_speculative_tokens=3),
-    )
-    backend = backend_guidance.GuidanceBackend(vllm_config=config, tokenizer=known, vocab_size=len(known))
-    grammar = backend.compile_grammar(StructuredOutputOptions[kind.upper()], spec, {known.eos_token_id})
-    tokens = known.encode(right, add_special_tokens=False)
-    mask = backend.allocate_token_bitmask(2)
-    grammar.fill_bitmask(mask, 1)
-    assert mask[1, tokens[0] // 32] >> tokens[0] % 32 & 1
-    assert grammar.validate_tokens(tokens) == tokens
+    known, grammar, tokens = on_vllm(backend_guidance.GuidanceBackend, kind, spec, right)
     refused = known.encode(wrong, add_special_tokens=False)
     taken = grammar.validate_tokens(refused)
     assert taken != refused or not grammar.ll_matcher.is_accepting()
@@ -124,14 +125,7 @@ def test_sglang_with_llguidance(
     backend = llguidance_backend.GuidanceBackend(
         known, n_vocab=len(known), eos_token_ids=[known.eos_token_id]
     )
-    dispatch = {
-        "json": backend.dispatch_json,
-        "json_object": lambda _: backend.dispatch_json('{"type": "object"}'),
-        "regex": backend.dispatch_regex,
-        "grammar": backend.dispatch_ebnf,
-        "structural_tag": backend.dispatch_structural_tag,
-    }[kind]
-    grammar = dispatch(spec)
+    grammar = on_sglang(backend, kind, spec)
     tokens = known.encode(right, add_special_tokens=False)
     mask = grammar.allocate_vocab_mask(len(known), 2, "cpu")
     grammar.fill_vocab_mask_batched([GrammarRow(row=1, grammar=grammar)], mask)
@@ -155,14 +149,7 @@ def test_sglang(kind: str, spec: str, right: str, wrong: str, monkeypatch: pytes
         monkeypatch.setattr(xgrammar_backend, name, getattr(ours, name), raising=False)
     known = tokenizer()
     backend = xgrammar_backend.XGrammarGrammarBackend(known, len(known), [known.eos_token_id])
-    dispatch = {
-        "json": backend.dispatch_json,
-        "json_object": lambda _: backend.dispatch_json('{"type": "object"}'),
-        "regex": backend.dispatch_regex,
-        "grammar": backend.dispatch_ebnf,
-        "structural_tag": backend.dispatch_structural_tag,
-    }[kind]
-    grammar = dispatch(spec)
+    grammar = on_sglang(backend, kind, spec)
     tokens = known.encode(right, add_special_tokens=False)
     mask = grammar.allocate_vocab_mask(len(known), 2, "cpu")
     grammar.fill_vocab_mask(mask, 1)

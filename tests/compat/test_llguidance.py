@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import small_model
 
 import tokenfst.compat.llguidance as ours
+from tests.support.engines.peers import peer
 from tokenfst import Vocabulary
 
 torch = pytest.importorskip("torch")
@@ -84,11 +84,7 @@ def answers(module: Any, tokenizer: Any, spelled: Vocabulary) -> list[tuple[Any,
 
 
 def test_it_answers_as_llguidance_does(specification):
-    theirs = pytest.importorskip("llguidance", reason="llguidance is not installed: make test-compat")
-    if version("llguidance") != "1.9.1":
-        pytest.skip(
-            f"llguidance {version('llguidance')} is installed, and 1.9.1 is what this module was written from"
-        )
+    theirs = peer("llguidance")
     text, end = specification
     spelled = ours.LLTokenizer(text, eos_token=end).vocabulary
     mine = answers(ours, ours.LLTokenizer(text, eos_token=end), spelled)

@@ -8,7 +8,6 @@ import json
 import pickle
 import random
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 import small_model
 
 import tokenfst.compat.llguidance as ours
+from tests.support.engines.peers import peer
 from tokenfst.errors import ConstraintError
 
 torch = pytest.importorskip("torch")
@@ -58,10 +58,7 @@ def tokenizer(specification: tuple[str, int]) -> ours.LLTokenizer:
 
 @pytest.fixture
 def theirs() -> Any:
-    module = pytest.importorskip("llguidance", reason="llguidance is not installed: make test-compat")
-    if version("llguidance") != "1.9.1":
-        pytest.skip(f"llguidance {version('llguidance')} is installed, and this was written from 1.9.1")
-    return module
+    return peer("llguidance")
 
 
 def own(module: Any) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import small_model
 
 import tokenfst.compat.llguidance as ours
+from tests.support.engines.peers import peer
 from tokenfst import gbnf, lark_grammar
 from tokenfst.compat.llguidance import cli
 from tokenfst.compat.llguidance.gbnf_to_lark import GbnfToLarkError, any_to_lark, gbnf_to_lark, main
@@ -71,11 +71,7 @@ def test_what_the_other_notation_cannot_say() -> None:
 
 @pytest.mark.parametrize("text", SAME_TEXT)
 def test_it_is_written_as_llguidance_writes_it(text: str) -> None:
-    theirs = pytest.importorskip(
-        "llguidance.gbnf_to_lark", reason="llguidance is not installed: make test-compat"
-    )
-    if version("llguidance") != "1.9.1":
-        pytest.skip(f"llguidance {version('llguidance')} is installed, and this was written from 1.9.1")
+    theirs = peer("llguidance.gbnf_to_lark")
     both = [
         [line for line in each.splitlines() if line]
         for each in (gbnf_to_lark(text), theirs.gbnf_to_lark(text))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.support.engines.peers import VERSIONS, peer
 
 pytest.importorskip("torch")
 
@@ -32,7 +33,6 @@ NOT_HERE = {
     },
 }
 """Names of each module that docs/engines/compat.md says are not here."""
-VERSIONS = {"xgrammar": "0.2.8", "llguidance": "1.9.1"}
 ABSENT = (
     "xgrammar.libxgrammar_bindings",
     "xgrammar.base",
@@ -64,11 +64,7 @@ def own_names(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("library", VERSIONS)
 def test_every_name_of_every_module(library: str) -> None:
-    pytest.importorskip(library, reason=f"{library} is not installed: make test-compat")
-    if version(library) != VERSIONS[library]:
-        pytest.skip(
-            f"{library} {version(library)} is installed, and this was written from {VERSIONS[library]}"
-        )
+    peer(library)
     differences: dict[str, set[str]] = {}
     for name in (library, *public_modules(library)):
         if name.startswith(ABSENT):

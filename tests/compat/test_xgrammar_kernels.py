@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
+
+from tests.support.engines.peers import peer
+from tests.support.running.interpreted import interpreted
 
 torch = pytest.importorskip("torch")
 import tokenfst.compat.xgrammar as ours  # noqa: E402
@@ -29,13 +28,6 @@ TOOLS = [
 ]
 FORCED = {"type": "function", "function": {"name": "clock"}}
 MODELS = ("llama", "qwen_3", "glm_4_7", "kimi_k3", "mimo", "minimax_m3", "cohere", "deepseek_v3_1")
-
-
-def theirs(module: str = "xgrammar") -> Any:
-    found = pytest.importorskip(module, reason="xgrammar is not installed: make test-compat")
-    if version("xgrammar") != "0.2.8":
-        pytest.skip(f"xgrammar {version('xgrammar')} is installed, and this was written from 0.2.8")
-    return found
 
 
 def kernel(library: str, name: str) -> Any:
@@ -94,7 +86,7 @@ def test_kernels_on_the_cpu(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["cpu", "torch"])
 def test_kernels_are_theirs(name: str) -> None:
-    theirs()
+    peer("xgrammar")
     for logits, bitmask, options in cases():
         both = [
             masked(kernel(library, name), logits, bitmask, **options)
@@ -104,28 +96,19 @@ def test_kernels_are_theirs(name: str) -> None:
 
 
 TRITON = """
-import sys; sys.path.insert(0, "tests/compat")
 import torch
-import test_xgrammar_kernels as this
+import tests.compat.test_xgrammar_kernels as this
 for name in ("triton", "cuda"):
     apply = this.kernel("tokenfst.compat.xgrammar", name)
     for logits, bitmask, options in this.cases():
         if name == "triton" or "vocab_size" not in options:
             assert torch.equal(this.masked(apply, logits, bitmask, **options), this.expected(logits, bitmask, options))
-print("all equal")
 """
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 def test_the_triton_kernel_by_its_interpreter() -> None:
-    found = subprocess.run(
-        [sys.executable, "-c", TRITON],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        check=False,
-    )
-    assert found.returncode == 0 and "all equal" in found.stdout, found.stderr
+    interpreted(TRITON)
 
 
 def test_a_gpu_is_asked_for_by_name() -> None:
@@ -150,7 +133,7 @@ def tag(model: str, choice: Any, reasoning: str, exclude: bool = False) -> Any:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_signs_in_free_text_as_theirs(model: str) -> None:
-    xgrammar = theirs()
+    xgrammar = peer("xgrammar")
     for choice in ("auto", "required", FORCED, "none"):
         for reasoning in ("disabled", "enabled", "auto"):
             other = language(

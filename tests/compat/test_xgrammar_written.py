@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ import small_model
 
 pytest.importorskip("torch")
 import tokenfst.compat.xgrammar as ours
+from tests.support.engines.peers import peer
 from tokenfst.errors import ToolError
 
 PARAMETERS = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}
@@ -29,10 +29,7 @@ MODELS = ("llama", "kimi", "deepseek_r1", "qwen_3", "qwen_3_coder", "minimax", "
 
 @pytest.fixture
 def theirs() -> Any:
-    module = pytest.importorskip("xgrammar", reason="xgrammar is not installed: make test-compat")
-    if version("xgrammar") != "0.2.8":
-        pytest.skip(f"xgrammar {version('xgrammar')} is installed, and this was written from 0.2.8")
-    return module
+    return peer("xgrammar")
 
 
 def grammars(module: Any) -> dict[str, tuple[Any, list[str]]]:

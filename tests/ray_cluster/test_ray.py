@@ -22,6 +22,7 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray")
 
+from support.engines.local_ray import local_ray  # noqa: E402
 from support.programs.command_line import tokenfst as tokenfst_command  # noqa: E402
 from support.worlds.stores import SMALL  # noqa: E402
 
@@ -39,19 +40,8 @@ BUDGET = Budget(states=3000, seconds=60)
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
-    tests = Path(__file__).parents[1]  # actors import this module, and what it imports
-    path = os.pathsep.join([str(tests.parent), str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        object_store_memory=200 << 20,
-        logging_level="error",
-        runtime_env={"env_vars": {"PYTHONPATH": path}},
-    )
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    yield
-    ray.shutdown()
+    with local_ray():
+        yield
 
 
 def told(outcomes: Any) -> list[tuple[Any, ...]]:

@@ -21,6 +21,7 @@ ray = pytest.importorskip("ray", reason="needs Ray: make test-ray-vllm")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray-vllm")
 pytest.importorskip("vllm", reason="needs vLLM: make test-ray-vllm")
 
+from support.engines.local_ray import local_ray  # noqa: E402
 from support.engines.serving import tiny_model  # noqa: E402
 
 import tokenfst.ray  # noqa: E402
@@ -48,20 +49,8 @@ DOCUMENTS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "HF_HUB_OFFLINE": "1"}
-    os.environ |= {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1"}
-    tests = Path(__file__).parents[1]  # actors import this module, and what it imports
-    path = os.pathsep.join([str(tests.parent), str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        object_store_memory=200 << 20,
-        logging_level="error",
-        runtime_env={"env_vars": {"PYTHONPATH": path}},
-    )
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    yield
-    ray.shutdown()
+    with local_ray(HF_HUB_OFFLINE="1", VLLM_CPU_KVCACHE_SPACE="1", OMP_NUM_THREADS="1"):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from typing import Any
 from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece
 from tokenfst.tokenizers.adapters.token_file import read_json_object
-from tokenfst.tokenizers.vocabulary.tables import pad_tokens
+from tokenfst.tokenizers.vocabulary.tables import end_token, pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _UNNAMED_VERSIONS = ("v1", "v2", "v3", "v7")
@@ -58,13 +58,9 @@ def from_mistral(
         tokens, special, pattern = _tekken(document)
     except (KeyError, TypeError, ValueError) as error:
         raise UnknownTokenizerError(f"{path} is not a Tekken file: {error!r}") from error
-    if eos_token_id is None:
-        if "</s>" not in special:
-            raise VocabularyError(f"{path} has no special token </s>: pass eos_token_id")
-        eos_token_id = special["</s>"]
     return Vocabulary(
         pad_tokens(tokens, size),
-        eos_token_id,
+        end_token(special, "</s>", str(path)) if eos_token_id is None else eos_token_id,
         special,
         split_pattern=pattern,
         name=f"mistral:{fspath(name_or_path)}",

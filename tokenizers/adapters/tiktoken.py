@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
-from tokenfst.tokenizers.vocabulary.tables import MAX_TOKEN_ID, pad_tokens
+from tokenfst.tokenizers.vocabulary.tables import MAX_TOKEN_ID, end_token, pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
@@ -70,16 +70,13 @@ def _from_encoding(encoding: Any, size: int | None, eos_token_id: int | Sequence
                 tokens[token] = encoding.decode_single_token_bytes(token)
             except KeyError:
                 continue
-    if eos_token_id is None:
-        if "<|endoftext|>" not in special:
-            raise VocabularyError(f"tiktoken:{encoding.name} has no <|endoftext|> token: pass eos_token_id")
-        eos_token_id = special["<|endoftext|>"]
+    name = f"tiktoken:{encoding.name}"
     return Vocabulary(
         pad_tokens(tokens, size),
-        eos_token_id,
+        end_token(special, "<|endoftext|>", name) if eos_token_id is None else eos_token_id,
         special,
         split_pattern=getattr(encoding, "_pat_str", None),
-        name=f"tiktoken:{encoding.name}",
+        name=name,
     )
 
 

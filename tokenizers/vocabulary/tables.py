@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -33,6 +33,13 @@ def pad_tokens(tokens: list[bytes], size: int | None) -> list[bytes]:
             "model's logits, or leave size out"
         )
     return tokens + [b""] * (size - len(tokens))
+
+
+def end_token(special: Mapping[str, int], name: str, source: str) -> int:
+    """The id of the special token of this name, which ends texts. Raises ``VocabularyError`` if ``source`` has none."""
+    if name not in special:
+        raise VocabularyError(f"{source} has no special token {name}: pass eos_token_id")
+    return special[name]
 
 
 def byte_strings(tokens: Sequence[bytes], what: str) -> list[bytes]:

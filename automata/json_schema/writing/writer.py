@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import ClassVar
 
 from tokenfst._native import MemberNodes, PlainLevel
 from tokenfst.automata.expressions.exclusion_marks import fresh_value, opened
@@ -100,6 +101,9 @@ class Level:
 
 class Writer:
     """Writes the rules of one schema."""
+
+    of_objects: ClassVar[type[Members]] = Members
+    """Writes the members of an object."""
 
     def __init__(
         self,
@@ -344,7 +348,7 @@ class Writer:
     def _written(self, cell: Array | Object, differs: Differs) -> Expr:
         if isinstance(cell, Array):
             return Items(self, cell, differs=differs).texts()
-        return Members(self, cell, differs=differs).texts()
+        return self.of_objects(self, cell, differs=differs).texts()
 
 
 class OwnMembers(Writer, ABC):
@@ -358,8 +362,19 @@ class OwnMembers(Writer, ABC):
         self._plain = None
 
     @abstractmethod
+    def _member(self, name: str, formula: Formula) -> Expr:
+        """The text of a member with a listed name."""
+
     def member(self, name: str, formula: Formula) -> Expr:
-        """A member with a listed name."""
+        """A member with a listed name, which is written once at each level."""
+        key = name, id(formula)
+        found = self._level.members.get(key)
+        if found is None:
+            found = self._level.members[key] = self._member(name, formula)
+        return found
+
+    def _any(self) -> Expr:
+        return self._body(EVERY, "#")  # not the body that all plain writers share
 
     def members(self, names: list[str], formulas: dict[str, Formula]) -> dict[str, Expr]:
         """Members with listed names."""

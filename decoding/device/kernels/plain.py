@@ -29,21 +29,33 @@ def advance(t: Tables, states: Tensor, tokens: Tensor, longest: int) -> Tensor:
     known = (states > ENDED) & (states < len(t.states)) & (tokens >= 0) & (tokens < len(t.tokens))
     at = t.states[torch.where(known, states, DEAD)]
     token = t.tokens[torch.where(known, tokens, 0)]
-    first = (at[:, FLAGS] & FIRST) != 0
-    begin = torch.where(first, token[:, 2], token[:, 0])
-    length = torch.where(first, token[:, 3], token[:, 1])
-    place = torch.arange(longest, dtype=torch.int32, device=states.device)
-    reads = place < length[:, None]
-    byte = t.bytes[torch.where(reads, begin[:, None] + place, 0)]
-    entry = t.classes[at[:, CLASSES, None] + byte.int()].int() + 1
+    reads, entry = bytes_read(t, at, token, longest)
     row = at[:, ROW]
     for i in range(longest):
         row = torch.where(reads[:, i], t.table[row + entry[:, i]], row)
-    reached = t.table[row]
-    reached = torch.where(length == 0, torch.where(token[:, 1] > 0, at[:, AFTER_EMPTY], DEAD), reached)
-    ended = torch.where((at[:, FLAGS] & ACCEPTING) != 0, ENDED, DEAD)
-    reached = torch.where(token[:, 1] < 0, ended, reached)
+    reached = state_reached(t, at, token, row)
     return torch.where(known, reached, torch.where(states == ENDED, ENDED, DEAD)).int()
+
+
+def bytes_read(t: Tables, at: Tensor, token: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+    """For each row and each place of a token (B, longest): whether the token has a byte there, and the entry of the
+    byte's class in a row of the table. ``at``, ``token``: the records of the rows' states and tokens.
+    """
+    first = (at[:, FLAGS] & FIRST) != 0
+    begin = torch.where(first, token[:, 2], token[:, 0])
+    length = torch.where(first, token[:, 3], token[:, 1])
+    place = torch.arange(longest, dtype=torch.int32, device=at.device)
+    reads = place < length[:, None]
+    byte = t.bytes[torch.where(reads, begin[:, None] + place, 0)]
+    return reads, t.classes[at[:, CLASSES, None] + byte.int()].int() + 1
+
+
+def state_reached(t: Tables, at: Tensor, token: Tensor, row: Tensor) -> Tensor:
+    """The states after tokens whose bytes lead to these rows of the table; tokens without bytes and end tokens, too."""
+    length = torch.where((at[:, FLAGS] & FIRST) != 0, token[:, 3], token[:, 1])
+    reached = torch.where(length == 0, torch.where(token[:, 1] > 0, at[:, AFTER_EMPTY], DEAD), t.table[row])
+    ended = torch.where((at[:, FLAGS] & ACCEPTING) != 0, ENDED, DEAD)
+    return torch.where(token[:, 1] < 0, ended, reached)
 
 
 def mask_of(t: Tables, states: Tensor, left: Tensor | int | None, steps: int) -> Tensor:

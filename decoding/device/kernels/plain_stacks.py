@@ -9,16 +9,12 @@ action.
 
 from __future__ import annotations
 
+from tokenfst.decoding.device.kernels.plain import bytes_read, state_reached
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import (
-    ACCEPTING,
-    AFTER_EMPTY,
-    CLASSES,
     DEAD,
     ENDED,
     FAR,
-    FIRST,
-    FLAGS,
     ROW,
     StackLoops,
 )
@@ -78,14 +74,7 @@ def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, loops: StackL
     live = known(t, rows) & (tokens >= 0) & (tokens < len(t.tokens))
     at = t.states[torch.where(live, rows[:, STATE], DEAD)]
     token = t.tokens[torch.where(live, tokens, 0)]
-    first = (at[:, FLAGS] & FIRST) != 0
-    begin = torch.where(first, token[:, 2], token[:, 0])
-    size = torch.where(first, token[:, 3], token[:, 1])
-    place = torch.arange(longest, dtype=torch.int32, device=rows.device)
-    reads = place < size[:, None]
-    byte = t.bytes[torch.where(reads, begin[:, None] + place, 0)]
-    entry = t.classes[at[:, CLASSES, None] + byte.int()].int() + 1
-
+    reads, entry = bytes_read(t, at, token, longest)
     row, stack = at[:, ROW], rows[:, SYMBOLS:]
     depth = torch.where(live, rows[:, DEPTH], 0)
     over = torch.zeros_like(live)
@@ -93,11 +82,7 @@ def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, loops: StackL
         row = torch.where(reads[:, i], t.table[row + entry[:, i]], row)
         for _ in range(loops.looks + 1):
             row, stack, depth, over = _acted(t, row, stack, depth, over, loops.pushes)
-    reached = t.table[row]
-    reached = torch.where(size == 0, torch.where(token[:, 1] > 0, at[:, AFTER_EMPTY], DEAD), reached)
-    ended = torch.where((at[:, FLAGS] & ACCEPTING) != 0, ENDED, DEAD)
-    reached = torch.where(token[:, 1] < 0, ended, reached)
-    reached = torch.where(live, reached, DEAD)
+    reached = torch.where(live, state_reached(t, at, token, row), DEAD)
 
     over = (over & live) | (rows[:, DEPTH] == OVERFLOWN)
     reached = torch.where((rows[:, STATE] == ENDED) & ~over, ENDED, torch.where(over, DEAD, reached))

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from reference.grammars.lark_rules import slow_rule_body
-from tests.automata.regex.test_plain_patterns import assert_same
+from tests.support.worlds.same_grammars import assert_same_grammars
 from tokenfst import Budget, BudgetExceeded, ebnf, gbnf
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.parsing import bnf
@@ -52,16 +52,7 @@ def test_rules_are_those_of_the_fold(front_end: object, monkeypatch: pytest.Monk
     texts = [random_text(random.Random(seed), front_end) for seed in range(300)]
     made = [read(front_end, text) for text in texts]
     monkeypatch.setattr(bnf, "rule_body", slow_rule_body)
-    compared = 0
-    for one, other in zip(made, [read(front_end, text) for text in texts], strict=True):
-        if isinstance(one, str) or isinstance(other, str):
-            assert one == other
-            continue
-        compared += 1
-        assert list(one.rules) == list(other.rules)
-        for name, body in one.rules.items():
-            assert_same(body, other.rules[name])
-    assert 100 < compared < 290
+    assert 100 < assert_same_grammars(made, [read(front_end, text) for text in texts]) < 290
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from reference.grammars.lark_rules import slow_rule_body
 from reference.grammars.random_lark import random_lark
-from tests.automata.regex.test_plain_patterns import assert_same
+from tests.support.worlds.same_grammars import assert_same, assert_same_grammars
 from tokenfst import Budget, BudgetExceeded, bundled_grammar, bundled_grammars
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations import lark_bodies, lark_syntax
@@ -46,16 +46,7 @@ def read(text: str) -> Grammar | str:
 def test_rules_are_those_of_the_fold(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     made = [read(text) for text in texts]
     monkeypatch.setattr(lark_syntax, "rule_body", slow_rule_body)
-    compared = 0
-    for one, other in zip(made, map(read, texts), strict=True):
-        if isinstance(one, str) or isinstance(other, str):
-            assert one == other
-            continue
-        compared += 1
-        assert list(one.rules) == list(other.rules)
-        for name, body in one.rules.items():
-            assert_same(body, other.rules[name])
-    assert compared >= len(texts) / 4
+    assert assert_same_grammars(made, map(read, texts)) >= len(texts) / 4
 
 
 def test_a_long_body_is_read_within_the_time_of_the_budget() -> None:

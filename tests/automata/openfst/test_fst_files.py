@@ -8,6 +8,7 @@ from pathlib import Path
 import pynini
 import pytest
 import pywrapfst
+from support.worlds.transducer_worlds import damaged
 
 from tokenfst import Language, regex, rewrite
 from tokenfst.automata.openfst import fst
@@ -63,11 +64,7 @@ def test_damaged_files_are_refused_or_are_machines(kind: str, tmp_path: Path) ->
     whole = pywrapfst.convert(named(a_transducer()), kind).write_to_string()
     refused = 0
     for _ in range(1500):
-        data = bytearray(whole)
-        data[rng.randrange(len(data))] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
-        if rng.random() < 0.2:
-            del data[rng.randrange(4, len(data)) :]
-        path.write_bytes(data)
+        path.write_bytes(damaged(rng, whole))
         try:
             made = read_fst(path)
         except FstError:

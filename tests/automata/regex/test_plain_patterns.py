@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.worlds.same_grammars import assert_same
 from tokenfst._native import plain_pattern
-from tokenfst.automata.expressions.expression import Dfa, Expr
+from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.regex.ecma import _leaf, _named, _translated, ecma_pattern
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, PatternError
@@ -23,19 +24,6 @@ MOST = 1_000_000
 
 def plain(pattern: str, most: int = MOST) -> Expr | None:
     return plain_pattern(pattern, _leaf, _named, most)
-
-
-def assert_same(one: Expr, other: Expr) -> None:
-    """The same graph, node by node."""
-    waiting = [(one, other)]
-    while waiting:
-        left, right = waiting.pop()
-        if left is right:
-            continue
-        assert (left.op, left.source) == (right.op, right.source)
-        assert left.value.equals(right.value) if isinstance(left.value, Dfa) else left.value == right.value
-        assert (left.size, left.nullable, len(left.args)) == (right.size, right.nullable, len(right.args))
-        waiting += zip(left.args, right.args, strict=True)
 
 
 def check(pattern: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.automata.regex.test_plain_patterns import assert_same
+from tests.support.worlds.same_grammars import assert_same
 from tokenfst import Budget, regex
 from tokenfst._native import PlainPattern
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, normalize

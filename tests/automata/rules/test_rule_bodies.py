@@ -134,19 +134,6 @@ def check(rules: dict[str, Expr]) -> None:
     ]
 
 
-def assert_same(one: Expr, other: Expr) -> None:
-    waiting = [(one, other)]
-    seen = set()
-    while waiting:
-        left, right = waiting.pop()
-        if left is right or (id(left), id(right)) in seen:
-            continue
-        seen.add((id(left), id(right)))
-        assert (left.op, left.value, left.source) == (right.op, right.value, right.source)
-        assert (left.size, left.nullable, len(left.args)) == (right.size, right.nullable, len(right.args))
-        waiting += zip(left.args, right.args, strict=True)
-
-
 def test_random_rules() -> None:
     rng = random.Random(0)
     for _ in range(3_000):

@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from tests.automata.rules.test_rule_bodies import A, B, assert_same, rules_of
+from tests.automata.rules.test_rule_bodies import A, B, rules_of
 from tests.reference.grammars import rule_inlining as slow
 from tests.reference.grammars.random_grammars import random_body
+from tests.support.worlds.same_grammars import assert_same
 from tokenfst import Budget, BudgetExceeded, bundled_grammar, bundled_grammars
 from tokenfst.automata.expressions.expression import (
     EPSILON,

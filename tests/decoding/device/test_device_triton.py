@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.running.interpreted import TESTS, interpreted
 from tests.support.worlds.devices.device_kernels import KERNELS
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
 
-TESTS = Path(__file__).resolve().parents[2]
 BEGIN = """
-import sys, random
-sys.path[:0] = [{root!r}, {tests!r}]
+import random
 import torch
 from tests.decoding.device.test_device_automaton import DeviceAutomaton, check, automaton
 from tokenfst.decoding.device.kernels import triton as device_triton
@@ -44,19 +43,8 @@ class WithStacks(Triton, stacks.PushDownDeviceAutomaton):
 """
 
 
-def interpreted(code: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN.format(root=str(TESTS.parent), tests=str(TESTS)) + code],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
 def test_as_matchers() -> None:
-    interpreted("check(Interpreted, 0, 2)")
+    interpreted(BEGIN + "check(Interpreted, 0, 2)")
 
 
 AGREE = """
@@ -85,7 +73,7 @@ assert len(ours.advance(empty, tokens[:0])) == 0 and len(ours.step(logits[:0], e
 def test_as_the_native_kernels() -> None:
     """Rows and lists, several blocks of columns, any states, tokens and budgets."""
     interpreted(
-        "from tokenfst import Vocabulary\n"
+        BEGIN + "from tokenfst import Vocabulary\n"
         "rng = random.Random(0)\n"
         "words = [bytes(rng.choices(b'abcdefgh 0123456789-yesno\"', k=rng.randint(2, 5))) for _ in range(9000)]\n"
         "vocabulary = Vocabulary([*(bytes([b]) for b in range(256)), *words, b''], 9256)\n" + AGREE
@@ -95,7 +83,8 @@ def test_as_the_native_kernels() -> None:
 @pytest.mark.soak
 def test_as_the_native_kernels_on_a_real_vocabulary() -> None:
     interpreted(
-        "from tokenfst import load_vocabulary\nvocabulary = load_vocabulary('mistral:tekken_240911')\n"
+        BEGIN
+        + "from tokenfst import load_vocabulary\nvocabulary = load_vocabulary('mistral:tekken_240911')\n"
         + AGREE
     )
 
@@ -134,13 +123,13 @@ for seed, (ours, _) in enumerate(pairs):
 
 def test_trees_of_drafts() -> None:
     """One launch for all nodes gives the states of a launch for each level; drafts do not change what is drawn."""
-    interpreted(STACKS + TREES)
+    interpreted(BEGIN + STACKS + TREES)
 
 
 def test_stacks_as_matchers() -> None:
     """Masks, budgets and advances of grammars, with stacks that outgrow their room."""
     interpreted(
-        STACKS + "made = stacks.automata()\n"
+        BEGIN + STACKS + "made = stacks.automata()\n"
         "stacks.walk(random.Random(0), WithStacks(made, depth=9), made, stacks.VOCABULARY, 7, 5)\n"
         "assert stacks.check_random(3, WithStacks, 3, depth=2)  # some outgrow their room\n"
     )
@@ -148,13 +137,15 @@ def test_stacks_as_matchers() -> None:
 
 @pytest.mark.soak
 def test_stacks_of_random_grammars() -> None:
-    interpreted(STACKS + "for seed in range(100, 102): stacks.check_random(seed, WithStacks, 15, depth=4)")
+    interpreted(
+        BEGIN + STACKS + "for seed in range(100, 102): stacks.check_random(seed, WithStacks, 15, depth=4)"
+    )
 
 
 def test_stacks_of_any_rows() -> None:
     """Rows of garbage as by the native kernels; values, overflow, batches of no rows."""
     interpreted(
-        STACKS + "stacks.test_anything_in_a_row_is_harmless(WithStacks)\n"
+        BEGIN + STACKS + "stacks.test_anything_in_a_row_is_harmless(WithStacks)\n"
         "stacks.test_rows_are_values(WithStacks)\n"
         "stacks.test_a_stack_without_room(WithStacks)\n"
         "device = WithStacks(stacks.automata()[:1], depth=5)\n"
@@ -189,7 +180,7 @@ vocabulary = Vocabulary([*(bytes([b]) for b in range(256)), *words, b""], 256 + 
 def test_samplers_as_plain_torch() -> None:
     """Rows and lists, several blocks, ties, all filters and penalties: equal draws, and log-probabilities."""
     interpreted(
-        SAMPLED.format(seed=0, words=50) + "sampled_worlds.small_blocks(64)\n"
+        BEGIN + SAMPLED.format(seed=0, words=50) + "sampled_worlds.small_blocks(64)\n"
         "device = worlds(vocabulary, 2)\n"
         "empty = device.start_states([])\n"
         "none = sampled_worlds.DeviceSampler(device, 0)\n"
@@ -216,12 +207,16 @@ def stacked(count, texts, depth):
 
 def test_samplers_with_stacks_as_plain_torch() -> None:
     """Masks of stacks, limits, draws and advances in the two launches of the sampled step, rows of garbage too."""
-    interpreted(STACKED.format(seed=5, words=0) + "sampled_worlds.small_blocks(64)\nstacked(1, 3, 3)\n")
+    interpreted(
+        BEGIN + STACKED.format(seed=5, words=0) + "sampled_worlds.small_blocks(64)\nstacked(1, 3, 3)\n"
+    )
 
 
 @pytest.mark.soak
 def test_samplers_with_stacks_in_many_worlds() -> None:
-    interpreted(STACKED.format(seed=6, words=0) + "sampled_worlds.small_blocks(64)\nstacked(4, 6, 9)\n")
+    interpreted(
+        BEGIN + STACKED.format(seed=6, words=0) + "sampled_worlds.small_blocks(64)\nstacked(4, 6, 9)\n"
+    )
 
 
 LAZY = """
@@ -250,7 +245,7 @@ for left in range(8, 3, -1):
 def test_lazy_automata_as_matchers() -> None:
     """States and masks that come as they are met, composed by Triton or copied; rows that wait."""
     interpreted(
-        LAZY + "lazy.test_rows_are_values(Lazy)\nlazy.check(Lazy, 1, 1)\n"
+        BEGIN + LAZY + "lazy.test_rows_are_values(Lazy)\nlazy.check(Lazy, 1, 1)\n"
         "made = compile(regex('[0-9]{2}-(yes|no)'), lazy.VOCABULARY)\n"
         "near, far = Lazy(made, ahead=99, composes=True), lazy.Plain(made, ahead=0)\n"
         "one, other = near.start_states(1), far.start_states(1)\n"
@@ -263,21 +258,23 @@ def test_lazy_automata_as_matchers() -> None:
 
 
 def test_samplers_of_lazy_automata_as_plain_torch() -> None:
-    interpreted(LAZY + LAZY_SAMPLERS)
+    interpreted(BEGIN + LAZY + LAZY_SAMPLERS)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_samplers_in_many_worlds(seed: int) -> None:
     interpreted(
-        SAMPLED.format(seed=seed, words=50) + "sampled_worlds.small_blocks(64)\nworlds(vocabulary, 12)\n"
+        BEGIN
+        + SAMPLED.format(seed=seed, words=50)
+        + "sampled_worlds.small_blocks(64)\nworlds(vocabulary, 12)\n"
     )
 
 
 @pytest.mark.soak
 def test_samplers_of_many_columns() -> None:
     """Blocks as they are launched, two of them."""
-    interpreted(SAMPLED.format(seed=9, words=9000) + "worlds(vocabulary, 4)\n")
+    interpreted(BEGIN + SAMPLED.format(seed=9, words=9000) + "worlds(vocabulary, 4)\n")
 
 
 @pytest.mark.parametrize(

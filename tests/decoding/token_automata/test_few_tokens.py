@@ -21,6 +21,7 @@ from tests.decoding.token_automata.test_token_groups import (
     TOKENS,
     check,
     check_grammar,
+    checked,
     compiled,
     random_expr,
 )
@@ -50,15 +51,9 @@ def random_few(rng: random.Random, depth: int) -> Expr:
 
 
 def check_random(rng: random.Random, longest: int) -> None:
-    expr = random_few(rng, rng.choice([1, 2, 2]))
-    words = SlowTokens(TOKENS, EOS, NAMES).language(expr, longest)
-    try:
-        automaton = compiled(Language(expr, "random"))
-    except EmptyLanguageError:
-        assert not words
-        return
-    check(automaton, words, longest)
-    if rng.random() < 0.2:
+    made = checked(random_few(rng, rng.choice([1, 2, 2])), longest)
+    if made is not None and rng.random() < 0.2:
+        automaton, words = made
         check(automaton.expand(), words, longest)
 
 

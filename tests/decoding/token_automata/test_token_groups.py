@@ -146,6 +146,18 @@ def compiled(constraint: Language | Grammar, vocabulary: Vocabulary = SMALL) -> 
     return tokenfst.compile(constraint, vocabulary, token_classes=CLASSES)
 
 
+def checked(expr: Expr, longest: int) -> tuple[TokenAutomaton, set[tuple[int, ...]]] | None:
+    """The automaton of an expression, which ``check`` has looked at, and its words; None if there are no words."""
+    words = SlowTokens(TOKENS, EOS, NAMES).language(expr, longest)
+    try:
+        automaton = compiled(Language(expr, "random"))
+    except EmptyLanguageError:
+        assert not words
+        return None
+    check(automaton, words, longest)
+    return automaton, words
+
+
 COMPLETE = Vocabulary(
     TOKENS + [bytes([byte]) for byte in range(256) if bytes([byte]) not in TOKENS], EOS, {"<t>": 7, "<i>": 8}
 )
@@ -164,14 +176,9 @@ def test_random_expressions_soak(seed: int, tmp_path: Path) -> None:
 
 def check_random(rng: random.Random, folder: Path, longest: int) -> None:
     expr = random_expr(rng, rng.choice([1, 2, 2, 3]))
-    words = SlowTokens(TOKENS, EOS, NAMES).language(expr, longest)
-    try:
-        automaton = compiled(Language(expr, "random"))
-    except EmptyLanguageError:
-        assert not words
-        return
-    check(automaton, words, longest)
-    if rng.random() < 0.3:
+    made = checked(expr, longest)
+    if made is not None and rng.random() < 0.3:
+        automaton, words = made
         expanded = automaton.expand()
         check(expanded, words, longest)
         path = folder / "random.safetensors"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pywrapfst
@@ -11,6 +12,15 @@ from tokenfst.automata.transducers.arcs import Arc
 from tokenfst.automata.transducers.vector import VectorFst
 
 TOLERANCE = {"standard": 1e-5, "log": 1e-4, "log64": 1e-9, "tropical64": 1e-9}
+
+
+def damaged(rng: random.Random, data: bytes) -> bytes:
+    """A file with one wrong byte, sometimes cut off."""
+    changed = bytearray(data)
+    changed[rng.randrange(len(changed))] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
+    if rng.random() < 0.2:
+        del changed[rng.randrange(4, len(changed)) :]
+    return bytes(changed)
 
 
 def ours(given: Plain, arc_type: str = "standard") -> VectorFst:

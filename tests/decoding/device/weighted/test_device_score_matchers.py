@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import random
-import subprocess
-import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +14,7 @@ from reference.grammars.derivations import as_templates, derived, prefix_weight
 from reference.transducers.random_arpa import arpa
 from tests.automata.weighted_grammars.test_weighted_grammar import log, random_rules
 from tests.decoding.scores.test_token_scores import random_language
+from tests.support.running.interpreted import interpreted
 from tokenfst import NGramModel, Vocabulary, WeightedGrammar, boost, compile
 from tokenfst.errors import (
     ArgumentTypeError,
@@ -33,7 +30,6 @@ torch = pytest.importorskip("torch")
 score_matchers = pytest.importorskip("tokenfst.decoding.device.weighted.score_matchers")
 DeviceScoreMatchers = score_matchers.DeviceScoreMatchers
 
-TESTS = Path(__file__).resolve().parents[3]
 PIECES = [b"a", b"b", b"ab", b"ba", b"aab", b"abba", b"a", b"", b"", b"bb", b"c"]
 END, SPECIAL, WIDTH = 7, 8, 13
 INITIAL = [b"b" if piece == b"ab" else b"" if piece == b"bb" else piece for piece in PIECES]
@@ -102,9 +98,7 @@ def test_as_matchers(seed: int) -> None:
 
 def test_by_triton() -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
-    code = f"""
-import sys
-sys.path[:0] = [{str(TESTS.parent)!r}, {str(TESTS)!r}]
+    interpreted("""
 from tests.decoding.device.weighted.test_device_score_matchers import DeviceScoreMatchers, check
 from tokenfst.decoding.device.kernels.scores import triton as triton_scores
 
@@ -114,15 +108,7 @@ class Interpreted(DeviceScoreMatchers):
 
 for seed in range(3):
     check(Interpreted, seed, 4)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+""")
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +12,7 @@ import pytest
 from reference.transducers.random_arpa import arpa
 from reference.transducers.weighted import token_scores
 from tests.decoding.scores.test_token_scores import random_language
+from tests.support.running.interpreted import interpreted
 from tokenfst import (
     Budget,
     NGramModel,
@@ -41,7 +38,6 @@ from tokenfst.errors import (
 torch = pytest.importorskip("torch")
 scores = pytest.importorskip("tokenfst.decoding.device.weighted.scores")
 
-TESTS = Path(__file__).resolve().parents[3]
 PIECES = [b"a", b"b", b"ab", b"c", b"ba", b"abc", b"a", b"", b"", b"\xc3", b"bb"]
 END, SPECIAL, WIDTH = 7, 8, 13
 PLAIN = Vocabulary(PIECES, END)
@@ -111,9 +107,7 @@ def test_as_matchers(seed: int, layout: str) -> None:
 
 def test_by_triton() -> None:
     pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
-    code = f"""
-import sys
-sys.path[:0] = [{str(TESTS.parent)!r}, {str(TESTS)!r}]
+    interpreted("""
 from tests.decoding.device.weighted.test_device_scores import check, scores
 from tokenfst.decoding.device.kernels.scores import triton as triton_scores
 
@@ -123,15 +117,7 @@ class Interpreted(scores.DeviceScores):
 
 check(Interpreted, 0, 4, "table")
 check(Interpreted, 1, 4, "arcs")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+""")
 
 
 @pytest.mark.parametrize("language", languages(), ids=lambda language: language.source[:12])
