@@ -49,6 +49,7 @@ def broken(data: bytes) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.parametrize("where", ["folder", "memory", "s3"], indirect=True)
 def test_what_is_damaged_is_refused_and_made_again(where: dict[str, Any], tmp_path: Path) -> None:
     store = Store(**where, cache=tmp_path / "cache")
     constraint = regex("a+b")
