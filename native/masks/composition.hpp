@@ -117,13 +117,19 @@ class Composition {
         if (const auto known = common ? fragments_.find(common, top) : nullptr; known && known->usable) {
           at = common, fragment = known;
         } else {
-          if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
+          // A walk that would be given up is left out where rules are called first, or after a loop.
+          const uint32_t limit = at ? narrow_ : unsplit_;
+          const bool given_up = wide && vocabulary_.trie().below(top) > limit && reads_letters(config.state);
+          std::vector<Config> unfolded = given_up && !at ? unfold(walk, place, node) : std::vector<Config>{};
+          const bool skips_walk = given_up && (at ? !splits_.around_loop(node).empty() : !unfolded.empty());
+          if (!skips_walk && !any_known(members, top) && gather_walk(walk, place, limit, out)) continue;
           if (narrow) members = splits_.members_of(node);
           if (!members.empty()) {
             for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.expressions().intern(member)), top);
             continue;
           }
-          if (const std::vector<Config> unfolded = at ? std::vector<Config>{} : unfold(walk, place, node); !unfolded.empty()) {
+          if (!at && !given_up) unfolded = unfold(walk, place, node);
+          if (!unfolded.empty()) {
             for (Config each : unfolded) pending.emplace_back(each, top);
             continue;
           }

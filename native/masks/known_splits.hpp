@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -93,31 +94,32 @@ class KnownSplits {
   }
   // The parts of a union, or of a concatenation that begins with one, if some of them split: those, and the union of
   // all others; else empty. With `unfold`, rules that are called first, and variables, are replaced by their bodies; empty
-  // if there are more than kMostUnfolded. A rule that several parts call first is unfolded once, before the union of the
-  // expressions that follow it.
+  // if there are more than kMostUnfolded. A rule, variable or union that several parts begin with is replaced once, before
+  // the union of the expressions that follow it.
   std::vector<NodeId> members_of(NodeId node, bool unfold = false) {
     return bytes_.expressions().with_arena([&](Arena& arena) {
       std::vector<NodeId> members, others, pending{node};
-      std::map<NodeId, std::vector<NodeId>> called;  // what follows the calls of each rule
+      std::map<NodeId, std::vector<NodeId>, std::greater<>> begun;  // what follows equal beginnings; wholes before their parts
       size_t unfolded = 0;
-      while (!pending.empty() || !called.empty()) {
+      while (!pending.empty() || !begun.empty()) {
         if (pending.empty()) {
-          const auto first = called.begin();
-          pending.push_back(arena.concat(arena.rule(first->first), arena.concat(arena.returning(), arena.any_of(first->second))));
-          called.erase(first);
+          const NodeId choice = begun.begin()->first, rest = arena.any_of(begun.begin()->second);
+          begun.erase(begun.begin());
+          const Node head = arena[choice];
+          if (head.kind == Kind::Var) pending.push_back(arena.concat(head.a, rest));
+          else if (head.kind == Kind::Call) pending.push_back(arena.concat(arena.rule(head.a), arena.concat(arena.returning(), rest)));
+          else put_choices(arena, choice, rest, pending);
         }
         const NodeId id = pending.back();
         pending.pop_back();
         const bool begins = arena[id].kind == Kind::Concat;
         const NodeId choice = begins ? arena[id].a : id, rest = begins ? arena[id].b : kEpsilon;
-        const Node head = arena[choice];
-        if (unfold && (head.kind == Kind::Call || head.kind == Kind::Var)) {
-          if (++unfolded > kMostUnfolded) return std::vector<NodeId>{};
-          if (head.kind == Kind::Var) pending.push_back(arena.concat(head.a, rest));
-          else called[head.a].push_back(rest);
-        } else if (head.kind == Kind::Or) {
-          const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
-          for (NodeId member : choices) pending.push_back(arena.concat(member, rest));
+        const Kind kind = arena[choice].kind;
+        if (unfold && (kind == Kind::Call || kind == Kind::Var || (kind == Kind::Or && begins))) {
+          if (kind != Kind::Or && ++unfolded > kMostUnfolded) return std::vector<NodeId>{};
+          begun[choice].push_back(rest);
+        } else if (kind == Kind::Or) {
+          put_choices(arena, choice, rest, pending);
         } else {
           (known(arena, id) ? members : others).push_back(id);
         }
@@ -144,6 +146,10 @@ class KnownSplits {
  private:
   static constexpr size_t kMostUnfolded = 64;  // calls of rules
 
+  static void put_choices(Arena& arena, NodeId choice, NodeId rest, std::vector<NodeId>& pending) {
+    const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
+    for (NodeId member : choices) pending.push_back(arena.concat(member, rest));
+  }
   static std::unordered_map<NodeId, Split>& splits() {
     static thread_local std::unordered_map<NodeId, Split> found;
     return found;
