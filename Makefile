@@ -15,7 +15,7 @@ VLLM ?= 0.32.0
 ENGINES ?= build/engines
 ENGINE_SECONDS ?= 3600
 
-.PHONY: help install demo check test test-fast test-random test-wheel check-platforms test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-ray-vllm test-gpu test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
+.PHONY: help install demo check test test-fast test-random test-wheel check-platforms test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-ray-vllm test-gpu test-triton test-site test-explore explorer-page soak sanitize fuzz lint tidy format typecheck bench bench-gpu leaderboard docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -92,6 +92,10 @@ test-ray-vllm: $(WHEEL) ## decoding on a real local Ray whose actors run the rea
 test-serve: $(STAMP) ## the server over HTTP, its processes killed, its signals, and a minute of load with bombs
 	$(BIN)/python -m pytest -q tests/server -m "soak or not soak" $(ARGS)
 	$(BIN)/python -m benchmarks.serving.load --seconds 60 --clients 50
+
+test-triton: $(STAMP) ## the device's kernels as Triton interprets them on the CPU, and compiled for a GPU; installs Triton into build/triton
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/triton "triton>=3.2" || echo "Triton is not to be had: its kernels are not tested"
+	PYTHONPATH=build/triton $(BIN)/python -m pytest -q -n 2 tests/decoding/device/test_device_triton.py tests/decoding/device/weighted tests/compat/test_xgrammar_kernels.py $(ARGS)
 
 test-gpu: $(STAMP) ## the kernels on a GPU against matchers, native kernels and plain torch; skipped with a reason without one
 	$(BIN)/python -m pytest -v --durations=0 tests/decoding/device/test_device_gpu.py $(ARGS)

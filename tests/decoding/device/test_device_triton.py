@@ -222,7 +222,10 @@ def test_samplers_with_stacks_in_many_worlds() -> None:
 LAZY = """
 import tests.decoding.device.test_device_lazy as lazy
 from tests.support.worlds.devices import sampled_worlds
+from tests.support.worlds.devices.implementations import in_plain_torch
 from tokenfst import DeviceSampler, compile, gbnf, regex
+
+Plain = in_plain_torch(lazy.LazyDeviceAutomaton)
 
 class Lazy(lazy.LazyDeviceAutomaton):
     _is_native, _triton = Triton._is_native, Triton._triton
@@ -231,7 +234,7 @@ LAZY_SAMPLERS = """
 sampled_worlds.numpys_exp2()
 grammar = gbnf('root ::= "a" root "a" | "b"?')
 automata = [compile(each, lazy.VOCABULARY) for each in (regex("[a-f]{2,5}"), grammar)]
-pair = [kind(automata, ahead=0) for kind in (Lazy, lazy.Plain)]
+pair = [kind(automata, ahead=0) for kind in (Lazy, Plain)]
 samplers = [DeviceSampler(one, 2, temperature=0.7, top_k=9, presence_penalty=0.3, seeds=[5, 6]) for one in pair]
 states = [one.start_states([0, 1]) for one in pair]
 for left in range(8, 3, -1):
@@ -247,7 +250,7 @@ def test_lazy_automata_as_matchers() -> None:
     interpreted(
         BEGIN + LAZY + "lazy.test_rows_are_values(Lazy)\nlazy.check(Lazy, 1, 1)\n"
         "made = compile(regex('[0-9]{2}-(yes|no)'), lazy.VOCABULARY)\n"
-        "near, far = Lazy(made, ahead=99, composes=True), lazy.Plain(made, ahead=0)\n"
+        "near, far = Lazy(made, ahead=99, composes=True), Plain(made, ahead=0)\n"
         "one, other = near.start_states(1), far.start_states(1)\n"
         "for token in lazy.VOCABULARY.encode_greedy(b'12-yes'):\n"
         "    assert torch.equal(near.bitmask(one), far.bitmask(other))\n"
