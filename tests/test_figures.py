@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -136,3 +138,24 @@ def test_the_best_figure_is_bold_and_ratios_are_to_the_first(script: Any) -> Non
         "",
     ]
     assert script._cells(script.Table(""), figures, ["ours", "theirs"], "most") == ["2 µs", "**5 µs**"]
+
+
+def test_figures_written_by_a_benchmark_do_not_change_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks.measuring import record
+
+    monkeypatch.setattr(record, "ROOT", tmp_path)
+    assert record.commit() == ""
+    data, code = tmp_path / "docs" / "data" / "steps.json", tmp_path / "code.py"
+    data.parent.mkdir(parents=True)
+    for path in (data, code):
+        path.write_text("1")
+    for words in ("init -q", "add .", "-c user.name=n -c user.email=n@n commit -q -m one"):
+        subprocess.run(["git", *words.split()], cwd=tmp_path, check=True)
+    clean = record.commit()
+    assert re.fullmatch("[0-9a-f]{7,}", clean)
+    data.write_text("2")
+    assert record.commit() == clean
+    code.write_text("2")
+    assert record.commit() == f"{clean}-dirty"

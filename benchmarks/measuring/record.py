@@ -96,10 +96,19 @@ def run_now(figures: Iterable[Figure], versions: str = "", note: str = "", comma
 
 
 def commit() -> str:
-    """The commit of the sources; with ``-dirty`` if they were changed since; empty outside of a checkout."""
-    asked = ["git", "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*"]
-    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    """The commit of the sources; with ``-dirty`` if they were changed since; empty outside of a checkout.
+
+    A change in docs/data says nothing about what was measured: benchmarks write their figures there.
+    """
+
+    def said(*asked: str) -> str:
+        return subprocess.run(
+            ["git", *asked], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
+
+    number = said("rev-parse", "--short=7", "HEAD")
+    changed = said("status", "--porcelain", "--untracked-files=no", "--", ":!docs/data")
+    return f"{number}-dirty" if number and changed else number
 
 
 def computer() -> str:
