@@ -133,4 +133,15 @@ class Machine {
 // Raises FstOp: an operation does not take these arguments.
 [[noreturn]] inline void refuse(const std::string& message) { throw Error(Fault::FstOp, message); }
 
+// Whether each arc writes the label that it reads.
+template <class S>
+bool is_acceptor(const Machine<S>& machine) {
+  for (Id s = 0; s < machine.num_states(); ++s) {
+    for (const auto& arc : machine.arcs(s)) {
+      if (arc.ilabel != arc.olabel) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace tokenfst::fst

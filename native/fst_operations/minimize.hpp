@@ -26,17 +26,6 @@ bool is_deterministic(const Machine<S>& machine, bool by_output = false) {
   return true;
 }
 
-// Whether each arc writes the label that it reads.
-template <class S>
-bool is_acceptor(const Machine<S>& machine) {
-  for (Id s = 0; s < machine.num_states(); ++s) {
-    for (const auto& arc : machine.arcs(s)) {
-      if (arc.ilabel != arc.olabel) return false;
-    }
-  }
-  return true;
-}
-
 template <class S>
 class Minimization {
  public:

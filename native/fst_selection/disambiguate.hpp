@@ -287,15 +287,6 @@ class Disambiguation {
   std::vector<OpenStep> steps_;
   std::vector<std::tuple<Id, Id, Id, W, Id>> arcs_;  // from, input, output, weight, to
   HashIndex index_;
-
-  static bool is_acceptor(const Machine<S>& machine) {
-    for (Id s = 0; s < machine.num_states(); ++s) {
-      for (const auto& arc : machine.arcs(s)) {
-        if (arc.ilabel != arc.olabel) return false;
-      }
-    }
-    return true;
-  }
 };
 
 template <class S>

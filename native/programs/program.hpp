@@ -21,8 +21,11 @@
 
 namespace tokenfst {
 
-[[noreturn]] inline void refuse_program(const char* reason) {
-  throw Error(Fault::Constraint, std::string("the expression program is invalid: ") + reason);
+[[noreturn]] inline void refuse_program(const std::string& reason) {
+  throw Error(Fault::Constraint, "the expression program is invalid: " + reason);
+}
+[[noreturn]] inline void refuse_instruction(size_t number, const char* reason) {
+  refuse_program("instruction " + std::to_string(number) + ": " + reason);
 }
 
 class Program {
@@ -49,7 +52,7 @@ class Program {
   void decode() {
     for (std::span<const int32_t> code = parts_.code; !code.empty();) {
       if (code.size() < 2 || code[1] < 0 || code.size() - 2 < static_cast<size_t>(code[1]))
-        refuse_program("it is cut off in the middle of an instruction");
+        refuse_instruction(instructions_.size(), "it is cut off");
       instructions_.push_back({static_cast<Op>(code[0]), code.subspan(2, code[1])});
       code = code.subspan(2 + code[1]);
     }
@@ -63,13 +66,13 @@ class Program {
     for (size_t number = 0; number < instructions.size(); ++number) {
       const auto& [op, operands] = instructions[number];
       auto count = [&](size_t wanted) {
-        if (operands.size() != wanted) refuse_program("an instruction has the wrong number of operands");
+        if (operands.size() != wanted) refuse_instruction(number, "it has the wrong number of operands");
       };
       auto part = [&](size_t k, bool tail) {
         size_t operand = static_cast<size_t>(operands[k]);
-        if (operands[k] < 0 || operand >= instructions.size()) refuse_program("an operand does not exist");
+        if (operands[k] < 0 || operand >= instructions.size()) refuse_instruction(number, "an operand does not exist");
         bool forward = operand >= number;
-        if (forward && instructions[operand].op != Op::Variable) refuse_program("an operand comes after its user");
+        if (forward && instructions[operand].op != Op::Variable) refuse_instruction(number, "an operand comes after its user");
         size_t closed = forward ? operand : closed_at[operand];
         if (!tail && closed > number) {
           throw Error(Fault::Constraint,
@@ -86,12 +89,13 @@ class Program {
         case Op::Epsilon: count(0); break;
         case Op::Bytes:
           count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.sets.size() / 32) refuse_program("a byte set does not exist");
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.sets.size() / 32)
+            refuse_instruction(number, "a byte set does not exist");
           break;
         case Op::Literal:
           count(2);
           if (operands[0] < 0 || operands[1] < 0 || int64_t{operands[0]} + operands[1] > static_cast<int64_t>(parts_.blob.size()))
-            refuse_program("a literal does not exist");
+            refuse_instruction(number, "a literal does not exist");
           break;
         case Op::Concat: parts(false); break;
         case Op::Union:
@@ -100,16 +104,17 @@ class Program {
           count(3);
           part(0, false);
           if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1]))
-            refuse_program("the bounds of a repetition are not a range");
+            refuse_instruction(number, "the bounds of a repetition are not a range");
           break;
         case Op::FewTokens:
           count(2);
           part(0, false);
-          if (operands[1] < 1) refuse_program("a limit of tokens is less than 1");
+          if (operands[1] < 1) refuse_instruction(number, "a limit of tokens is less than 1");
           break;
         case Op::Machine:
           count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.machines.size()) refuse_program("a machine does not exist");
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.machines.size())
+            refuse_instruction(number, "a machine does not exist");
           break;
         case Op::Variable:
           count(1);
@@ -118,47 +123,48 @@ class Program {
         case Op::Words:
           count(1);
           if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.lexicons.size())
-            refuse_program("a set of words does not exist");
+            refuse_instruction(number, "a set of words does not exist");
           break;
         case Op::Selection:
           count(4);
           part(0, false);
           part(1, false);
-          if (instructions[operands[0]].op != Op::Words) refuse_program("a selection is not made of a set of words");
+          if (instructions[operands[0]].op != Op::Words) refuse_instruction(number, "a selection is not made of a set of words");
           if (operands[2] < 1 || operands[3] < -1 || (operands[3] >= 0 && operands[3] < operands[2]))
-            refuse_program("the bounds of a selection are not a range");
+            refuse_instruction(number, "the bounds of a selection are not a range");
           break;
         case Op::Call:
           count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.rules.size()) refuse_program("a rule does not exist");
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.rules.size())
+            refuse_instruction(number, "a rule does not exist");
           break;
         case Op::Unordered: {
           // The separator, the options (the required ones first), and the repeatable member; then the bounds, the
           // number of required options, and whether there is a repeatable member: 1, or 2 if it does not count towards
           // the lower bound.
-          if (operands.size() < 5) refuse_program("an instruction has the wrong number of operands");
+          if (operands.size() < 5) refuse_instruction(number, "it has the wrong number of operands");
           const size_t nodes = operands.size() - 4;
           for (size_t k = 0; k < nodes; ++k) part(k, false);
           auto bounds = operands.subspan(nodes);
           if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0]))
-            refuse_program("the bounds of unordered members are not a range");
+            refuse_instruction(number, "the bounds of unordered members are not a range");
           if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes)
-            refuse_program("unordered members do not exist");
+            refuse_instruction(number, "unordered members do not exist");
           break;
         }
         case Op::Fresh:  // followed by its facts, see marks.hpp
           count(6);
           part(0, false);
           for (int32_t bound : operands.subspan(2)) {
-            if (bound < 0) refuse_program("a number about strings that must differ is negative");
+            if (bound < 0) refuse_instruction(number, "a number about strings that must differ is negative");
           }
           break;
         case Op::Tokens:
           count(1);
           if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.classes.size())
-            refuse_program("a class of tokens does not exist");
+            refuse_instruction(number, "a class of tokens does not exist");
           if (parts_.classes[operands[0]].second >= static_cast<int32_t>(parts_.lexicons.size()))
-            refuse_program("a set of words does not exist");
+            refuse_instruction(number, "a set of words does not exist");
           break;
         case Op::Complement:
         case Op::Behind:
@@ -168,21 +174,21 @@ class Program {
           count(1);
           part(0, false);
           break;
-        default: refuse_program("an instruction is unknown");
+        default: refuse_instruction(number, "its opcode is unknown");
       }
     }
   }
 
   void check_tables() const {
     for (int32_t k : parts_.assured) {
-      if (k < 0 || static_cast<size_t>(k) >= instructions_.size()) refuse_program("an instruction in `assured` does not exist");
+      if (k < 0 || static_cast<size_t>(k) >= instructions_.size())
+        refuse_program("`assured` names instruction " + std::to_string(k) + ", which does not exist");
     }
-    for (auto& [body, nullable] : parts_.rules) {
-      if (body >= instructions_.size())
-        refuse_program("a rule has no body, or its body differs from what was declared about the empty word");
+    for (size_t rule = 0; rule < parts_.rules.size(); ++rule) {
+      if (parts_.rules[rule].first >= instructions_.size()) refuse_program("rule " + std::to_string(rule) + " has no body");
     }
     for (auto& [k, text] : parts_.labels) {
-      if (k >= instructions_.size()) refuse_program("a label belongs to no instruction");
+      if (k >= instructions_.size()) refuse_program("a label names instruction " + std::to_string(k) + ", which does not exist");
     }
   }
 
@@ -279,14 +285,14 @@ class ProgramReader {
         case Op::OneToken:
           refuse_tokens(node(0), "one_token()");
           if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall))
-            refuse_program("the text of one_token() depends on its context (a look-behind, a recursion or a call)");
+            refuse_instruction(number, "the text of one_token() depends on its context (a look-behind, a recursion or a call)");
           made = arena_.token(node(0));
           break;
         case Op::FewTokens:
           refuse_tokens(node(0), "a text with a limit of tokens");
           refuse_marks(node(0), "a text with a limit of tokens");
           if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall))
-            refuse_program("a text with a limit of tokens depends on its context (a look-behind, a recursion or a call)");
+            refuse_instruction(number, "a text with a limit of tokens depends on its context (a look-behind, a recursion or a call)");
           if (!program->rules.empty() && !derivatives_.has_word_within(node(0), static_cast<uint32_t>(operands[1])))
             throw Error(Fault::Constraint, "a text with a limit of " + counted(static_cast<uint64_t>(operands[1]), "token") +
                                                " has more bytes than that, and is in a grammar that needs a stack: there each "
@@ -322,7 +328,7 @@ class ProgramReader {
         case Op::Fresh: {
           const Node& part = arena_[node(0)];
           if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall))
-            refuse_program("a string that must differ has the empty word, or depends on its context");
+            refuse_instruction(number, "a string that must differ has the empty word, or depends on its context");
           made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? MarkKind::Opened : MarkKind::Fresh));
           loaded.has_marks = true;
           if (op == Op::Fresh) loaded.facts.add(operands[1] != 0, operands[5] != 0, operands[2], operands[3], operands[4]);
@@ -342,7 +348,7 @@ class ProgramReader {
           refuse_tokens(node(1), "the separator of different labels");
           const Node separator = arena_[node(1)];
           if (separator.nullable || !separator.certain || separator.traits)
-            refuse_program("a selection's separator has the empty word, or depends on its context");
+            refuse_instruction(number, "a selection's separator has the empty word, or depends on its context");
           made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2],
                                     operands[3] < 0 ? kUnbounded : operands[3], node(1));
           break;
@@ -353,7 +359,7 @@ class ProgramReader {
     for (uint32_t k = 0; k < program->rules.size(); ++k) {
       auto& [body, nullable] = program->rules[k];
       if (arena_[nodes[body]].nullable != nullable)
-        refuse_program("a rule has no body, or its body differs from what was declared about the empty word");
+        refuse_program("rule " + std::to_string(k) + ": its body differs from what was declared about the empty word");
       arena_.define_rule(k, program->labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
     loaded.root = nodes.empty() ? kEmpty : nodes.back();

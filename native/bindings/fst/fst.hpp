@@ -64,7 +64,7 @@ class FstHandle {
     const W w = static_cast<W>(given);
     const bool lost = std::isfinite(given) && !std::isfinite(static_cast<double>(w));
     if (std::isnan(given) || lost || !S::member(w) || (sizeof(W) == 1 && given != static_cast<double>(w))) {
-      throw Error(Fault::FstWeight, std::to_string(given) + " is no weight of this semiring");
+      throw Error(Fault::FstWeight, decimal(given) + " is no weight of this semiring");
     }
     return w;
   }
@@ -154,8 +154,7 @@ void bind_fst_basics(nanobind::class_<FstHandle<S>>& c) {
                   [](double a, double b) {
                     const W w = S::divide(H::weight(a), H::weight(b));
                     if (!S::member(w))
-                      throw Error(Fault::FstWeight,
-                                  std::to_string(a) + " divided by " + std::to_string(b) + " is no weight of this semiring");
+                      throw Error(Fault::FstWeight, decimal(a) + " divided by " + decimal(b) + " is no weight of this semiring");
                     return static_cast<double>(w);
                   })
       .def("arrays",

@@ -128,7 +128,7 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: fst.divide(fst.Weight("minmax", 1), fst.Weight("minmax", 2)),
         fst.FstBadWeightError,
-        "1.000000 divided by 2.000000 is no weight",
+        "1 divided by 2 is no weight",
     ),
     (lambda: a_or_b().add_arc(7, fst.Arc(1, 1, 0, 0)), fst.FstIndexError, "no state 7.*has 2"),
     (lambda: a_or_b().add_arc(0, fst.Arc(1, 1, 0, 2)), fst.FstIndexError, "no state 2"),

@@ -215,9 +215,9 @@ def put(name: str, place: Any, value: int) -> Any:
 
 
 BROKEN = [
-    ("regex", put("code", 0, 99), "an instruction is unknown"),
-    ("regex", put("code", 1, 1 << 30), "cut off"),
-    ("one stack", put("rules", (0, 0), 1 << 20), "a rule has no body"),
+    ("regex", put("code", 0, 99), "instruction 0: its opcode is unknown"),
+    ("regex", put("code", 1, 1 << 30), "instruction 0: it is cut off"),
+    ("one stack", put("rules", (0, 0), 1 << 20), "rule 0 has no body"),
     ("one stack", put("rules", (0, 1), 7), "'rules' has 7"),
     ("choices", put("word_ends", 0, 1 << 20), "'word_ends' does not ascend"),
     ("choices", put("word_bytes", slice(0, 3), 255), "the words of a set do not ascend"),
@@ -251,7 +251,7 @@ def test_broken_rules(name: str, edit: Any, says: str, tmp_path: Path) -> None:
         ('{"classes":{"PAIR":[1]},"names":[["<tool>",true,null]]}', "not those that the program names"),
         ('{"classes":{"PAIR":["1"]},"names":[["PAIR",false,null]]}', "not a list of token ids"),
         ('{"classes":{"PAIR":[9999]},"names":[["PAIR",false,null]]}', "9999"),
-        ('{"classes":{},"names":[]}', "a class of tokens does not exist"),
+        ('{"classes":{},"names":[]}', r"instruction \d+: a class of tokens does not exist"),
     ],
 )
 def test_broken_names_of_tokens(text: str, says: str, tmp_path: Path) -> None:
