@@ -227,6 +227,14 @@ def test_bodies_have_a_limit(client: Any) -> None:
     assert packed.status_code == 415
 
 
+@pytest.mark.parametrize("path", ["/healthz/", "/v1/check/", "/v1/constraints/"])
+def test_no_answer_names_the_host_of_the_request(path: str, client: Any) -> None:
+    """Neither as the place to go to, nor otherwise: a cache in front would give the answer to others."""
+    response = client.get(path, headers={"host": "elsewhere.example"})
+    assert response.status_code == 404 and "location" not in response.headers
+    assert b"elsewhere" not in response.content
+
+
 def test_a_tenant_learns_nothing_of_another(client: Any, running: Running) -> None:
     body = {"constraint": {"regex": "a secret of acme"}}
     name = ask(client, "/v1/constraints", body)["id"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +24,7 @@ httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx"
 from support.programs.constraint_server import KEYS, Running, serving  # noqa: E402
 
 from tokenfst.server.front.answers import digest  # noqa: E402
+from tokenfst.server.front.connections import Connection  # noqa: E402
 
 SECONDS = 0.7
 LIMITS = Limits(workers=1, seconds=60, memory=1 << 30, connections=20, reading=SECONDS)
@@ -117,17 +121,48 @@ def test_who_takes_it_slowly_but_steadily_gets_all(running: Running) -> None:
     assert taken > LARGE and time.monotonic() - began > SECONDS
 
 
-def test_slow_clients_do_not_keep_others_out(running: Running) -> None:
-    """As many as may be connected say nothing: they are refused what they do not ask for, and others come in again."""
-    with ExitStack() as stack:
-        for _ in range(LIMITS.connections):
-            link = stack.enter_context(connected(running))
-            link.sendall(b"GET /he")
-        with httpx.Client(base_url=running.url, timeout=60) as client:
-            end = time.monotonic() + 30
-            while client.get("/healthz").status_code != 200:
-                assert time.monotonic() < end
-                time.sleep(0.05)
+def test_who_leaves_the_rest_of_an_answer_is_closed(running: Running) -> None:
+    """The rest is small enough for the application to be done with it, and uvicorn only waits for the client."""
+    path = large_artifact(running)
+    with connected(running, 4096) as link:
+        link.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert link.recv(1000).startswith(b"HTTP/1.1 200")
+        name = link.getsockname()
+        (server_side,) = [each for each in connections() if each.client == name]
+        server_side.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        link.sendall(
+            f"GET {path} HTTP/1.1\r\nhost: x\r\n{KEY}range: bytes=0-40000\r\nconnection: close\r\n\r\n".encode()
+        )
+        end = time.monotonic() + 20
+        while server_side in connections():
+            assert time.monotonic() < end, server_side.transport.get_write_buffer_size()
+            time.sleep(0.05)
+
+
+def connections() -> list[Connection]:
+    """The open connections of all servers in this process."""
+    return [each for each in gc.get_objects() if type(each) is Connection and each in each.connections]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /he", b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"])
+def test_slow_clients_do_not_keep_others_out(sent: bytes, tmp_path: Path) -> None:
+    """Twice as many as may be connected send nothing more, long before the limit of seconds: all others are answered,
+    and the newest of the idle connections stay.
+    """
+    with serving(tmp_path, replace(LIMITS, reading=60)) as found, ExitStack() as stack:
+        for _ in range(2 * LIMITS.connections):
+            link = stack.enter_context(connected(found))
+            link.sendall(sent)
+            if sent.endswith(b"\n"):
+                assert link.recv(1000).startswith(b"HTTP/1.1 200")
+        for _ in range(3):
+            with httpx.Client(base_url=found.url, timeout=60) as client:
+                assert client.get("/healthz").status_code == 200
+        link.sendall(
+            b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"[len(sent) if not sent.endswith(b"\n") else 0 :]
+        )
+        assert link.recv(1000).startswith(b"HTTP/1.1 200")
+        assert len(connections()) < LIMITS.connections
 
 
 def test_a_slow_question_is_not_a_slow_client(running: Running) -> None:

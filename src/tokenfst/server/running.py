@@ -70,7 +70,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
             server.application(),
             host=host,
             port=port,
-            http=partial(Connection, seconds=limits.reading),
+            http=partial(Connection, seconds=limits.reading, waiting={}),
             ws="none",
             log_config=None,
             access_log=False,

@@ -115,9 +115,13 @@ class Server:
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._document),
         ]
-        return Starlette(
+        found = Starlette(
             routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._no_route}
         )
+        found.router.redirect_slashes = (
+            False  # such an answer would name the host that the client's header names
+        )
+        return found
 
     def reload_keys(self) -> None:
         """Read the file of keys again; if that fails, the old keys stay valid."""

@@ -8,24 +8,39 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+_LEAST = 10 << 10
+"""Bytes of an answer that a client must take within the limit."""
+
 
 class Connection(H11Protocol):  # type: ignore[misc]
     """uvicorn's connection with a limit of ``seconds`` for each thing that it waits for: the headers of a request, from
     the first byte or from the beginning of the connection; the rest of a body after its answer; and that the client
-    takes what was sent, some ten KB at least.
+    takes ``_LEAST`` bytes of what was sent, or the rest, also after uvicorn has closed the connection.
 
     The application bounds the time of a body that it reads; uvicorn bounds how long a connection is idle.
+
+    ``waiting``: the connections of the server without a request in progress, longest first. If there are as many
+    connections as allowed (``limit_concurrency``), a new one closes the one that has waited longest. So clients that
+    send nothing keep nobody out.
     """
 
-    def __init__(self, *given: Any, seconds: float, **named: Any) -> None:
+    def __init__(self, *given: Any, seconds: float, waiting: dict[Connection, None], **named: Any) -> None:
         super().__init__(*given, **named)
-        self._seconds = seconds
+        self._seconds, self._waiting = seconds, waiting
         self._receiving: asyncio.TimerHandle | None = None
         self._sending: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for headers."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(
+            high=0
+        )  # pause_writing is called for all that the client does not take
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            for longest in self._waiting:
+                del self._waiting[longest]
+                longest.transport.abort()
+                break
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -33,14 +48,19 @@ class Connection(H11Protocol):  # type: ignore[misc]
         super().data_received(data)
         self._watch()
 
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or begin with it if it is here."""
+        super().on_response_complete()
+        self._note_waiting()
+
     def pause_writing(self) -> None:
-        """The client reads too slowly, and the buffers are full: bound the wait."""
+        """The client has not taken all that was sent: bound the wait."""
         super().pause_writing()
         if self._sending is None:
-            self._sending = self.loop.call_later(self._seconds, self.transport.abort)
+            self._expect_taken()
 
     def resume_writing(self) -> None:
-        """The client has read most of what was sent: end the wait."""
+        """The client has taken all that was sent: end the wait."""
         super().resume_writing()
         _cancel(self._sending)
         self._sending = None
@@ -50,10 +70,12 @@ class Connection(H11Protocol):  # type: ignore[misc]
         _cancel(self._receiving)
         _cancel(self._sending)
         self._receiving = self._sending = None
+        self._waiting.pop(self, None)
         super().connection_lost(exc)
 
     def _watch(self) -> None:
         """Bound the wait for what is not bounded elsewhere: one timer, which later bytes do not put off."""
+        self._note_waiting()
         theirs = self.conn.their_state
         answered = self.conn.our_state is h11.DONE and theirs is h11.SEND_BODY
         if not answered and theirs is not h11.IDLE:
@@ -61,6 +83,23 @@ class Connection(H11Protocol):  # type: ignore[misc]
             self._receiving = None
         elif self._receiving is None:
             self._receiving = self.loop.call_later(self._seconds, self.transport.abort)
+
+    def _note_waiting(self) -> None:
+        """Whether a request is in progress; bytes of one that is not complete do not change the order."""
+        if self.cycle is None or self.cycle.response_complete:
+            self._waiting.setdefault(self)
+        else:
+            self._waiting.pop(self, None)
+
+    def _expect_taken(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        self._sending = self.loop.call_later(self._seconds, self._judge_taken, unsent)
+
+    def _judge_taken(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() < _LEAST:
+            self.transport.abort()
+        else:
+            self._expect_taken()
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
