@@ -1,7 +1,8 @@
 """Requests in OpenAI's format: tools, the tool choice, and the response format.
 
-Chat Completions have the response format in ``response_format``, the Responses API in ``text.format``. All other fields
-of a request are ignored: they do not constrain the text.
+Chat Completions have the response format in ``response_format``, the Responses API in ``text.format``. Fields in which
+servers take constraints of their own, and OpenAI's fields before ``tools``, are refused. All other fields of a request
+are ignored: they do not constrain the text.
 """
 
 from __future__ import annotations
@@ -29,6 +30,26 @@ __all__ = ["from_openai"]
 _PLAIN = CallFormat("", "", "", excludes=())
 """The format of texts without calls and reasoning."""
 
+_REFUSED = {
+    "functions": "OpenAI's field before 'tools': write the functions as 'tools'",
+    "function_call": "OpenAI's field before 'tools': write the choice as 'tool_choice'",
+    **{
+        name: f"{server}'s own field for a constraint on the text, which is not read here: {instead}"
+        for name, server, instead in (
+            ("structured_outputs", "vLLM", "make the constraint with json_schema, regex, choices or ebnf"),
+            ("guided_json", "vLLM", "make the constraint with json_schema"),
+            ("guided_regex", "vLLM", "make the constraint with regex"),
+            ("guided_choice", "vLLM", "make the constraint with choices"),
+            ("guided_grammar", "vLLM", "make the constraint with lark_grammar or ebnf"),
+            ("regex", "SGLang", "make the constraint with regex"),
+            ("ebnf", "SGLang", "make the constraint with ebnf"),
+            ("json_schema", "llama.cpp", "make the constraint with json_schema"),
+            ("grammar", "llama.cpp", "make the constraint with gbnf"),
+        )
+    },
+}
+"""Fields that constrain the text and are not read: to ignore them would allow any text."""
+
 
 @checked_but("reasoning", "special_tokens")
 def from_openai(
@@ -48,7 +69,8 @@ def from_openai(
     Response formats are ``text``, ``json_object``, and ``json_schema``; with ``strict``, objects have only members that
     the schema names. With both a response format and tools, a text either has the format or calls tools. ``format``:
     the model's call format, as for ``tools``, required if there are tools or reasoning. The other parameters are also
-    those of ``tools``.
+    those of ``tools``. Fields of the request that do not constrain the text are ignored; those in which servers take
+    constraints of their own (``guided_json``, ``structured_outputs``, ``grammar``, ...) are refused.
 
     Raises ToolError, SchemaError, UnsupportedSchemaError and EmptyLanguageError with JSON pointers in the request;
     BudgetExceeded.
@@ -58,6 +80,7 @@ def from_openai(
     if not isinstance(request, Mapping):
         raise ToolError("#", f"a request must be an object, not {shown(request)}")
     reasoning, special = read_reasoning(reasoning), read_special(special_tokens)
+    _refuse_other_constraints(request, "#")
     parallel = request.get("parallel_tool_calls")
     check_flag(parallel, "#/parallel_tool_calls")
     listed = request.get("tools")
@@ -77,6 +100,15 @@ def from_openai(
         budget,
     )
     return planned(plan, Delimiters(vocabulary, special), whitespace, "from_openai(...)")
+
+
+def _refuse_other_constraints(request: Mapping[str, Any], place: str) -> None:
+    """Raise ToolError for a field of ``_REFUSED``, also in ``extra_body``, which OpenAI's client merges."""
+    for name, reason in _REFUSED.items():
+        if request.get(name) is not None:
+            raise ToolError(f"{place}/{name}", reason)
+    if isinstance(extra := request.get("extra_body"), Mapping):
+        _refuse_other_constraints(extra, f"{place}/extra_body")
 
 
 def _row(format: str | None, chosen: Chosen, reasoning: Reasoning) -> CallFormat:

@@ -292,6 +292,8 @@ def test_forms_of_answers() -> None:
     assert made.accepts('{"x": [1]}') and not made.accepts("[1]") and not made.accepts("hi")
     assert from_openai(chat({"type": "text"})).parse("hi").content == "hi"
     assert from_openai({}).accepts("anything")
+    ignored = {"guided_json": None, "functions": None, "extra_body": {"top_k": 5}, "stop": ["x"]}
+    assert from_openai(ignored).accepts("anything")
 
 
 def test_a_form_and_tools() -> None:
@@ -345,6 +347,15 @@ def test_a_form_and_tools() -> None:
         ),
         ({"text": {"format": {"type": "text"}}, "response_format": {"type": "text"}}, "#/text/format"),
         ({"tools": [WEATHER], "tool_choice": "auto"}, "format"),
+        # Fields that constrain the text and are not read: ignored, they would allow any text.
+        ({"functions": [WEATHER["function"]]}, "#/functions"),
+        ({"function_call": {"name": "weather"}}, "#/function_call"),
+        ({"structured_outputs": {"json": SCHEMA}}, "#/structured_outputs"),
+        ({"guided_json": SCHEMA, "guided_regex": None}, "#/guided_json"),
+        ({"extra_body": {"guided_choice": ["a", "b"]}}, "#/extra_body/guided_choice"),
+        ({"regex": "a+"}, "#/regex"),
+        ({"grammar": 'root ::= "a"'}, "#/grammar"),
+        ({"json_schema": SCHEMA, "response_format": {"type": "text"}}, "#/json_schema"),
     ],
 )
 def test_requests_that_are_refused(request_: Any, pointer: str) -> None:
