@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from typing import Any
 
 from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
 from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
+from tokenfst.errors import EmptyLanguageError
 
 _MOST_PARTS = 500_000
 """Maximum total number of parts of the compiled schemas: about 3 µs each."""
@@ -26,43 +28,85 @@ _CONNECTING = ("type", "required")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
+class Emptiness(Enum):
+    """Why a schema has no value."""
+
+    NONE = "it has values, or they are not known"
+    LOCAL = "some place of a value allows nothing"
+    ENDLESS = "each value would have to contain another one"
+
+
 class _TooLong(Exception):
     pass
 
 
-def contradiction(schema: Any, parts: int, is_empty: Callable[[Any], bool]) -> tuple[str, ...]:
-    """JSON pointers of keywords of ``schema`` that leave no value; empty if they are not found quickly.
+def contradiction(schema: Any, parts: int, emptiness: Callable[[Any], Emptiness]) -> EmptyLanguageError:
+    """The error for a schema without values, with the JSON pointers of keywords that leave none if they are found
+    quickly: first those that contradict each other or whose recursion has no end, then those that only require a type
+    or that the value is present.
 
-    ``parts``: the number of values in the schema's text. ``is_empty`` compiles a schema; it returns False if that
+    ``parts``: the number of values in the schema's text. ``emptiness`` compiles a schema; it returns NONE if that
     fails.
     """
+    pointers, why = _found(schema, parts, emptiness)
+
+    def without(*names: str) -> list[str]:
+        return [each for each in pointers if each.rpartition("/")[2] not in names]
+
+    kept = (without("type", "required"), without("type"), list(pointers))
+    main = next((each for each in kept if len(each) > 1), list(pointers))
+    rest = [each for each in pointers if each not in main]
+    given = f", given {_listed(rest)}" if rest else ""
+    if not main:
+        reason = "its keywords contradict each other"
+    elif why is Emptiness.ENDLESS:
+        reason = (
+            "each value would have to contain another one, without end; allow null there, or leave a member out of "
+            f"'required': {_listed(main)}{given}"
+        )
+    elif len(main) == 1:
+        reason = f"{main[0]} alone allows none"
+    else:
+        reason = f"{_listed(main)} contradict each other{given}"
+    return EmptyLanguageError(f"no JSON value satisfies the schema: {reason}", (*main, *rest))
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _found(
+    schema: Any, parts: int, emptiness: Callable[[Any], Emptiness]
+) -> tuple[tuple[str, ...], Emptiness]:
+    """The pointers, and why these keywords alone leave no value; no pointers if they are not found quickly."""
     cost = _PARTS + parts
     left = _MOST_PARTS
     if cost > left:
-        return ()
+        return (), Emptiness.LOCAL
     try:
         document = copy.deepcopy(schema)
     except RecursionError:
-        return ()
+        return (), Emptiness.LOCAL
 
     def empty() -> bool:
         nonlocal left
         left -= cost
         if left < 0:
             raise _TooLong
-        return is_empty(document)
+        return emptiness(document) is not Emptiness.NONE
 
     try:
         _shrink(document, empty)
     except _TooLong:
-        return ()
+        return (), Emptiness.LOCAL
+    why = emptiness(document)
     found = list(_left(document, "#"))
     speaking = [
         pointer for pointer in found if pointer.rpartition("/")[2] not in (*_CONNECTING, *_REFERENCES)
     ]
     if not speaking:
-        return tuple(found)
-    return tuple(pointer for pointer in found if pointer.rpartition("/")[2] not in _REFERENCES)
+        return tuple(found), why
+    return tuple(pointer for pointer in found if pointer.rpartition("/")[2] not in _REFERENCES), why
 
 
 def _shrink(document: Any, empty: Callable[[], bool]) -> None:

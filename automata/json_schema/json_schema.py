@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from tokenfst.automata.expressions.expression import EMPTY, Expr
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
-from tokenfst.automata.json_schema.contradiction import contradiction
+from tokenfst.automata.json_schema.contradiction import Emptiness, contradiction
 from tokenfst.automata.json_schema.documents.forms import Forms
 from tokenfst.automata.json_schema.documents.schema_texts import read
 from tokenfst.automata.json_schema.documents.source import Resolver, Source
@@ -48,7 +48,6 @@ from tokenfst.common.arguments import checked_but, refuse
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
-    EmptyLanguageError,
     ProviderSchemaError,
     SchemaError,
     UnsupportedSchemaError,
@@ -228,15 +227,15 @@ def json_schema(  # one option after the other
             about = About(source or f"json_schema({typed.name})", document, relaxed, typed.parse)
         return _constraint(rules, about, budget), known.root.value
 
-    def is_empty(schema: Any) -> bool:
+    def emptiness(schema: Any) -> Emptiness:
         try:
-            return _is_empty(make(schema, Work(work.glance(QUICK)))[0])
+            return _emptiness(make(schema, Work(work.glance(QUICK)))[0])
         except SchemaError:
-            return False
+            return Emptiness.NONE
         except BudgetExceeded as error:
             if error.resource == "seconds":
                 raise work.exceeded("seconds") from None
-            return False
+            return Emptiness.NONE
 
     recipe = None
     if typed is None and resolver is None:
@@ -249,8 +248,8 @@ def json_schema(  # one option after the other
     work = Work(budget)
     with _uncollected():
         made, value = make(schema, work)
-        if _is_empty(made):
-            raise _empty(contradiction(value, text_parts(value, work), is_empty))
+        if _emptiness(made) is not Emptiness.NONE:
+            raise contradiction(value, text_parts(value, work), emptiness)
     return made
 
 
@@ -383,31 +382,12 @@ def _constraint(rules: SchemaRules, about: About, budget: Budget | None) -> Sche
     return SchemaGrammar(rules, about, budget) if rules.bodies else SchemaLanguage(rules.start, about, budget)
 
 
-def _is_empty(made: SchemaLanguage | SchemaGrammar) -> bool:
-    """Whether there is no text: an expression without calls has a word unless it is EMPTY."""
-    return made.is_empty() if isinstance(made, SchemaGrammar) else made.expr is EMPTY
-
-
-def _empty(pointers: tuple[str, ...]) -> EmptyLanguageError:
-    """The error for a schema without values, given the keywords that leave none.
-
-    It lists contradictory keywords first, then those that only require a type or that the value is present.
+def _emptiness(made: SchemaLanguage | SchemaGrammar) -> Emptiness:
+    """Whether there is no text, and why: an expression without calls has a word unless it is EMPTY, so if no rule is
+    EMPTY, only the recursion of the rules leaves none.
     """
-
-    def without(*names: str) -> list[str]:
-        return [each for each in pointers if each.rpartition("/")[2] not in names]
-
-    kept = (without("type", "required"), without("type"), list(pointers))
-    main = next((each for each in kept if len(each) > 1), list(pointers))
-    rest = [each for each in pointers if each not in main]
-    if not main:
-        why = "its keywords contradict each other"
-    elif len(main) == 1:
-        why = f"{main[0]} alone allows none"
-    else:
-        why = f"{_listed(main)} contradict each other{f', given {_listed(rest)}' if rest else ''}"
-    return EmptyLanguageError(f"no JSON value satisfies the schema: {why}", (*main, *rest))
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    if not isinstance(made, SchemaGrammar):
+        return Emptiness.LOCAL if made.expr is EMPTY else Emptiness.NONE
+    if not made.is_empty():
+        return Emptiness.NONE
+    return Emptiness.LOCAL if any(body is EMPTY for body in made.rules.values()) else Emptiness.ENDLESS

@@ -34,10 +34,6 @@ CASES: list[tuple[Any, str]] = [
         {"type": "object", "required": ["b", "a"], "properties": {"a": False, "b": {}}},
         "#/required and #/properties/a contradict",
     ),
-    (
-        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}},
-        "#/type, #/required and #/properties/a/$ref contradict",
-    ),
     ({"const": 1, "not": {"type": "integer"}}, "#/const and #/not contradict"),
     ({"type": "integer", "anyOf": [{"type": "string"}, {"type": "null"}]}, "#/type, #/anyOf/0/type and #/anyOf/1/type"),
     (
@@ -79,6 +75,42 @@ def test_the_keywords_that_contradict_are_named(schema: Any, message: str) -> No
     assert message.partition(" contradict")[2] in str(caught.value)
     for pointer in caught.value.pointers:
         json_schema(without(schema, pointer))
+
+
+NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}, "required": ["next"]}
+ENDLESS: list[tuple[Any, str]] = [
+    (
+        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}},
+        "#/required and #/properties/a/$ref, given #/type",
+    ),
+    (
+        {"$ref": "#/$defs/n", "$defs": {"n": NODE}},
+        "#/$defs/n/properties/next/$ref and #/$ref, given #/$defs/n/",
+    ),
+    ({"type": "array", "items": {"$ref": "#"}, "minItems": 1}, "#/type and #/minItems"),
+    (
+        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}, "b": {"enum": []}}},
+        "#/required and #/properties/a/$ref, given #/type",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "message"), ENDLESS, ids=[case[1][:40] for case in ENDLESS])
+def test_recursion_without_an_end_is_called_so(schema: Any, message: str) -> None:
+    with pytest.raises(EmptyLanguageError) as caught:
+        json_schema(schema)
+    said = str(caught.value)
+    assert f"without end; allow null there, or leave a member out of 'required': {message}" in said
+    for pointer in caught.value.pointers:
+        json_schema(without(schema, pointer))
+
+
+def test_a_contradiction_inside_of_a_recursion_is_a_contradiction() -> None:
+    for broken in ({"type": "string", "enum": [1]}, {"minimum": 2, "maximum": 1, "type": "integer"}):
+        node = {"type": "object", "properties": {"next": {"$ref": "#"}, "v": broken}, "required": ["v"]}
+        with pytest.raises(EmptyLanguageError, match="contradict each other, given") as caught:
+            json_schema(node)
+        assert all("next" not in pointer for pointer in caught.value.pointers)
 
 
 def test_errors_keep_their_pointers() -> None:
