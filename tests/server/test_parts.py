@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -101,7 +102,13 @@ def test_keys_are_known_by_their_digests(tmp_path: Path) -> None:
 
 def test_limits_are_checked() -> None:
     assert Limits().workers >= 1 and Limits(memory=10).budget.bytes == 5
-    for wrong in ({"workers": -1}, {"seconds": 0.0}, {"body": 0}, {"waiting": float("nan")}):
+    for wrong in (
+        {"workers": -1},
+        {"seconds": 0.0},
+        {"body": 0},
+        {"waiting": float("nan")},
+        {"seconds": float("inf")},
+    ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Limits(**wrong)  # type: ignore[arg-type]
 
@@ -175,7 +182,9 @@ def test_headers_are_bounded_whatever_is_installed() -> None:
     config = Listening(server, Limits(workers=1), "127.0.0.1", 0).config
     uvicorn = pytest.importorskip("uvicorn")
     config.load()
-    made = config.http_protocol_class(config=config, server_state=uvicorn.server.ServerState(), app_state={})
+    with closing(asyncio.new_event_loop()) as loop:
+        state = uvicorn.server.ServerState()
+        made = config.http_protocol_class(config=config, server_state=state, app_state={}, _loop=loop)
     assert "H11Protocol" in [kind.__name__ for kind in type(made).__mro__] and config.ws == "none"
     assert 0 < (config.h11_max_incomplete_event_size or 0) <= 1 << 20
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.programs.constraint_server import small_vocabulary
@@ -74,6 +75,62 @@ def test_a_process_that_takes_too_long_or_dies_is_replaced(tmp_path: Path) -> No
         assert accepted(await pool.ask("one", job("a"))) and not accepted(await pool.ask("one", job("b")))
         assert pool.deaths["overload"] == pool.deaths["crash"] == 2 and len(pool._processes) == 2
         assert not pool.deaths["time"]
+
+    run(tmp_path, LIMITS, test)
+
+
+def test_a_process_that_was_killed_while_it_was_idle_costs_no_job(tmp_path: Path) -> None:
+    """As by the kernel when memory is short: nothing was asked of it."""
+
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        for turn in range(1, 4):
+            for worker in pool._free:
+                os.kill(worker.process.pid, signal.SIGKILL)
+                worker.process.join()
+            replies = await asyncio.gather(*(pool.ask("one", job("a")) for _ in range(4)))
+            assert [reply.status for reply in replies] == [200] * 4, replies
+            while len(pool._free) < 2:
+                await asyncio.sleep(0.01)
+            assert pool.deaths["crash"] == 2 * turn and len(pool._processes) == 2
+
+    run(tmp_path, LIMITS, test)
+
+
+def test_a_job_is_given_up_where_no_process_lives_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        drive, found = pool._drive, []
+
+        def killing(worker: Any, given: Job) -> Reply | None:
+            found.append(worker.process.pid)
+            worker.process.kill()
+            worker.process.join()
+            return drive(worker, given)
+
+        monkeypatch.setattr(pool, "_drive", killing)
+        reply = await pool.ask("one", job("a"))
+        assert (reply.status, reply.code) == (500, "died") and len(set(found)) == 3
+        monkeypatch.setattr(pool, "_drive", drive)
+        assert accepted(await pool.ask("one", job("a")))
+
+    run(tmp_path, replace(LIMITS, workers=1), test)
+
+
+def test_the_end_waits_for_no_job_that_nobody_waits_for(tmp_path: Path) -> None:
+    """Jobs whose requests were cut off after ``grace`` seconds: those that run and those in the queue."""
+
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        for worker in pool._free:
+            os.kill(worker.process.pid, signal.SIGSTOP)
+        asked = [asyncio.ensure_future(pool.ask("one", job("a"))) for _ in range(6)]
+        while pool.busy < 2:
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(pool.close(), 30)
+        replies = await asyncio.gather(*asked, return_exceptions=True)
+        codes = [each.code for each in replies if isinstance(each, Reply | Refused)]
+        assert sorted(codes) == ["died"] * 2 + ["ending"] * 4
+        assert not any(process.is_alive() for process in pool._processes)
 
     run(tmp_path, LIMITS, test)
 

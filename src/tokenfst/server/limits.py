@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, fields
 
@@ -46,8 +47,8 @@ class Limits:
             given = getattr(self, field.name)
             if field.type == "int":
                 whole("Limits", field.name, given, 0 if field.name in ("workers", "memory_cache") else 1)
-            elif not real("Limits", field.name, given) > 0:
-                refuse("Limits", field.name, given, "positive", ArgumentValueError)
+            elif not 0 < real("Limits", field.name, given) < math.inf:
+                refuse("Limits", field.name, given, "positive and finite", ArgumentValueError)
         if not self.workers:
             object.__setattr__(self, "workers", max(1, os.cpu_count() or 1))
 

@@ -44,6 +44,8 @@ _START = 300.0
 """Seconds within which a process must have loaded its vocabularies."""
 _WEIGHT = 0.1
 """The weight of the last job in the moving average of seconds."""
+_TURNS = 3
+"""The number of processes that may be found dead before a job is given up."""
 
 
 class WorkerError(TokenfstError):
@@ -124,7 +126,16 @@ class Pool:
             timer.cancel()
 
     async def close(self) -> None:
-        """End the processes after their current jobs."""
+        """End the processes. The caller waits for no reply any more: jobs that wait are refused, and processes that
+        still have one are killed.
+        """
+        self._is_over = True
+        for waiting in [each for queue in self._queues.values() for each in queue]:
+            if not waiting.reply.done():
+                waiting.reply.set_exception(Refused("ending", "this server is ending", retry_after=1))
+        self._queues.clear()
+        for process in self._processes - {worker.process for worker in self._free}:
+            process.kill()
         while self._tasks:
             await asyncio.wait(self._tasks)
         for worker in self._free:
@@ -183,35 +194,47 @@ class Pool:
     async def _run(self, worker: _Worker, tenant: str, waiting: _Waiting) -> None:
         loop = asyncio.get_running_loop()
         began = time.monotonic()
-        reply = await loop.run_in_executor(self._threads, self._drive, worker, waiting.job)
+        reply = None
+        for turn in range(_TURNS):
+            if turn:
+                worker = await self._renewed(worker)
+            reply = await loop.run_in_executor(self._threads, self._drive, worker, waiting.job)
+            if reply is not None or self._is_over:
+                break
+        reply = reply or died(worker.process.exitcode)
         self._mean += _WEIGHT * (time.monotonic() - began - self._mean)
         if not waiting.reply.done():
             waiting.reply.set_result(reply)
-        if reply.tired:
-            try:
-                worker = await loop.run_in_executor(self._threads, self._replace, worker)
-            except Exception as error:
-                logs.event("no process could be started", logging.ERROR, error=str(error))
-                worker = await self._again()
+        if reply.tired and not self._is_over:
+            worker = await self._renewed(worker)
         self._free.append(worker)
         self._running[tenant] -= 1
         if not self._running[tenant]:
             del self._running[tenant]
         self._next()
 
-    async def _again(self) -> _Worker:
-        """A process, as soon as one can be started: the computer may be out of memory for a while."""
+    async def _renewed(self, worker: _Worker) -> _Worker:
+        """A process in place of this one, as soon as one can be started: the computer may be out of memory for a while.
+        The old one if the server ends meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._threads, self._discard, worker)
         while not self._is_over:
-            await asyncio.sleep(1)
             try:
-                return await asyncio.get_running_loop().run_in_executor(self._threads, self._start)
+                return await loop.run_in_executor(self._threads, self._start)
             except Exception as error:
-                logs.event("no process could be started", logging.ERROR, error=str(error))
-        raise WorkerError("the server is ending")
+                if not self._is_over:
+                    logs.event("no process could be started", logging.ERROR, error=str(error))
+                    await asyncio.sleep(1)
+        return worker
 
     # --- processes, in threads ------------------------------------------------------------------------------------
 
-    def _drive(self, worker: _Worker, job: Job) -> Reply:
+    def _drive(self, worker: _Worker, job: Job) -> Reply | None:
+        """The reply to a job; None if the process had died before it got the job."""
+        if worker.process.exitcode is not None:
+            self.deaths["crash"] += 1
+            return None
         before = processor_seconds(worker.process.pid)
         try:
             worker.ends.send(job)
@@ -229,12 +252,11 @@ class Pool:
             self.deaths["crash"] += 1
             return died(worker.process.exitcode)
 
-    def _replace(self, worker: _Worker) -> _Worker:
+    def _discard(self, worker: _Worker) -> None:
         worker.process.kill()
         worker.ends.close()
         worker.process.join()
         self._processes.discard(worker.process)
-        return self._start()
 
     def _start(self) -> _Worker:
         """A new process that is ready."""
