@@ -64,6 +64,38 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
     return schema
 
 
+_HOLDERS = {
+    "schema": "a response format",
+    "json_schema": "a response format",
+    "parameters": "a function",
+    "function": "a tool",
+    "input_schema": "a tool",
+}
+"""The fields of requests to models in which a schema stands, and what the object around them is."""
+_AROUND = {"name", "type", "strict"}
+"""Fields beside those; at least one of them is there, and perhaps a description."""
+
+
+def refuse_holder(schema: Any) -> None:
+    """Refuse an object of a request that holds a schema, in place of that schema. As a schema it would allow every
+    value, since none of its fields is a keyword (and its ``type``, if it has one, is none of JSON's).
+
+    Raises SchemaError.
+    """
+    if not isinstance(schema, MAPPINGS) or schema.get("type") not in (None, "json_schema", "function"):
+        return
+    for name, what in _HOLDERS.items():
+        if not isinstance(schema.get(name), MAPPINGS):
+            continue
+        others = set(schema) - {name, "description"}
+        if others and others <= _AROUND:
+            raise SchemaError(
+                f"#/{name}",
+                f"the schema is inside of this field, and around it is {what} of a request: pass the schema alone, or "
+                "the request to from_openai",
+            )
+
+
 _IS_LOCKED: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
 """Whether Python's lock is on: if it is not, another thread can change a dict while the core reads it."""
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from tokenfst.automata.json_schema.documents.metaschemas import metaschema
-from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type, read
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type, read, refuse_holder
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.common.digits import natural
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
@@ -194,6 +194,7 @@ class Source:
             raise SchemaError("#", f"draft must be one of {', '.join(DRAFTS)}, not {draft!r}")
         self._draft = DRAFTS[draft] if draft is not None else 2020
         value = read(schema, "#", work)
+        refuse_holder(value)
         dialect = Dialect(self._draft) if draft is not None else self._dialect(value, self._draft, "#")
         self.root = self._add("", value, "", dialect)
 
