@@ -56,6 +56,14 @@ _REFUSED = {
     "possessive": "a possessive quantifier depends on the order of backtracking; leave the second + out",
     "locale": "the LOCALE flag depends on the machine; leave it out",
 }
+_PROPERTY = r"re has no classes of Unicode properties: [^\W\d_] is a letter, \d a digit"
+_ELSEWHERE = {
+    "\\p": _PROPERTY,
+    "\\P": _PROPERTY,
+    "?<": "re writes a named group (?P<name>...)",
+    "\\u{": "re writes a character by 4 digits, \\u00e9, or by 8, \\U0001f600",
+}
+"""What other dialects write where the parser stops, and what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,10 @@ class Pattern:
         try:
             self.tree: Tree = self._parse(flags & ~_DEBUG)
         except re.error as error:
-            raise PatternSyntaxError(error.msg, text, error.pos or 0) from None
+            at = error.pos or 0
+            found = text[at : at + 3] if isinstance(text, str) else text[at : at + 3].decode("latin-1")
+            hints = [f"; {hint}" for other, hint in _ELSEWHERE.items() if found.startswith(other)]
+            raise PatternSyntaxError("".join([error.msg, *hints]), text, at) from None
         except (OverflowError, ValueError) as error:
             raise PatternSyntaxError(str(error), text, self._oversized_quantifier()) from None
         self.flags = int(self.tree.state.flags) | (TEXT if isinstance(text, str) else 0)

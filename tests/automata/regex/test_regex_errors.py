@@ -33,6 +33,30 @@ def position(marked: str) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
+    ("marked", "hint"),
+    [
+        (r"‸\p{L}+", r"[^\W\d_] is a letter"),
+        (r"[a‸\P{Lu}]", r"[^\W\d_] is a letter"),
+        (r"a(‸?<n>b)", "(?P<name>...)"),
+        (r"‸\u{1F600}", r"\U0001f600"),
+        (r"\\(a‸\q", None),
+    ],
+)
+def test_other_dialects_are_told_what_re_writes(marked: str, hint: str | None) -> None:
+    pattern, where = position(marked)
+    for given in (pattern, pattern.encode()):
+        if isinstance(given, bytes) and r"\u" in pattern:
+            continue  # no escape in bytes
+        with pytest.raises(re.error) as standard:
+            re.compile(given)
+        with pytest.raises(PatternSyntaxError) as caught:
+            regex(given)
+        assert caught.value.position == where
+        said = str(caught.value).partition(" at position")[0]
+        assert said == standard.value.msg if hint is None else hint in said
+
+
+@pytest.mark.parametrize(
     ("marked", "flags", "message"),
     [
         (r"(a)‸\1", 0, "back-reference"),
