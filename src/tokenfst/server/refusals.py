@@ -79,6 +79,11 @@ class Refused(Exception):
         return json.dumps({"error": about}).encode()
 
 
+def busy(message: str, delay: int) -> Refused:
+    """The refusal of a request that would wait too long; ``delay``: the seconds after which it has a chance."""
+    return Refused("busy", message, "send it again later (Retry-After)", retry_after=delay)
+
+
 _OWN = 0.75
 """A request that used less than this part of its seconds on a processor was kept waiting for one."""
 

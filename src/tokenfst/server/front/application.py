@@ -11,10 +11,12 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -32,6 +34,7 @@ from tokenfst.server.front.metrics import TYPE, Metrics
 from tokenfst.server.front.openapi import document
 from tokenfst.server.front.ranges import asked_range
 from tokenfst.server.front.tenants import Tenants, store_url
+from tokenfst.server.front.turns import FairTurns
 from tokenfst.server.refusals import Refused, refused, unknown_id
 from tokenfst.server.workers.pool import Pool
 from tokenfst.server.workers.process import Job, Reply, Work
@@ -56,6 +59,7 @@ QUESTIONS = {
 }
 """The question that each POST route asks."""
 _Handler = Callable[[Request, "_About"], Awaitable[Response]]
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -81,7 +85,9 @@ class Server:
         self._answers: SizedCache[Reply] = SizedCache(self._limits.memory_cache)
         self._artifacts: SizedCache[memoryview] = SizedCache(self._limits.memory_cache)
         self._flights: dict[bytes, asyncio.Task[Reply]] = {}
-        self._reading = asyncio.Semaphore(_READERS)
+        self._held: WeakValueDictionary[bytes, memoryview] = WeakValueDictionary()
+        self._reads: dict[bytes, asyncio.Task[memoryview]] = {}
+        self._readers = FairTurns(_READERS, self._limits.queue, self._limits.waiting)
         self._looked, self._looking, self._trouble = 0.0, asyncio.Lock(), ""
         self.is_draining = self.is_ending = False
         self.is_forced = self.has_ended = False
@@ -271,11 +277,7 @@ class Server:
             if name == "sample":  # two that ask for random texts do not mean the same ones
                 reply = await self._pool.ask(about.tenant, job)
             else:
-                flight = self._flights.get(key)
-                if flight is None:
-                    flight = self._flights[key] = asyncio.create_task(self._pool.ask(about.tenant, job))
-                    flight.add_done_callback(lambda _: self._flights.pop(key, None))
-                reply = await asyncio.shield(flight)
+                reply = await _shared(self._flights, key, lambda: self._pool.ask(about.tenant, job))
             if reply.keep:
                 self._answers.put(key, reply, len(reply.body), _FRESH.get(name, float("inf")))
         about.code = reply.code
@@ -312,29 +314,38 @@ class Server:
             found = _refusal(Refused("bad_range", str(error), "ask for bytes that there are"))
             found.headers["content-range"] = f"bytes */{len(data)}"
             return found
-        status = 200
+        begin, end = (0, len(data)) if part is None else part
+        status = 200 if part is None else 206
         if part is not None:
-            headers["content-range"] = f"bytes {part[0]}-{part[1] - 1}/{len(data)}"
-            data, status = data[part[0] : part[1]], 206
-        headers["content-length"] = str(len(data))
+            headers["content-range"] = f"bytes {begin}-{end - 1}/{len(data)}"
+        headers["content-length"] = str(end - begin)
         if request.method == "HEAD":
             return Response(status_code=status, headers=headers, media_type="application/octet-stream")
-        return StreamingResponse(_chunks(data), status, headers, "application/octet-stream")
+        return StreamingResponse(_chunks(data, begin, end), status, headers, "application/octet-stream")
 
     async def _read(self, name: str, about: _About) -> memoryview:
         key = digest(about.tenant, name)
         found = self._artifacts.get(key)
+        if found is None:
+            found = self._held.get(key)
         about.cached = found is not None
         if found is not None:
             return found
-        async with self._reading:
-            try:
-                found = await asyncio.to_thread(self._out_of_store, self._url(about.tenant), name)
-            except (StoreError, ArtifactError) as error:
-                if not isinstance(error, NotInStoreError):
-                    logs.event("store", logging.ERROR, error=str(error), request=about.id)
-                raise refused(error) from None
+        try:
+            return await _shared(self._reads, key, lambda: self._read_stored(key, about.tenant, name))
+        except (StoreError, ArtifactError) as error:
+            if not isinstance(error, NotInStoreError):
+                logs.event("store", logging.ERROR, error=str(error), request=about.id)
+            raise refused(error) from None
+
+    async def _read_stored(self, key: bytes, tenant: str, name: str) -> memoryview:
+        await self._readers.enter(tenant)
+        try:
+            found = await asyncio.to_thread(self._out_of_store, self._url(tenant), name)
+        finally:
+            self._readers.leave()
         self._artifacts.put(key, found, len(found))
+        self._held[key] = found
         return found
 
     def _out_of_store(self, url: str, name: str) -> memoryview:
@@ -395,7 +406,18 @@ def _refusal(error: Refused) -> Response:
     return response
 
 
-async def _chunks(data: memoryview) -> AsyncIterator[bytes]:
-    """The bytes in pieces, so that a slow reader holds few of them."""
-    for begin in range(0, len(data), _CHUNK):
-        yield bytes(data[begin : begin + _CHUNK])
+async def _chunks(data: memoryview, begin: int, end: int) -> AsyncIterator[bytes]:
+    """The bytes in pieces, so that a slow reader holds few of them besides ``data``, which all readers share."""
+    for first in range(begin, end, _CHUNK):
+        yield bytes(data[first : min(end, first + _CHUNK)])
+
+
+async def _shared(
+    flights: dict[bytes, asyncio.Task[_T]], key: bytes, begin: Callable[[], Coroutine[Any, Any, _T]]
+) -> _T:
+    """The result of what is in progress under a key, or else begun now, for all who want it meanwhile."""
+    flight = flights.get(key)
+    if flight is None:
+        flight = flights[key] = asyncio.create_task(begin())
+        flight.add_done_callback(lambda _: flights.pop(key, None))
+    return await asyncio.shield(flight)

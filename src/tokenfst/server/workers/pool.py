@@ -28,7 +28,7 @@ from typing import Any
 from tokenfst.common.plurals import counted
 from tokenfst.errors import TokenfstError
 from tokenfst.server import logs
-from tokenfst.server.refusals import Refused
+from tokenfst.server.refusals import Refused, busy
 from tokenfst.server.workers.process import (
     PRELOAD,
     Job,
@@ -109,12 +109,7 @@ class Pool:
         """The reply to a job. Raises ``Refused`` if too many jobs wait, or if it waited too long."""
         queue = self._queues.setdefault(tenant, deque())
         if len(queue) >= self._limits.queue:
-            raise Refused(
-                "busy",
-                f"{counted(len(queue), 'request')} of the same tenant already waiting",
-                "send it again later (Retry-After)",
-                retry_after=self._delay(),
-            )
+            raise busy(f"{counted(len(queue), 'request')} of the same tenant already waiting", self._delay())
         loop = asyncio.get_running_loop()
         waiting = _Waiting(job, loop.create_future(), time.monotonic())
         queue.append(waiting)
@@ -156,13 +151,9 @@ class Pool:
         queue = self._queues.get(tenant)
         if queue is not None and waiting in queue:
             queue.remove(waiting)
-            error = Refused(
-                "busy",
-                f"it waited for {self._limits.waiting:g} seconds",
-                "send it again later (Retry-After)",
-                retry_after=self._delay(),
+            waiting.reply.set_exception(
+                busy(f"it waited for {self._limits.waiting:g} seconds", self._delay())
             )
-            waiting.reply.set_exception(error)
 
     def _delay(self) -> int:
         """Seconds after which a client should try again."""
