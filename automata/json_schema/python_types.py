@@ -14,12 +14,13 @@ Pydantic is imported on first use: ``MissingDependencyError`` without it.
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import functools
 import inspect
 import types
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tokenfst.automata.formats.registry import find_format
@@ -35,7 +36,7 @@ _TABLES = ("properties", "patternProperties", "$defs")
 _ONE = ("items", "additionalProperties", "propertyNames", "not")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class TypeReader:
     """The ``name`` of a type, its ``schema``, and ``parse`` from JSON text to an instance; ``refused``: pointers of
     conditions that the schema does not express, with their reasons.
@@ -105,6 +106,12 @@ def _adapter(kind: Any, pointer: str) -> Any:
         for name, hint in _hints(kind).items():
             if hint is not kind:
                 _adapter(hint, f"{pointer}/properties/{escape(name)}")
+        if isinstance(kind, pydantic.BaseModel | enum.Enum) or (
+            dataclasses.is_dataclass(kind) and not isinstance(kind, type)
+        ):
+            owner = _shown(type(kind))
+            message = f"{kind!r:.60} is a value, not a type: pass its class, {owner}"
+            raise UnsupportedSchemaError(pointer, message) from error
         reason = str(error).splitlines()[0]
         raise UnsupportedSchemaError(pointer, f"{_shown(kind)} cannot be read: {reason}") from error
 

@@ -387,10 +387,21 @@ def test_the_member_that_cannot_be_read_is_named() -> None:
     with pytest.raises(UnsupportedSchemaError, match="range cannot be read") as caught:
         json_schema(Part)
     assert caught.value.pointer == "#/properties/b"
-    with pytest.raises(
-        UnsupportedSchemaError, match="cannot be read"
-    ):  # an instance, where its class was meant
-        json_schema(dataclasses.make_dataclass("Point", [("x", int)])(1))
+
+
+def test_a_value_in_place_of_its_type_is_refused() -> None:
+    class Person(BaseModel):
+        age: int = 1
+
+    @dataclasses.dataclass
+    class Point:
+        x: int = 1
+
+    for value, name in ((Person(), "Person"), (Point(), "Point"), (Color.RED, "Color")):
+        with pytest.raises(
+            UnsupportedSchemaError, match=f"is a value, not a type: pass its class, .*{name}$"
+        ):
+            json_schema(value)
 
 
 def test_what_is_refused_can_be_relaxed() -> None:
