@@ -17,6 +17,9 @@ except ImportError:  # not on Windows
 
 _PATIENCE = 5.0
 """Seconds after which a lock is not waited for any more: who may only read a folder can lock it, too."""
+_MOMENT = 0.02
+"""The same for the next ``_HURRIED`` seconds."""
+_HURRIED = 60.0
 _PAUSE = 0.001
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -72,26 +75,44 @@ def _refused() -> OSError:
     )
 
 
-@contextmanager
-def locked(folder: Path, *, alone: bool = False) -> Iterator[None]:
-    """A context with a lock on a folder, shared or ``alone``. Where there are no such locks (Windows, some network file
+class FolderLocks:
+    """Locks on folders among processes, shared or ``alone``. Where there are no such locks (Windows, some network file
     systems), or somebody holds one for long, it goes on without.
+
+    Locks are held for less than a millisecond. So after one was waited for in vain, the next ones, for a minute, are
+    given only a moment: who holds locks for ever delays a process by ``_PATIENCE`` seconds a minute, however many files
+    it writes or removes.
     """
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
-        end = time.monotonic() + _PATIENCE
-        while time.monotonic() < end:
+
+    def __init__(self) -> None:
+        self._hurried_until = 0.0
+
+    @contextmanager
+    def locked(self, folder: Path, *, alone: bool = False) -> Iterator[None]:
+        """A context with a lock on a folder."""
+        if fcntl is None:
+            yield
+            return
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            self._lock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(handle)
+
+    def _lock(self, handle: int, how: int) -> None:
+        now = time.monotonic()
+        is_hurried = now < self._hurried_until
+        end = now + (_MOMENT if is_hurried else _PATIENCE)
+        while True:
             try:
                 fcntl.flock(handle, how | fcntl.LOCK_NB)
-                break
+                return
             except BlockingIOError:
+                if time.monotonic() >= end:
+                    break
                 time.sleep(_PAUSE)
             except OSError:
-                break
-        yield
-    finally:
-        os.close(handle)
+                return
+        if not is_hurried:
+            self._hurried_until = time.monotonic() + _HURRIED

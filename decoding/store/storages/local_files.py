@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tokenfst.decoding.store.storages.inner_files import locked, open_inner, plain_path
+from tokenfst.decoding.store.storages.inner_files import FolderLocks, open_inner, plain_path
 from tokenfst.decoding.store.storages.places import Listed
 from tokenfst.errors import StoreError
 
@@ -39,6 +39,7 @@ class LocalFiles:
     def __init__(self, folder: str) -> None:
         self._root = Path(folder).absolute()
         self.url = str(self._root)
+        self._locks = FolderLocks()
         with self._failing("open"):
             if self._root.exists() and not self._root.is_dir():  # else it is made when something is put
                 raise NotADirectoryError(20, "it is not a folder")
@@ -67,7 +68,7 @@ class LocalFiles:
             target = plain_path(self._root, name)
             written = self._write(target, data)
             try:
-                with locked(target.parent):
+                with self._locks.locked(target.parent):
                     os.link(written, target)
                 made = True
             except FileExistsError:
@@ -85,7 +86,7 @@ class LocalFiles:
             target = plain_path(self._root, name)
             written = self._write(target, data, lasting)
             try:
-                with locked(target.parent):
+                with self._locks.locked(target.parent):
                     written.rename(target)
             except BaseException:
                 written.unlink()
@@ -103,7 +104,7 @@ class LocalFiles:
         with self._failing("remove", listed.name):
             path = plain_path(self._root, listed.name)
             try:
-                with locked(path.parent, alone=True):
+                with self._locks.locked(path.parent, alone=True):
                     if _version(path.lstat()) != listed.version:
                         return False
                     path.unlink()

@@ -144,6 +144,27 @@ def test_who_only_reads_a_folder_cannot_stop_writers(tmp_path: Path, monkeypatch
     assert list(place.list("a")) == []
 
 
+def test_who_holds_a_lock_for_ever_delays_others_once_and_not_for_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    monkeypatch.setattr(inner_files, "_PATIENCE", 0.5)
+    store = Store(tmp_path)
+    for number in range(20):  # in one folder, that of keys which begin alike
+        store._place.create(f"artifacts/aa/aa{number:062x}", b"damaged")
+    handle = os.open(tmp_path / "artifacts" / "aa", os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        began = time.monotonic()
+        assert store.prune(max_bytes=7).removed == 19
+        assert 0.5 < time.monotonic() - began < 5  # 9.5 s if each file had its own
+    finally:
+        os.close(handle)
+    monkeypatch.setattr(inner_files, "_PATIENCE", 60)
+    began = time.monotonic()
+    assert store.prune(max_bytes=0).removed == 1 and time.monotonic() - began < 30
+
+
 def test_what_is_gone_already_is_no_error(where: dict[str, Any]) -> None:
     store = Store(**where)
     name, _ = entry_of(store)
