@@ -172,7 +172,9 @@ class PatternSyntaxError(PatternError):
 
 
 class PatternWarning(_Printable, UserWarning):
-    """A pattern deviates from its notation, but has only one possible meaning and is read with that meaning."""
+    """A pattern deviates from its notation, but has only one possible meaning and is read with that meaning; or a
+    grammar is read as its notation says, which is probably not what was meant.
+    """
 
 
 class UnknownSymbolError(ConstraintError):

@@ -10,6 +10,7 @@ Characters are code points, and a class is the set of their UTF-8 encodings. Lin
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -34,7 +35,13 @@ from tokenfst.automata.notations.parsing.reading import Token, Values, fault, pa
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.budget import DEFAULT, Budget
 from tokenfst.common.digits import natural
-from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
+from tokenfst.errors import (
+    ConstraintError,
+    PatternError,
+    PatternSyntaxError,
+    PatternWarning,
+    UnsupportedPatternError,
+)
 
 _NOTATION = r"""
 start: rule*
@@ -171,6 +178,7 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
                 temperatures[str(head)] = options.temperature
     if not reader.called <= rules.keys():
         reader.fail_undefined(rules, trees)
+    reader.warn_of_rules_in_brackets(rules)
     if start not in rules:
         reader.fail(f"the start rule {start!r} is not defined", 0)
     source = f"{dialect.name}({text[:60]!r}{'...' if len(text) > 60 else ''})"
@@ -198,6 +206,8 @@ class Reader:
         self.dialect, self.text = dialect, text
         self.macros = Macros(self.reference, self.spelled, self.fail, budget)
         self.values = Values(self.leaf)
+        self.classes: dict[str, int] = {}
+        """What classes contain, and where one of them is."""
         self.called: set[str] = set()
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
@@ -249,10 +259,22 @@ class Reader:
         if token.type == "TOKEN":
             return self.token(token)
         if token.type == "CLASS":
+            self.classes[token[1:-1]] = token.start_pos
             return self.character_class(token, token.start_pos)
         if not self.dialect.wildcard:
             self.fail("'.' has no meaning here; write a character class", token.start_pos)
         return character_set(((0, MAX_CODE_POINT),), True)
+
+    def warn_of_rules_in_brackets(self, rules: Container[str]) -> None:
+        """Warn of classes whose characters are a rule's name: other notations write an optional rule so."""
+        for name, position in self.classes.items():
+            if len(name) > 1 and name in rules:
+                warnings.warn(
+                    f"[{name}] in line {self.text.count(chr(10), 0, position) + 1} is one of the characters "
+                    f"{', '.join(name)}; for the rule {name!r}, if it may be left out, write {name}?",
+                    PatternWarning,
+                    stacklevel=5,
+                )
 
     def token(self, token: Token) -> Expr:
         """A token of the vocabulary, by name or id; after ``!`` any other token."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.support.worlds.same_grammars import assert_same_grammars
 from tokenfst import Budget, BudgetExceeded, ebnf, gbnf
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.parsing import bnf
-from tokenfst.errors import EmptyLanguageError, PatternError
+from tokenfst.errors import EmptyLanguageError, PatternError, PatternWarning
 
 NAMES = ("root", "item", "a-b", "x1")
 COMMON = ('"a"', '"ab"', '""', r'"\n\x41"', "[a-z]", "[^a-c]", r"[\x41-]")
@@ -75,3 +76,22 @@ def test_a_long_body_is_read_within_the_time_of_the_budget() -> None:
     text = "root ::= " + " | ".join(f'("a{k}" "b")*' for k in range(20_000))
     with pytest.raises(BudgetExceeded, match="seconds"):
         gbnf(text, Budget(seconds=0.01))
+
+
+@pytest.mark.parametrize("front_end", [gbnf, ebnf])
+def test_a_rule_in_brackets_is_a_class_and_a_warning(front_end: object) -> None:
+    text = 'root ::= "x"\n  [sign] [0-9]+\nsign ::= "+" | "-"'
+    with pytest.warns(
+        PatternWarning, match=r"^\[sign\] in line 2 is .* s, i, g, n; for .* write sign\?"
+    ) as caught:
+        made = front_end(text)  # type: ignore[operator]
+    assert [each.filename for each in caught] == [__file__]
+    assert made.accepts("xn1") and not made.accepts("x+1") and not made.accepts("x1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other in (
+            'root ::= [a] a\na ::= "b"',
+            'root ::= sign? [sing^]\nsign ::= "[sign]"',
+            "root ::= [^root]",
+        ):
+            front_end(other)  # type: ignore[operator]
