@@ -72,7 +72,8 @@ def parse(
         return tables.tree(text, deadline.tick, _TOKEN)
     except Unparsed:
         pass
-    return _parse_by_lark(parser, lex, text, tokens, unfinished, what, deadline)
+    arrows = '"::="' in notation
+    return _parse_by_lark(parser, lex, text, tokens, unfinished, what, deadline, arrows=arrows)
 
 
 def _parse_by_lark(
@@ -83,8 +84,12 @@ def _parse_by_lark(
     unfinished: Mapping[str, str],
     what: str,
     deadline: Deadline,
+    *,
+    arrows: bool,
 ) -> Tree[Any]:
-    """``parse`` by lark's own parser, which finds the first error and what was expected there."""
+    """``parse`` by lark's own parser, which finds the first error and what was expected there. ``arrows``: whether the
+    rules of the notation are written ``name ::=``.
+    """
     from lark.exceptions import UnexpectedInput, UnexpectedToken
 
     reading = parser.parse_interactive()
@@ -107,7 +112,23 @@ def _parse_by_lark(
         message = f"unexpected {found_token}; expected {_listed(wanted)}"
     except UnexpectedInput as error:
         position, message = int(error.pos_in_stream or 0), f"this is not a {what}"
+    if what == "grammar":
+        message += _other_notation(arrows, text)
     raise fault(message, text, position)
+
+
+def _other_notation(arrows: bool, text: str) -> str:
+    """Where a text that cannot be read looks like another notation: what reads it. ``arrows``: whether the rules of
+    this notation are written ``name ::=``. Linear in the text.
+    """
+    if re.match(r'\s*\{\s*["}]', text):
+        return "; this looks like JSON: json_schema reads a JSON Schema"
+    written = re.search(r"^[ \t]*[\w-]+[ \t]*::=", text, re.MULTILINE)
+    if not arrows:
+        return "; gbnf and ebnf read rules that are written name ::= ..." if written else ""
+    if not written and re.search(r"^[ \t]*[?!]?\w+(\.\d+)?[ \t]*:(?!:)", text, re.MULTILINE):
+        return "; lark_grammar reads rules that are written name: ..."
+    return ""
 
 
 def fault(

@@ -248,3 +248,31 @@ def test_lark_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", without_lark)
     with pytest.raises(MissingDependencyError, match=r'pip install "tokenfst\[grammars\]"'):
         gbnf('root ::= "a"')
+
+
+_ARROWS = "; gbnf and ebnf read rules that are written name ::= ..."
+_COLONS = "; lark_grammar reads rules that are written name: ..."
+_JSON = "; this looks like JSON: json_schema reads a JSON Schema"
+
+
+@pytest.mark.parametrize(
+    ("front_ends", "text", "hint"),
+    [
+        ((lark_grammar,), 'root ::= "a"', _ARROWS),
+        ((lark_grammar,), '# c\nroot ::= b\nb ::= "a"', _ARROWS),
+        ((gbnf, ebnf), 'start: "a"', _COLONS),
+        ((gbnf, ebnf), "// c\n?start: A\nA.2: /a/", _COLONS),
+        ((gbnf, ebnf, lark_grammar), '\n{"type": "object"}', _JSON),
+        ((gbnf, ebnf), 'root ::= "a: b" )', None),
+        ((gbnf, ebnf), "root = b", None),
+        ((lark_grammar,), 'start: "::=" )', None),
+    ],
+)
+def test_a_text_of_another_notation_is_told_what_reads_it(
+    front_ends: tuple[Callable[[str], Grammar], ...], text: str, hint: str | None
+) -> None:
+    for front_end in front_ends:
+        with pytest.raises(PatternSyntaxError) as caught:
+            front_end(text)
+        said = str(caught.value).partition(" at position")[0]
+        assert said.endswith(hint) if hint else not any(each in said for each in (_ARROWS, _COLONS, _JSON))
