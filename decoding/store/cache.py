@@ -7,7 +7,8 @@ that it does not get. Of the others, the least recently used are removed until t
 
 Mapped files are verified like all others, including the digest. But unlike data that was read, a mapped file can change
 afterwards: anyone who may write into the folder can crash the processes that map its files. So the folder is created
-for its owner only, and a folder that belongs to another user is rejected.
+for its owner only, and a folder that belongs to another user is rejected. So is one behind a symbolic link of another
+user: files there whose names look like ours, such as those of other caches by content, would be evicted.
 
 Rejected: removing mapped files, which Linux allows: their memory would not be freed, and the limit would not hold.
 """
@@ -45,6 +46,7 @@ class Cache:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = self._folder.stat()
+            links = [each.lstat() for each in (self._folder, *self._folder.parents) if each.is_symlink()]
         except OSError as error:
             raise StoreError(
                 f"cannot make the cache {folder}: {error.strerror}. Name a folder of this computer, such as "
@@ -54,6 +56,11 @@ class Cache:
             raise StoreError(
                 f"the cache {folder} belongs to another user, or others may write there, and could crash the processes "
                 "that map its files: name another folder, or take their rights away (chmod 700)"
+            )
+        if any(link.st_uid not in (0, os.getuid()) for link in links):
+            raise StoreError(
+                f"the cache {folder} is at, or below, a symbolic link of another user, who could have any folder "
+                "of this user filled and emptied: name the folder itself"
             )
 
     def get(self, name: str) -> memoryview | None:

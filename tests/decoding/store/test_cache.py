@@ -120,6 +120,23 @@ def test_folders_that_others_may_write_to(tmp_path: Path) -> None:
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root gives links away")
+@pytest.mark.parametrize("inner", ["", "inner"])
+def test_a_link_of_another_user_is_not_followed(inner: str, tmp_path: Path) -> None:
+    """In a folder where others may write, such as /dev/shm. It may lead to files that are named as in a cache."""
+    precious = tmp_path / "blobs" / inner / ("a" * 64)
+    precious.parent.mkdir(mode=0o700, parents=True)
+    precious.write_bytes(bytes(100))
+    link = tmp_path / "tokenfst"
+    link.symlink_to(tmp_path / "blobs")
+    own = Cache(link / inner, 1000)  # this user's own link is one of its ways to name a folder
+    assert own.size() == 100
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(StoreError, match="symbolic link of another user"):
+        Cache(link / inner, 50).put("b" * 64, bytes(40))
+    assert precious.exists()
+
+
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store("memory://full", cache=tmp_path)
     store.compile(regex("a"), SMALL)
