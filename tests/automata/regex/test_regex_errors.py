@@ -145,7 +145,8 @@ def test_what_re_cannot_compile(pattern: Any) -> None:
         re.compile(pattern)
     with pytest.raises(PatternSyntaxError) as ours:
         regex(pattern)
-    assert ours.value.message == theirs.value.msg
+    said, _, _remedy = ours.value.message.partition("; re writes ")
+    assert said == theirs.value.msg
     if theirs.value.pos is None:
         opening = b"(?<" if isinstance(pattern, bytes) else "(?<"
         assert ours.value.position == pattern.index(opening)
