@@ -208,8 +208,9 @@ def test_records_are_kept_in_the_repository(modules: Any, tmp_path: Path) -> Non
     assert path.read_bytes() == before, "what was read is written as it was"
 
 
-def test_fast_libraries_come_first(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_libraries_come_first(modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = modules("leaderboard.run")
+    monkeypatch.setattr(modules("leaderboard.kept"), "FOLDER", tmp_path)
     passes = []
     monkeypatch.setattr(
         board, "run", lambda suite, count, engines, alone: passes.append((suite, count, engines))
