@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, byte_label
 from tokenfst.automata.transducer_grammars.strings import BOS, EOS, bracketed
 from tokenfst.automata.transducer_operations.building import chain, optimize
 from tokenfst.automata.transducer_operations.operations import compose, is_acceptor, reverse, words_of
 from tokenfst.automata.transducers.arcs import require_same
+from tokenfst.automata.transducers.byte_labels import byte_table, common_tables, is_byte_table
 from tokenfst.automata.transducers.checks import chosen
 from tokenfst.automata.transducers.mapping import EncodeMapper
 from tokenfst.automata.transducers.vector import VectorFst
@@ -47,8 +49,11 @@ def cdrewrite(
     chosen("cdrewrite: direction", direction, ("ltr", "rtl", "sim"))
     chosen("cdrewrite: mode", mode, ("obl", "opt"))
     kind = tau.arc_type()
-    left, right = (_context(name, each, kind) for name, each in (("l", l), ("r", r)))
+    shift = is_byte_table(sigma_star.input_symbols())
+    left, right = (_context(each, kind, shift) for each in (l, r))
     require_same("cdrewrite", tau, left, right, sigma_star)
+    tables = common_tables("cdrewrite", sigma_star, tau, left, right)
+    tau, left, right, sigma_star = (_bare(each) for each in (tau, left, right, sigma_star))
     for name, each in (("l", left), ("r", right), ("sigma_star", sigma_star)):
         if not is_acceptor(each) or not each.properties(_UNWEIGHTED):
             raise FstOpError(f"cdrewrite: {name} must be an unweighted acceptor")
@@ -67,7 +72,7 @@ def cdrewrite(
     if bounds:
         wrap = _around(kind, sorted(labels))
         rule = compose(compose(wrap, rule, budget=budget), wrap.copy().invert(), budget=budget)
-    return optimize(compose(sigma_star, rule, budget=budget), budget=budget)
+    return optimize(compose(sigma_star, rule, budget=budget), budget=budget).set_tables(tables)
 
 
 class _Rule:
@@ -210,12 +215,21 @@ class _Rule:
         machine.core.add_arc(source, ilabel, olabel, self._one, target)
 
 
-def _context(name: str, given: VectorFst | str | bytes, kind: str) -> VectorFst:
+def _context(given: VectorFst | str | bytes, kind: str, shift: bool) -> VectorFst:
+    """A context as a machine; ``shift``: the bytes of a string have label b + 1, as those of the other machines."""
     if isinstance(given, VectorFst):
         return given
     labels = bracketed(given)
+    if shift:
+        labels = [byte_label(label) if label <= 0xFF else label for label in labels]
     made = VectorFst(kind)
-    return chain(labels, labels, made.kind.core.one(), kind)
+    made = chain(labels, labels, made.kind.core.one(), kind)
+    return made.set_tables((table := byte_table(BYTE_ZERO_LABEL) if shift else None, table))
+
+
+def _bare(machine: VectorFst) -> VectorFst:
+    """The machine without symbol tables, to be composed with those of the cascade, which have none."""
+    return VectorFst.of_core(machine.kind, machine.core)
 
 
 def _labels_in(machine: VectorFst) -> set[int]:

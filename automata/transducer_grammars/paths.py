@@ -44,22 +44,25 @@ class Paths:
             for ilabel, olabel, more, target in reversed(core.arcs(state)):
                 waiting.append((target, [*read, ilabel], [*written, olabel], kind.times(weight, more)))
 
+    def _text(self, side: int, labels: list[int]) -> str:
+        return text_of(labels, self._types[side], self._fst.tables[side])
+
     def items(self) -> Iterator[tuple[str, str, Weight]]:
         """Input, output and weight of each."""
         for read, written, weight in self._all():
             yield (
-                text_of(read, self._types[0]),
-                text_of(written, self._types[1]),
+                self._text(0, read),
+                self._text(1, written),
                 Weight.of(self._fst.kind, weight),
             )
 
     def istrings(self) -> Iterator[str]:
         """The input of each."""
-        return (text_of(read, self._types[0]) for read, _, _ in self._all())
+        return (self._text(0, read) for read, _, _ in self._all())
 
     def ostrings(self) -> Iterator[str]:
         """The output of each."""
-        return (text_of(written, self._types[1]) for _, written, _ in self._all())
+        return (self._text(1, written) for _, written, _ in self._all())
 
     def weights(self) -> Iterator[Weight]:
         """The weight of each."""
@@ -98,11 +101,11 @@ class Paths:
 
     def istring(self) -> str:
         """The input of the current path."""
-        return text_of(self._here()[0], self._types[0])
+        return self._text(0, self._here()[0])
 
     def ostring(self) -> str:
         """The output of the current path."""
-        return text_of(self._here()[1], self._types[1])
+        return self._text(1, self._here()[1])
 
     def weight(self) -> Weight:
         """The weight of the current path."""
@@ -112,11 +115,11 @@ class Paths:
 _ACYCLIC = 0x800000000
 
 
-def text_of(labels: Iterable[int], token_type: TokenType) -> str:
-    """The string that labels spell, with generated labels as names in brackets; epsilons spell nothing. Raises
-    ``FstOpError`` for labels without meaning.
+def text_of(labels: Iterable[int], token_type: TokenType, table: SymbolTable | None = None) -> str:
+    """The string that labels spell, with generated labels as names in brackets; epsilons spell nothing. ``table``: that
+    of the machine. Raises ``FstOpError`` for labels without meaning.
     """
-    labels = [label for label in labels if label]
+    labels = building.plain([label for label in labels if label], token_type, table)
     if isinstance(token_type, SymbolTable):
         return building.spelled(labels, token_type)
     out = bytearray()

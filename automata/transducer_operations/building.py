@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tokenfst.automata.openfst.labels import LAST_BYTE_LABEL, label_byte
 from tokenfst.automata.transducer_operations.operations import compose, determinize, shortestpath
 from tokenfst.automata.transducers.arcs import require_same
+from tokenfst.automata.transducers.byte_labels import is_byte_table
 from tokenfst.automata.transducers.checks import chosen
 from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.mapping import EncodeMapper, arcmap, statemap
@@ -210,16 +212,33 @@ def string(
     while best.num_arcs(state):
         ilabel, olabel, _, state = best.core.arc(state, 0)
         labels.append(olabel if side == "output" else ilabel)
-    return spelled([label for label in labels if label], token_type)
+    table = fst.output_symbols() if side == "output" else fst.input_symbols()
+    return spelled([label for label in labels if label], token_type, table)
 
 
-def spelled(labels: list[int], token_type: str | SymbolTable) -> str:
-    """The text of some labels. Raises ``FstOpError`` for labels without text."""
+def plain(labels: list[int], token_type: str | SymbolTable, table: SymbolTable | None) -> list[int]:
+    """Labels of bytes as in machines of strings, where byte b has label b, whichever labels a machine has. Raises
+    ``FstOpError`` if they are to be read as characters, but the machine's table says that they are bytes.
+    """
+    if isinstance(token_type, SymbolTable) or not is_byte_table(table):
+        return labels
+    if token_type != "byte":
+        raise FstOpError(
+            f'string: token_type is {token_type!r}, but the labels are bytes, as the symbol table says: give "byte"'
+        )
+    return [label_byte(label) if label <= LAST_BYTE_LABEL else label for label in labels]
+
+
+def spelled(labels: list[int], token_type: str | SymbolTable, table: SymbolTable | None = None) -> str:
+    """The text of some labels. Raises ``FstOpError`` for labels without text. ``table``: that of the machine; if it is
+    the one of bytes, byte b is read from label b + 1.
+    """
     if isinstance(token_type, SymbolTable):
         missing = [label for label in labels if not token_type.member(label)]
         if missing:
             raise FstOpError(f"string: label {missing[0]} is not in the symbol table {token_type.name()!r}")
         return " ".join(str(token_type.find(label)) for label in labels)
+    labels = plain(labels, token_type, table)
     most = 0xFF if chosen("string: token_type", token_type, ("byte", "utf8")) == "byte" else 0x10FFFF
     if large := [label for label in labels if label > most or (most > 0xFF and 0xD800 <= label < 0xE000)]:
         raise FstOpError(f"string: label {large[0]} is no {'byte' if most == 0xFF else 'character'}")

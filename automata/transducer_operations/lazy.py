@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from tokenfst.automata.transducer_operations import operations
 from tokenfst.automata.transducer_operations.replacing import SIDES, named_machines
-from tokenfst.automata.transducers.arcs import require_same, require_same_tables, require_table
+from tokenfst.automata.transducers.arcs import require_same
+from tokenfst.automata.transducers.byte_labels import Tables, common_tables, require_middle
 from tokenfst.automata.transducers.checks import (
     NO_LABEL,
     SHORTEST_DELTA,
@@ -38,7 +39,6 @@ _MAP_TYPES = (
     "identity", "invert", "input_epsilon", "output_epsilon", "project_input", "project_output", "rmweight",
     "times", "plus",
 )  # fmt: skip
-Tables = tuple[SymbolTable | None, SymbolTable | None]
 
 
 class Counts(NamedTuple):
@@ -149,7 +149,7 @@ def compose(
     is an acceptor. A state costs the product of its matching arcs.
     """
     kind = require_same("compose", ifst1, ifst2)
-    require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
+    require_middle("compose", ifst1, ifst2)
     chosen("compose: compose_filter", compose_filter, operations.FILTERS)
     looked_up = ifst1 if match_type == "output" else ifst2
 
@@ -194,7 +194,7 @@ def difference(
     The cost is that of ``compose``.
     """
     kind = require_same("difference", ifst1, ifst2)
-    require_same_tables("difference", ifst1, ifst2)
+    common_tables("difference", ifst1, ifst2)
     if isinstance(ifst1, VectorFst) and not operations.is_acceptor(ifst1):
         raise FstOpError(
             "difference: the first machine is a transducer, and an acceptor is due: project it first"
@@ -247,10 +247,9 @@ def union(*fsts: AnyFst, cache_bytes: int = CACHE_BYTES, budget: Budget | None =
     if not fsts:
         raise FstArgError("union: no machine was given")
     kind = require_same("union", *fsts)
-    for each in fsts[1:]:
-        require_same_tables("union", fsts[0], each)
+    tables = common_tables("union", *fsts)
     core = kind.lazy.union([_core(each) for each in fsts], _room(cache_bytes))
-    return LazyFst(kind, core, fsts[0].tables, budget)
+    return LazyFst(kind, core, tables, budget)
 
 
 @checked
@@ -259,9 +258,9 @@ def concat(
 ) -> LazyFst:
     """The concatenation of two machines. A state costs its arcs."""
     kind = require_same("concat", ifst1, ifst2)
-    require_same_tables("concat", ifst1, ifst2)
+    tables = common_tables("concat", ifst1, ifst2)
     core = kind.lazy.concat(_core(ifst1), _core(ifst2), _room(cache_bytes))
-    return LazyFst(kind, core, ifst1.tables, budget)
+    return LazyFst(kind, core, tables, budget)
 
 
 @checked
@@ -307,7 +306,7 @@ def replace(
     chosen("replace: call_arc_labeling", call_arc_labeling, SIDES)
     chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)
     machines, labels = named_machines(pairs, (VectorFst, LazyFst))
-    kind = require_same("replace", *machines)
+    kind, tables = require_same("replace", *machines), common_tables("replace", *machines)
     call = "neither" if epsilon_on_replace else call_arc_labeling
     back = "neither" if epsilon_on_replace else return_arc_labeling
     core = kind.lazy.replace(
@@ -315,4 +314,4 @@ def replace(
         call in ("input", "both"), call in ("output", "both"),
         back in ("input", "both"), back in ("output", "both"), return_label, _room(cache_bytes),
     )  # fmt: skip
-    return LazyFst(kind, core, machines[0].tables, budget)
+    return LazyFst(kind, core, tables, budget)

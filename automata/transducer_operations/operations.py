@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.automata.transducer_operations.counting import counted
-from tokenfst.automata.transducers.arcs import require_same, require_same_tables, require_table
+from tokenfst.automata.transducers.arcs import require_same
+from tokenfst.automata.transducers.byte_labels import common_tables, require_middle
 from tokenfst.automata.transducers.checks import (
     DELTA,
     NO_LABEL,
@@ -53,7 +54,7 @@ def compose(
     matching arcs.
     """
     require_same("compose", ifst1, ifst2)
-    require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
+    require_middle("compose", ifst1, ifst2)
     chosen("compose: compose_filter", compose_filter, FILTERS)
     looked_up = ifst1 if match_type == "output" else ifst2
     given = special(
@@ -96,7 +97,7 @@ def difference(
     determinized first, which may be exponential.
     """
     require_same("difference", ifst1, ifst2)
-    require_same_tables("difference", ifst1, ifst2)
+    common_tables("difference", ifst1, ifst2)
     chosen("difference: compose_filter", compose_filter, FILTERS)
     _require_acceptor("difference", "first", ifst1)
     second = to_subtract(ifst2, budget)
@@ -317,7 +318,7 @@ def equivalent(
     symbol tables. Nearly linear.
     """
     require_same("equivalent", ifst1, ifst2)
-    require_same_tables("equivalent", ifst1, ifst2)
+    common_tables("equivalent", ifst1, ifst2)
     return bool(ifst1.core.equivalent(ifst2.core, positive("equivalent: delta", delta), limits(budget)))
 
 
@@ -334,7 +335,7 @@ def randequivalent(
     with both machines.
     """
     kind = require_same("randequivalent", ifst1, ifst2)
-    require_same_tables("randequivalent", ifst1, ifst2)
+    common_tables("randequivalent", ifst1, ifst2)
     not_negative("randequivalent: npath", npath)
     not_negative("randequivalent: delta", delta)
     for at in range(npath):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tokenfst.automata.transducers.arcs import require_same
+from tokenfst.automata.transducers.byte_labels import common_tables
 from tokenfst.automata.transducers.checks import chosen
 from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.vector import VectorFst
@@ -33,12 +34,13 @@ def replace(
     chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)
     machines, labels = named_machines(pairs, (VectorFst,))
     require_same("replace", *machines)
+    tables = common_tables("replace", *machines)
     _refuse_recursion(machines, labels)
     call = "neither" if epsilon_on_replace else call_arc_labeling
     back = "neither" if epsilon_on_replace else return_arc_labeling
     returned = tuple(return_label if back in (side, "both") else 0 for side in ("input", "output"))
     made = _Expansion(machines, labels, call, returned, budget).run()
-    return made.connect(budget=budget)
+    return made.connect(budget=budget).set_tables(tables)
 
 
 def named_machines(pairs: Iterable[Any], types: tuple[type, ...]) -> tuple[list[Any], dict[int, int]]:

@@ -1,4 +1,6 @@
-"""Machines of ``tokenfst.fst`` from tables: from columns of arcs, and from automata over bytes."""
+"""Machines of ``tokenfst.fst`` from tables: from columns of arcs, and from automata over bytes, whose labels others can
+get.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,16 @@ import numpy.typing as npt
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.openfst.byte_automata import dfa_to_arcs
 from tokenfst.automata.openfst.fst import INT32_MAX, Arcs, check_range, integer_column
-from tokenfst.automata.openfst.label_kinds import filled_with_bytes
-from tokenfst.automata.transducers.checks import limits
+from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL
+from tokenfst.automata.transducers.byte_labels import byte_table, is_byte_table
+from tokenfst.automata.transducers.checks import chosen, limits
+from tokenfst.automata.transducers.mapping import rebuilt
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ArcType, arc_type_named
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked
-from tokenfst.errors import FstError
+from tokenfst.errors import FstArgError, FstError, FstOpError
 
 
 def acceptor_of(dfa: Dfa, byte_zero: int) -> VectorFst:
@@ -25,13 +29,6 @@ def acceptor_of(dfa: Dfa, byte_zero: int) -> VectorFst:
     arcs = dfa_to_arcs(dfa, byte_zero)  # which refuses labels that no machine has
     table = byte_table(byte_zero)
     return machine_of(arcs, table, table)
-
-
-def byte_table(byte_zero: int) -> SymbolTable:
-    """The symbol table of byte labels; byte 0 has the label ``byte_zero``."""
-    table = SymbolTable("bytes")
-    filled_with_bytes(table, byte_zero)
-    return table
 
 
 def machine_of(
@@ -86,6 +83,50 @@ def from_arrays(
             limits(budget),
         ),
     )
+
+
+@checked
+def with_byte_labels(
+    fst: VectorFst, byte_zero: int = 0, side: str = "both", *, budget: Budget | None = None
+) -> VectorFst:
+    """The machine with label b + 1 for byte b and the symbol tables that say so: the labels of languages and
+    vocabularies, with which it can then be composed.
+
+    ``byte_zero``: the label that byte 0 has, or would have, in the given machine: 0 in machines of strings, where byte
+    b has label b; 1 if labels are b + 1 already. ``side``: "input", "output" or "both"; a side that has the table
+    already is unchanged. Linear. Raises ``FstOpError`` for labels that are no bytes, and for a side whose table says
+    that its labels stand for something else.
+    """
+    if byte_zero not in (0, 1):
+        raise FstArgError(
+            f"with_byte_labels: byte_zero is the label of byte 0 in the given machine: 0 in machines of strings, or 1; "
+            f"not {byte_zero}"
+        )
+    chosen("with_byte_labels: side", side, ("input", "output", "both"))
+    labels, tables = list(fst.arrays()[2:4]), list(fst.tables)
+    for at, name in enumerate(("input", "output")):
+        if side in (name, "both") and not is_byte_table(tables[at]):
+            labels[at] = _shifted(name, labels[at], tables[at], byte_zero)
+            tables[at] = byte_table(BYTE_ZERO_LABEL)
+    made = rebuilt(fst, ilabels=labels[0], olabels=labels[1], budget=budget)
+    return made.set_tables((tables[0], tables[1]))
+
+
+def _shifted(
+    side: str, labels: npt.NDArray[np.int32], table: SymbolTable | None, byte_zero: int
+) -> npt.NDArray[np.int32]:
+    if table is not None and not is_byte_table(table, byte_zero):
+        raise FstOpError(
+            f"with_byte_labels: the {side} symbol table {table.name()!r} says that labels stand for something else: "
+            "compose the machine with a transducer that spells its symbols in bytes"
+        )
+    last = 255 + byte_zero
+    if (beyond := labels[labels > last]).size:
+        raise FstOpError(
+            f"with_byte_labels: the {side} label {beyond[0]} is no byte, of which the last has label {last}: make the "
+            'machine with token_type="byte", or give side= if the other side alone has bytes'
+        )
+    return np.where(labels == EPSILON_LABEL, labels, labels - byte_zero + BYTE_ZERO_LABEL)
 
 
 def _numbers(

@@ -1,11 +1,10 @@
-"""``Arc``, and checks that machines have the same semiring and symbol tables."""
+"""``Arc``, and the check that machines have the same semiring."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tokenfst.automata.transducers.checks import WeightLike
-from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType
 from tokenfst.errors import FstOpError
 
@@ -43,18 +42,3 @@ def require_same(call: str, *fsts: Any) -> ArcType:
             f"fst.convert(machine, {min(kinds)!r})"
         )
     return ARC_TYPES[kinds.pop()]
-
-
-def require_same_tables(call: str, one: Any, other: Any) -> None:
-    """Raise ``FstOpError`` if two machines have different symbol tables for the same side."""
-    require_table(call, "input", one.input_symbols(), other.input_symbols())
-    require_table(call, "output", one.output_symbols(), other.output_symbols())
-
-
-def require_table(call: str, what: str, one: SymbolTable | None, other: SymbolTable | None) -> None:
-    """Raise ``FstOpError`` if there are two different tables: a label would stand for two symbols."""
-    if one is not None and other is not None and one is not other and one != other:
-        raise FstOpError(
-            f"{call}: the {what} symbol tables {one.name()!r} and {other.name()!r} differ: relabel one machine with "
-            "relabel_tables, or take the tables off with set_input_symbols(None)"
-        )

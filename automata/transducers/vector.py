@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tokenfst.automata.pictures.drawing import Drawing
-from tokenfst.automata.transducers.arcs import Arc, require_same, require_same_tables
+from tokenfst.automata.transducers.arcs import Arc, require_same
+from tokenfst.automata.transducers.byte_labels import common_tables
 from tokenfst.automata.transducers.checks import (
     DELTA,
     NO_STATE_ID,
@@ -267,20 +268,19 @@ class VectorFst(WithArcs):
     def concat(self, fst2: VectorFst, *, budget: Budget | None = None) -> VectorFst:
         """Append another machine."""
         require_same("concat", self, fst2)
-        require_same_tables("concat", self, fst2)
+        tables = common_tables("concat", self, fst2)
         self.core = self.core.concat(fst2.core, limits(budget))
-        return self
+        return self.set_tables(tables)
 
     @checked
     def union(self, *fsts2: VectorFst, budget: Budget | None = None) -> VectorFst:
         """Add other machines as alternatives."""
-        core = self.core
+        require_same("union", self, *fsts2)
+        tables, core = common_tables("union", self, *fsts2), self.core
         for other in fsts2:
-            require_same("union", self, other)
-            require_same_tables("union", self, other)
             core = core.union(other.core, limits(budget))
         self.core = core
-        return self
+        return self.set_tables(tables)
 
     @checked
     def connect(self, *, budget: Budget | None = None) -> VectorFst:

@@ -30,7 +30,7 @@ from tokenfst.automata.transducer_operations.operations import (
     synchronize,
 )
 from tokenfst.automata.transducer_operations.replacing import replace
-from tokenfst.automata.transducers.acceptors import from_arrays
+from tokenfst.automata.transducers.acceptors import from_arrays, with_byte_labels
 from tokenfst.automata.transducers.arcs import Arc
 from tokenfst.automata.transducers.checks import NO_LABEL, NO_STATE_ID
 from tokenfst.automata.transducers.far import Far, FarReader, FarWriter
@@ -196,5 +196,6 @@ __all__ = [
     "times",
     "to_bytes",
     "to_pynini",
+    "with_byte_labels",
     "write",
 ]

@@ -19,7 +19,8 @@ with pynini, ``vocabulary.detokenizer()`` and ``constraint.to_fst()``.
 Complexity. States: 1 + the distinct proper prefixes of tokens (per trie); arcs: those prefixes + the tokens. Time:
 O(total bytes * log) in numpy, one step for each byte depth and none for an arc.
 
-Caveats. Labels follow convention 2: token t is label t + 1, byte b is label b + 1 (its output symbols say so). The
+Caveats. Labels follow convention 2: token t is label t + 1, byte b is label b + 1. Its output symbols say so, and
+``tokenfst.fst`` composes it with no machine of strings before ``fst.with_byte_labels`` has converted that. The
 machine is not deterministic on its input side, which has its epsilons; project, then remove epsilons and
 determinize.
 """
@@ -34,7 +35,8 @@ import numpy.typing as npt
 from tokenfst.automata.openfst.fst import Arcs, from_arcs
 from tokenfst.automata.openfst.label_kinds import byte_symbols
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label, token_label
-from tokenfst.automata.transducers.acceptors import byte_table, machine_of
+from tokenfst.automata.transducers.acceptors import machine_of
+from tokenfst.automata.transducers.byte_labels import byte_table
 from tokenfst.automata.transducers.vector import VectorFst
 
 if TYPE_CHECKING:

@@ -78,6 +78,7 @@ CALLS: dict[str, Call] = {
     "fst.statemap": lambda b: fst.statemap(PLAIN, "arc_sum", budget=b),
     "fst.string_map": lambda b: fst.string_map(["abc", "abd"], budget=b),
     "fst.synchronize": lambda b: fst.synchronize(CROSS, budget=b),
+    "fst.with_byte_labels": lambda b: fst.with_byte_labels(PLAIN, budget=b),
     "machine.arcsort": lambda b: PLAIN.copy().arcsort(budget=b),
     "machine.closure": lambda b: PLAIN.copy().closure(budget=b),
     "machine.concat": lambda b: PLAIN.copy().concat(PLAIN, budget=b),
