@@ -21,7 +21,7 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.engine import make_automaton, make_tables
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.operands import bounds, byte_table, widest
+from tokenfst.automata.languages.operands import bounds, byte_table, refuse_operand, widest
 from tokenfst.automata.rules.graph import Rules
 from tokenfst.automata.rules.product import intersect
 from tokenfst.budget import Budget
@@ -105,6 +105,7 @@ class Operators(Constraint):
                 "intersect one grammar with the other's truncate(depth)",
             )
         if not isinstance(other, Language):
+            refuse_operand("&", other)
             return NotImplemented
         if self._differs:
             raise AlgebraError(
@@ -136,12 +137,14 @@ class Operators(Constraint):
                 "-", _NO_COMPLEMENT, "subtract what its truncate(depth) has, which takes fewer words away"
             )
         if not isinstance(other, Language):
+            refuse_operand("-", other)
             return NotImplemented
         return self & ~other  # which captures nothing
 
     def __rsub__(self, other: Constraint) -> Constraint:
         """``language - grammar``. AlgebraError unless the grammar is regular."""
         if not isinstance(other, Language):
+            refuse_operand("-", other)
             return NotImplemented
         return other - self._as_language(
             "-", _NO_COMPLEMENT, "subtract what its truncate(depth) has, which takes fewer words away"
@@ -200,8 +203,10 @@ class Operators(Constraint):
         return self.to_language()
 
     def _put_together(self, sign: str, left: Constraint, right: Constraint) -> Grammar:
-        if not isinstance(left, Constraint) or not isinstance(right, Constraint):
-            return NotImplemented
+        for operand in (left, right):
+            if not isinstance(operand, Constraint):
+                refuse_operand(sign, operand)
+                return NotImplemented
         source = f"({shorten(left.source, _SOURCE_LENGTH)}) {sign} ({shorten(right.source, _SOURCE_LENGTH)})"
         return _assembled((left, right), union if sign == "|" else concat, source)
 

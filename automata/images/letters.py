@@ -34,7 +34,9 @@ from tokenfst.automata.expressions.expression import EMPTY, Expr, machine
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.minimization import minimal
 from tokenfst.automata.expressions.tables import frozen_dfa
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
+from tokenfst.common.remedies import remedy
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 Unit = Literal["characters", "bytes"]
@@ -67,10 +69,9 @@ def require_language(language: object, what: str) -> Language:
     if isinstance(language, Language):
         language.program().refuse_tokens()
         return language
-    raise ConstraintError(
-        f"{what} takes a Language, not {type(language).__name__}: of a grammar, take the regular approximation "
-        "grammar.truncate(depth)"
-    )
+    of_grammar = "of a grammar, take the regular approximation grammar.truncate(depth)"
+    instead = of_grammar if isinstance(language, Constraint) else remedy("a Language", language) or of_grammar
+    raise ConstraintError(f"{what} takes a Language, not {type(language).__name__}: {instead}")
 
 
 def read_letters(language: Language, unit: Unit, deadline: Deadline) -> LetterAutomaton:

@@ -27,7 +27,7 @@ from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.display import explanation
 from tokenfst.automata.languages.display.explanation import Explanation, Following
 from tokenfst.automata.languages.engine import run_program
-from tokenfst.automata.languages.operands import encode, encode_any
+from tokenfst.automata.languages.operands import encode, encode_any, refuse_operand
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.languages.texts import sampling
 from tokenfst.automata.languages.texts.uniform import Draw, of_all, of_lengths
@@ -151,6 +151,22 @@ class Constraint(Streamed):
     @abstractmethod
     def __sub__(self, other: Constraint) -> Constraint:
         """Texts in this one and not in the other. AlgebraError unless the other is regular."""
+
+    def __ror__(self, other: Any) -> Any:
+        refuse_operand("|", other)
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        refuse_operand("+", other)
+        return NotImplemented
+
+    def __rand__(self, other: Any) -> Any:
+        refuse_operand("&", other)
+        return NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        refuse_operand("-", other)
+        return NotImplemented
 
     @abstractmethod
     def __invert__(self) -> Constraint:

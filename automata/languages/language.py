@@ -37,7 +37,7 @@ from tokenfst.automata.languages.display import drawing
 from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.languages.engine import find_witness, make_automaton, make_tables
 from tokenfst.automata.languages.finiteness import is_finite
-from tokenfst.automata.languages.operands import bounds, byte_table, encode, widest
+from tokenfst.automata.languages.operands import bounds, byte_table, encode, refuse_operand, widest
 from tokenfst.automata.openfst import byte_automata
 from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
@@ -246,7 +246,8 @@ class Language(Constraint):
     def __and__(self, other: Constraint) -> Constraint: ...
     def __and__(self, other: Constraint) -> Constraint:
         """Words in both languages."""
-        if not isinstance(other, Language):  # which is asked then
+        if not isinstance(other, Language):
+            refuse_operand("&", other)
             return NotImplemented
         return self._combined("&", other, expression.intersect, _both)
 
@@ -256,7 +257,8 @@ class Language(Constraint):
     def __or__(self, other: Constraint) -> Constraint: ...
     def __or__(self, other: Constraint) -> Constraint:
         """Words in at least one of the languages."""
-        if not isinstance(other, Language):  # which is asked then
+        if not isinstance(other, Language):
+            refuse_operand("|", other)
             return NotImplemented
         return self._combined("|", other, expression.union, _either)
 
@@ -266,7 +268,8 @@ class Language(Constraint):
     def __sub__(self, other: Constraint) -> Constraint: ...
     def __sub__(self, other: Constraint) -> Constraint:
         """Words in this language and not in the other."""
-        if not isinstance(other, Language):  # which is asked then
+        if not isinstance(other, Language):
+            refuse_operand("-", other)
             return NotImplemented
         return self._combined("-", other, _difference, _first)
 
@@ -276,7 +279,8 @@ class Language(Constraint):
     def __add__(self, other: Constraint) -> Constraint: ...
     def __add__(self, other: Constraint) -> Constraint:
         """Concatenation: a word of this language, then a word of the other."""
-        if not isinstance(other, Language):  # which is asked then
+        if not isinstance(other, Language):
+            refuse_operand("+", other)
             return NotImplemented
         return self._combined("+", other, expression.concat, _one_after_the_other)
 

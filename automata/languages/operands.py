@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import fields
 
 from tokenfst.budget import Budget
-from tokenfst.common.arguments import refuse
-from tokenfst.errors import ConstraintError
+from tokenfst.common.arguments import refuse, shown
+from tokenfst.common.remedies import remedy
+from tokenfst.errors import ArgumentTypeError, ConstraintError
 
 _MOST_REPETITIONS = 2**31 - 1
 """The core's bound of counts."""
@@ -60,6 +61,14 @@ def bounds(low: int, high: int | None) -> None:
     for name, value in (("low", low), ("high", high)):
         if value is not None and value > _MOST_REPETITIONS:
             raise ConstraintError(f"repeat: {name} must be at most {_MOST_REPETITIONS}, not {value}")
+
+
+def refuse_operand(sign: str, other: object) -> None:
+    """Raise ArgumentTypeError for an operand if it is known what makes a constraint of it. For others the operator
+    returns ``NotImplemented``, so that Python asks them.
+    """
+    if found := remedy("a Constraint", other):
+        raise ArgumentTypeError(f"{sign}: both sides must be constraints, not {shown(other)}: {found}")
 
 
 def widest(*budgets: Budget | None) -> Budget | None:

@@ -23,6 +23,7 @@ from typing import Any, NoReturn, TypeVar
 from tokenfst.automata.characters.classes import TEXT
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.budget import Budget
+from tokenfst.common.remedies import remedy
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternSyntaxError, UnsupportedPatternError
 
 _parser: Any = import_module("re._parser")
@@ -119,7 +120,10 @@ class Pattern:
         parser; ``self.reserved`` has them by their numbers. They are for str patterns only.
         """
         if not isinstance(text, (str, bytes)):
-            raise ConstraintError(f"a pattern is a str or bytes, not {type(text).__name__}")
+            found = remedy("a pattern", text)
+            raise ConstraintError(
+                f"a pattern is a str or bytes, not {type(text).__name__}{found and f': {found}'}"
+            )
         self.text, self.budget, self.any_width = text, budget, any_width
         flags = int(flags)
         self.verbose = bool(flags & _VERBOSE)

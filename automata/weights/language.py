@@ -24,7 +24,7 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.operands import encode
+from tokenfst.automata.languages.operands import encode, refuse_operand
 from tokenfst.automata.openfst.label_kinds import byte_arcs, filled_with_bytes
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
 from tokenfst.automata.transducer_operations.operations import determinize, intersect
@@ -218,6 +218,7 @@ class WeightedLanguage:
         """The texts of both; weights multiply, those of a ``Language`` are 1. Pairs of states at worst."""
         theirs = _weighted(other)
         if theirs is None:
+            refuse_operand("&", other)
             return NotImplemented
         made = intersect(self._body(), theirs._body(), budget=self.budget)  # another of this class
         initial = self.machine.initial + theirs.machine.initial
@@ -230,6 +231,7 @@ class WeightedLanguage:
         """The texts of either; weights add up. Linear."""
         theirs = _weighted(other)
         if theirs is None:
+            refuse_operand("|", other)
             return NotImplemented
         made = self.to_fst().union(theirs.to_fst())
         special = float(np.logaddexp(self.special_weight, theirs.special_weight))
@@ -239,6 +241,7 @@ class WeightedLanguage:
         """A text of this one, then a text of the other; weights multiply. Linear."""
         theirs = _weighted(other)
         if theirs is None:
+            refuse_operand("+", other)
             return NotImplemented
         made = self._body().concat(theirs._body())  # another of this class
         initial = self.machine.initial + theirs.machine.initial

@@ -63,6 +63,8 @@ class Budget:
 
         for name in ("states", "bytes", "positions"):
             given = getattr(self, name)
+            if name == "bytes" and isinstance(given, str):
+                self._refuse_size(given)
             if (
                 name != "positions" or not isinstance(given, int) or given < 1
             ):  # positions are counted without a bound
@@ -70,6 +72,26 @@ class Budget:
         real("Budget", "seconds", self.seconds)
         if not self.seconds > 0:
             refuse("Budget", "seconds", self.seconds, "positive", ArgumentValueError)
+
+    def _refuse_size(self, text: str) -> None:
+        from tokenfst.common.arguments import refuse, shown
+        from tokenfst.common.sizes import size_of
+        from tokenfst.errors import ArgumentTypeError
+
+        size = size_of(text)
+        if not size:
+            refuse("Budget", "bytes", text, "an integer")
+        raise ArgumentTypeError(
+            f"Budget: bytes must be an integer, not {shown(text)}: write bytes={size:_}, or {_as_product(size)}"
+        )
+
+
+def _as_product(size: int) -> str:
+    """A number of bytes as a person writes it in Python: ``500 << 20``."""
+    for shift in (40, 30, 20, 10):
+        if size % (1 << shift) == 0:
+            return f"{size >> shift} << {shift}"
+    return str(size)
 
 
 DEFAULT = Budget()

@@ -68,8 +68,11 @@ def shown(value: object) -> str:
 def refuse(
     call: str, name: str, value: object, wanted: str, error: type[Exception] = ArgumentTypeError
 ) -> NoReturn:
-    """Raise the error for an argument that does not fit."""
-    raise error(f"{call}: {name} must be {wanted}, not {shown(value)}") from None
+    """Raise the error for an argument that does not fit, with what makes one that does (``remedies``)."""
+    from tokenfst.common.remedies import remedy
+
+    found = remedy(wanted, value, name)
+    raise error(f"{call}: {name} must be {wanted}, not {shown(value)}{found and f': {found}'}") from None
 
 
 def whole(call: str, name: str, value: object, low: int = -_LARGEST - 1, high: int = _LARGEST) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from tokenfst.budget import Budget
 from tokenfst.cli.output.terminal import UsageError
+from tokenfst.common.sizes import size_of
 
 _DEFAULT = Budget()
 _PANEL = "Budget"
@@ -59,8 +59,7 @@ class BudgetOptions:
 
 def read_size(option: str, text: str, least: int = 1) -> int:
     """A number of bytes, at least ``least``, from the text of an option. Raises UsageError."""
-    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([kKMGT]?)i?B?", text)
-    size = None if match is None else int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    size = size_of(text)
     if size is None or size < least:
         raise UsageError(f"{option} takes a size such as 500M or 2G, not {text!r:.80}")
     return size

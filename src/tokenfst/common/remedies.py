@@ -1,0 +1,176 @@
+"""What makes the value that a public call wants of the one that it got: the end of an error's message.
+
+One table, ``ROWS``, for all calls: what is wanted, in the words of the message; what was given; and the remedy. The
+names in it are those of ``import tokenfst``; a test calls them. ``remedy`` looks a value up, and ``arguments.refuse``
+adds it to its messages. Classes of other libraries are known by their module, so nothing is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """``wanted``: a pattern for the words of what is wanted. ``name``: one for the name of the argument."""
+
+    wanted: str
+    given: Callable[[Any], bool]
+    remedy: str
+    name: str = ""
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_bytes(value: Any) -> bool:
+    return isinstance(value, bytes | bytearray | memoryview)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_type(value: Any) -> bool:
+    """A class, or a type such as ``list[int]``."""
+    return isinstance(value, type) or type(value).__module__ in ("typing", "types")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple | set | frozenset)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, os.PathLike)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _of(*modules: str, named: str = "") -> Callable[[Any], bool]:
+    """Whether a class of the value comes from a module (with those inside of it), with ``named`` in its name."""
+
+    def test(value: Any) -> bool:
+        return any(
+            (each.__module__ in modules or each.__module__.startswith(tuple(f"{name}." for name in modules)))
+            and named in each.__name__
+            for each in type(value).__mro__
+        )
+
+    return test
+
+
+_CONSTRAINT, _AUTOMATON = r"\ban? (Constraint|Language|Grammar)\b", r"\ba TokenAutomaton\b"
+_BYTES, _TEXT, _IDS = r"^bytes\b|\bor bytes$", r"\btexts?\b", r"\bintegers?\b"
+_ID_NAMES = r"^(token_id|token_ids|ids|tokens|input_ids|draft)\b"
+_is_tokenizer = _of("transformers", "tokenizers")
+
+ROWS = (
+    Row(
+        _CONSTRAINT,
+        lambda value: _is_text(value) or _is_bytes(value),
+        "tokenfst.regex(...) makes a constraint of a pattern, tokenfst.Language.literal(...) of one text, "
+        "tokenfst.json_schema(...) of a JSON Schema, tokenfst.lark_grammar(...) of a grammar",
+    ),
+    Row(_CONSTRAINT, _is_mapping, "tokenfst.json_schema(...) makes a constraint of a JSON Schema"),
+    Row(_CONSTRAINT, _is_type, "tokenfst.json_schema(...) makes a constraint of a Python type"),
+    Row(_CONSTRAINT, _is_list, "tokenfst.choices(...) makes a constraint of a list of texts"),
+    Row(_CONSTRAINT, _of("re"), "tokenfst.regex(pattern.pattern) makes a constraint of a compiled pattern"),
+    Row(r"^a pattern$", _of("re"), "pattern.pattern and pattern.flags are what regex(...) takes"),
+    Row(r"^a pattern$", _is_mapping, "tokenfst.json_schema(...) reads a JSON Schema"),
+    Row(r"^a pattern$", _is_type, "tokenfst.json_schema(...) reads a Python type"),
+    Row(r"^a pattern$", _is_list, "tokenfst.choices(...) makes a constraint of a list of texts"),
+    Row(
+        _CONSTRAINT,
+        _of("tokenfst.automata.transducers", "pynini", "_pynini", "pywrapfst", "_pywrapfst", named="Fst"),
+        "tokenfst.Language.from_fst(...) makes a constraint of an acceptor over bytes",
+    ),
+    Row(
+        r"\ba Vocabulary\b",
+        lambda value: _is_text(value) or _is_path(value),
+        'tokenfst.load_vocabulary(...) reads one by the kind and the name or file of its tokenizer, such as "hf:gpt2", '
+        '"hf:tokenizer.json", "tiktoken:o200k_base" or "mistral:tekken_240911"',
+    ),
+    Row(
+        r"\ba Vocabulary\b",
+        _is_tokenizer,
+        "tokenfst.Vocabulary.from_huggingface(...) makes one of a tokenizer",
+    ),
+    Row(
+        r"\ba Vocabulary\b",
+        _of("tiktoken"),
+        "tokenfst.Vocabulary.from_tiktoken(...) makes one of an encoding",
+    ),
+    Row(
+        r"\ba Vocabulary\b",
+        _of("sentencepiece"),
+        "tokenfst.Vocabulary.from_sentencepiece(...) makes one of a processor",
+    ),
+    Row(
+        r"\ba Vocabulary\b",
+        _of("mistral_common"),
+        "tokenfst.Vocabulary.from_mistral(...) makes one of a tokenizer",
+    ),
+    Row(
+        r"\ba Vocabulary\b",
+        lambda value: _is_list(value) or _is_mapping(value),
+        "tokenfst.Vocabulary(tokens, eos_token_id=...) makes one of the bytes of its tokens, in the order of their ids",
+    ),
+    Row(
+        _AUTOMATON,
+        _of("tokenfst.automata.languages", "tokenfst.automata.grammars"),
+        "tokenfst.compile(constraint, vocabulary) makes one of a constraint",
+    ),
+    Row(
+        _AUTOMATON,
+        lambda value: _is_text(value) or _is_path(value),
+        "tokenfst.load(path, vocabulary) reads one from a file, and tokenfst.compile(tokenfst.regex(...), vocabulary) "
+        "makes one of a pattern",
+    ),
+    Row(
+        _AUTOMATON,
+        lambda value: _is_mapping(value) or _is_type(value),
+        "tokenfst.compile(tokenfst.json_schema(...), vocabulary) makes one of a schema or a Python type",
+    ),
+    Row(
+        _IDS,
+        lambda value: _is_text(value) or _is_bytes(value),
+        "token ids come from the model's tokenizer, or from vocabulary.encode_greedy(...) for bytes",
+        _ID_NAMES,
+    ),
+    Row(r"^an integer", _is_list, "accept_tokens(...) takes a list of token ids", r"^token_id$"),
+    Row(
+        r"^(an integer|a number)\b",
+        lambda value: bool(getattr(value, "shape", None)) and len(value) == 1,
+        "value.item() takes the number out of an array",
+    ),
+    Row(_BYTES, _is_text, "text.encode() makes bytes of text"),
+    Row(_TEXT, _is_bytes, "data.decode() makes text of bytes"),
+    Row(
+        r"\ba random\.Random\b",
+        _is_whole,
+        "random.Random(...) makes one of a seed; for several texts, call sample() several times",
+    ),
+    Row(r"\ba numpy Generator\b", _is_whole, "numpy.random.default_rng(...) makes one of a seed"),
+    Row(r"\ba Budget\b", _is_mapping, "tokenfst.Budget(**fields) makes one of its fields"),
+    Row(
+        r"\ba Budget\b",
+        lambda value: isinstance(value, int | float | str),
+        "tokenfst.Budget(seconds=..., bytes=..., states=...) says what the number bounds",
+    ),
+)
+"""The first row that fits gives the remedy."""
+
+
+def remedy(wanted: str, value: object, name: str = "") -> str:
+    """What makes one of ``wanted`` (the words of a message) of ``value``, the argument ``name``; empty if it is not
+    known.
+    """
+    for row in ROWS:
+        if row.given(value) and re.search(row.wanted, wanted) and re.search(row.name, name):
+            return row.remedy
+    return ""
