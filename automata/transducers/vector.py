@@ -469,12 +469,13 @@ class VectorFst(WithArcs):
         osymbols: SymbolTable | None = None, ssymbols: SymbolTable | None = None, acceptor: bool = False,
         title: str = "", width: float = 8.5, height: float = 11, portrait: bool = False, vertical: bool = False,
         ranksep: float = 0.4, nodesep: float = 0.25, fontsize: int = 14, precision: int = 5,
-        float_format: str = "g", show_weight_one: bool = False, *, max_states: int = 200,
+        float_format: str = "g", show_weight_one: bool = False, *, max_states: int = 200, format: str | None = None,
     ) -> Drawing:  # fmt: skip
-        """A picture; with ``source`` also a file with its Graphviz text, identical to OpenFst's.
+        """A picture; with ``source`` also a file. Its Graphviz text is identical to OpenFst's.
 
-        Raises ``FstIOError`` for a label that is missing in a table; ``DrawingError`` for more than ``max_states``
-        states.
+        ``format``: ``"svg"``, ``"png"``, ``"html"`` or ``"dot"`` (the text); by default, the ending of ``source``
+        decides. Raises ``FstIOError`` for a label that is missing in a table; ``DrawingError`` for more than
+        ``max_states`` states, and for another ending.
         """
         from tokenfst.automata.transducers.pictures import drawn
 
@@ -484,7 +485,7 @@ class VectorFst(WithArcs):
             precision, float_format, show_weight_one, max_states,
         )  # fmt: skip
         if source is not None:
-            made.save(source, "dot")
+            made.save(source, format)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -61,3 +61,20 @@ def test_what_cannot_be_drawn() -> None:
         fst.accep("a").draw(precision=-1)
     with pytest.raises(FstIOError, match="input label 97 is not in the symbol table 'letters'"):
         fst.accep("a").draw(isymbols=letters())
+
+
+def test_the_ending_of_a_file_decides_its_format(tmp_path: Path) -> None:
+    machine = fst.accep("ab")
+    for ending, begins in {
+        "svg": b"<?xml",
+        "png": b"\x89PNG",
+        "html": b"<!doctype html>",
+        "dot": b"digraph FST",
+    }.items():
+        machine.draw(tmp_path / f"m.{ending}")
+        assert (tmp_path / f"m.{ending}").read_bytes().startswith(begins)
+    for name in ("m.pdf", "m"):
+        with pytest.raises(DrawingError, match=f"{name}.*does not end in .svg, .png, .html, .dot"):
+            machine.draw(tmp_path / name)
+        machine.draw(tmp_path / name, format="dot")
+        assert (tmp_path / name).read_bytes().startswith(b"digraph FST")
