@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document, SchemaAnswer, compare
-from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
+from tokenfst.automata.json_schema.documents.schema_texts import escape
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES
 from tokenfst.common.arguments import checked
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

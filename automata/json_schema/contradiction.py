@@ -16,7 +16,8 @@ from enum import Enum
 from typing import Any
 
 from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
-from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
+from tokenfst.automata.json_schema.documents.schema_texts import escape
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES
 from tokenfst.errors import EmptyLanguageError
 
 _MOST_PARTS = 500_000

@@ -19,8 +19,8 @@ from typing import Any, Literal, get_args
 from urllib.parse import unquote
 
 from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
-from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS
-from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, escape
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, escape
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES
 from tokenfst.automata.rules.graph import components
 from tokenfst.errors import ConstraintError
 

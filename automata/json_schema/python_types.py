@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tokenfst.automata.formats.registry import find_format
-from tokenfst.automata.json_schema.documents.source import escape
+from tokenfst.automata.json_schema.documents.schema_texts import escape
 from tokenfst.errors import ConstraintError, MissingDependencyError, UnsupportedSchemaError
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)

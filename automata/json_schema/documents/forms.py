@@ -16,8 +16,8 @@ from typing import Any
 
 from tokenfst._native import PlainForms
 from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
-from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS
-from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, draft_of, escape
+from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, escape
+from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, draft_of
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError
 

@@ -58,10 +58,52 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
         with suppress(RecursionError):  # deeper nesting is rejected when it is read
             _ENCODER.encode(schema)
     except (ValueError, TypeError) as error:
-        if isinstance(error, SchemaError):
-            raise
-        raise SchemaError(where, f"no JSON value: {error}") from None
+        pointer, value = _first_other(schema, where) or (where, None)
+        if value is None:
+            raise SchemaError(pointer, f"no JSON value: {error}") from None
+        raise SchemaError(pointer, f"{_shown(value)} is not a JSON value{_instead(pointer, value)}") from None
     return schema
+
+
+_NAMES = {
+    str: "string", int: "integer", float: "number", bool: "boolean", list: "array", tuple: "array", dict: "object",
+    type(None): "null",
+}  # fmt: skip
+"""Python's types and JSON Schema's names of them."""
+
+
+def _first_other(document: Any, where: str) -> tuple[str, Any] | None:
+    """The first value of a document that is no value of JSON, with its place. Linear."""
+    waiting: list[tuple[str, Any]] = [(where, document)]
+    seen = set[int]()
+    while waiting:
+        pointer, value = waiting.pop()
+        if isinstance(value, (*MAPPINGS, list, tuple)):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            parts = value.items() if isinstance(value, MAPPINGS) else enumerate(value)
+            waiting += reversed([(f"{pointer}/{escape(token)}", each) for token, each in parts])
+        elif value is not None and not isinstance(value, (str, int, float, Decimal)):
+            return pointer, value
+    return None
+
+
+def _shown(value: Any) -> str:
+    return f"the Python type {value.__name__}" if isinstance(value, type) else f"{value!r:.100}"
+
+
+def _instead(pointer: str, value: Any) -> str:
+    """What to write in place of a Python type."""
+    if not isinstance(value, type):
+        return ""
+    name = _NAMES.get(value)
+    if name is None:
+        return (
+            ": put in what makes its schema, such as model_json_schema() of a pydantic model, or pass the type itself "
+            "in place of the whole schema"
+        )
+    return f': write "{name}"' if pointer.endswith("/type") else f': write {{"type": "{name}"}}'
 
 
 _HOLDERS = {
@@ -132,7 +174,7 @@ def _number(value: Any) -> str:
     """A Decimal is JSON; anything else that ``json`` does not know is not."""
     if isinstance(value, Decimal):
         return str(value)
-    raise SchemaError("#", f"{value!r} is not a JSON value")
+    raise TypeError(f"{value!r} is not a JSON value")
 
 
 _ENCODER = json.JSONEncoder(default=_number)
@@ -145,6 +187,12 @@ def _integer(digits: str) -> int | Decimal:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def escape(token: str | int) -> str:
+    """A member's name or an index as a part of a JSON pointer."""
+    part = str(token)
+    return part.replace("~", "~0").replace("/", "~1") if "~" in part or "/" in part else part
 
 
 def json_type(value: Any) -> str:

@@ -22,7 +22,13 @@ from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from tokenfst.automata.json_schema.documents.metaschemas import metaschema
-from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type, read, refuse_holder
+from tokenfst.automata.json_schema.documents.schema_texts import (
+    MAPPINGS,
+    escape,
+    json_type,
+    read,
+    refuse_holder,
+)
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.common.digits import natural
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
@@ -163,12 +169,6 @@ def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str
     """A dynamic scope after ``place`` is entered."""
     uri = place.resource.uri
     return scope if uri == before.uri or uri in scope else (*scope, uri)
-
-
-def escape(token: str | int) -> str:
-    """A member's name or an index as a part of a JSON pointer."""
-    part = str(token)
-    return part.replace("~", "~0").replace("/", "~1") if "~" in part or "/" in part else part
 
 
 class Source:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from tokenfst.automata.json_schema.documents.source import escape
+from tokenfst.automata.json_schema.documents.schema_texts import escape
 from tokenfst.common.arguments import shown
 from tokenfst.common.json_objects import RepeatedNameError, unique_names
 from tokenfst.errors import StructuralTagError

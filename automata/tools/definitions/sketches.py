@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tokenfst.automata.json_schema.documents.source import escape
+from tokenfst.automata.json_schema.documents.schema_texts import escape
 
 Json = dict[str, Any]
 """A format of a structural tag."""

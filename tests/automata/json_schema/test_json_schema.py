@@ -423,3 +423,25 @@ def test_hostile_schemas_end_soon() -> None:
     assert long.accepts('"0123456789"') and not long.accepts('"012345678"')
     with pytest.raises(TokenfstError):
         json_schema({"type": "array", "maxItems": 10**9, "contains": {"const": 1}, "minContains": 10**8})
+
+
+class _Person:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "said"),
+    [
+        ({"type": str}, "#/type", 'write "string"'),
+        ({"type": ["null", int]}, "#/type/1", "the Python type int"),
+        ({"properties": {"a/b": int}}, "#/properties/a~1b", 'write {"type": "integer"}'),
+        ({"items": {"anyOf": [{"type": "null"}, float]}}, "#/items/anyOf/1", 'write {"type": "number"}'),
+        ({"properties": {"a": _Person}}, "#/properties/a", "model_json_schema()"),
+        ({"enum": [1, {2}]}, "#/enum/1", "{2} is not a JSON value"),
+        ({"const": (1, (b"x",))}, "#/const/1/0", "b'x' is not a JSON value"),
+    ],
+)
+def test_a_value_that_is_no_json_is_named_with_its_place(schema: Any, pointer: str, said: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        json_schema(schema)
+    assert caught.value.pointer == pointer and said in str(caught.value)
