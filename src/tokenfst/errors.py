@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import fields
@@ -156,12 +157,19 @@ class ArpaError(ConstraintError):
     """A text is not a valid n-gram model in ARPA format, or its symbols do not fit; the message names the line."""
 
 
+_PLACED = re.compile("line [0-9]+, column [0-9]+: ")
+"""How the messages of grammars begin."""
+
+
 class PatternError(ConstraintError):
-    """A pattern is invalid at a known position; the message ends with the line and a caret below that position."""
+    """A pattern is invalid at a known position; the message ends with the line and a caret below that position. Errors
+    of grammars begin with the line and the column instead.
+    """
 
     def __init__(self, message: str, pattern: str | bytes, position: int) -> None:
         self.message, self.pattern, self.position = message, pattern, position
-        super().__init__(f"{message} at position {position}\n{caret(pattern, position)}")
+        place = "" if _PLACED.match(message) else f" (position {position})"
+        super().__init__(f"{message}{place}\n{caret(pattern, position)}")
 
     def __reduce__(self) -> tuple[type[PatternError], tuple[str, str | bytes, int]]:
         return type(self), (self.message, self.pattern, self.position)

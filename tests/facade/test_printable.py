@@ -53,7 +53,7 @@ def test_front_ends() -> None:
     with pytest.raises(PatternSyntaxError) as refused:
         regex("x\u202ey\x1b(")
     assert str(refused.value).splitlines() == [
-        "missing ), unterminated subpattern at position 4",
+        "missing ), unterminated subpattern (position 4)",
         r"  x\u202ey\x1b(",
         "              ^",
     ]

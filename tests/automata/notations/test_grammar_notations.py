@@ -274,5 +274,5 @@ def test_a_text_of_another_notation_is_told_what_reads_it(
     for front_end in front_ends:
         with pytest.raises(PatternSyntaxError) as caught:
             front_end(text)
-        said = str(caught.value).partition(" at position")[0]
+        said = str(caught.value).partition("\n")[0].partition(" (position")[0]
         assert said.endswith(hint) if hint else not any(each in said for each in (_ARROWS, _COLONS, _JSON))

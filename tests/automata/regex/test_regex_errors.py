@@ -52,7 +52,7 @@ def test_other_dialects_are_told_what_re_writes(marked: str, hint: str | None) -
         with pytest.raises(PatternSyntaxError) as caught:
             regex(given)
         assert caught.value.position == where
-        said = str(caught.value).partition(" at position")[0]
+        said = str(caught.value).partition(" (position")[0]
         assert said == standard.value.msg if hint is None else hint in said
 
 

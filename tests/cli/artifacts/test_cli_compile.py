@@ -152,8 +152,8 @@ def test_a_real_vocabulary(tmp_path: Path, tekken: Vocabulary) -> None:
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("(ab", "error: missing ), unterminated subpattern at position 0\n  (ab\n  ^\n"),
-        ("a)b", "error: unbalanced parenthesis at position 1\n  a)b\n   ^\n"),
+        ("(ab", "error: missing ), unterminated subpattern (position 0)\n  (ab\n  ^\n"),
+        ("a)b", "error: unbalanced parenthesis (position 1)\n  a)b\n   ^\n"),
         ("a(?!)", "the language is empty"),
         (r"(a)\1", "a back-reference"),
     ],
