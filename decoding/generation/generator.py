@@ -10,7 +10,7 @@ are cached: the last ``KEPT`` stay compiled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from tokenfst.automata.tools.reading.replies import ToolCall
@@ -37,8 +37,8 @@ class Generator:
     ``vocabulary``: overrides the token bytes that are read from the tokenizer. A target, the second argument of every
     call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a function,
     a regular expression (a str or ``re.compile(...)``), the dict of a JSON Schema, a constraint (``regex(...)``,
-    ``lark_grammar(...)``, ...) or an automaton compiled for the vocabulary; ``targets`` documents the text and the
-    result for each.
+    ``lark_grammar(...)``, ...), an automaton compiled for the vocabulary, or ``UNCONSTRAINED`` for any text;
+    ``targets`` documents the text and the result for each.
 
     ``max_new_tokens``: the text is complete after at most this many tokens. ``options`` are passed to
     ``model.generate`` (``do_sample``, ``temperature``, ``num_beams``, ...) or to the engine's own call. If the model
@@ -51,9 +51,7 @@ class Generator:
     @checked_but("vocabulary")
     def __init__(self, model: Any, tokenizer: Any = None, *, vocabulary: Vocabulary | None = None) -> None:
         if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
-            raise VocabularyMismatchError(
-                f"Generator: vocabulary must be a Vocabulary, not {type(vocabulary).__name__}"
-            )
+            refuse("Generator", "vocabulary", vocabulary, "a Vocabulary", VocabularyMismatchError)
         self._host = find_host(model, tokenizer, vocabulary)
         self._kept: Recent[Any, tuple[Target, Any]] = Recent(KEPT)
         self._model = type(model).__name__
@@ -86,7 +84,9 @@ class Generator:
     def batch(
         self, prompts: Sequence[Prompt], targets: Any, *, max_new_tokens: int = 256, **options: Any
     ) -> list[Any]:
-        """The answers to all prompts, generated in one batch. ``targets``: one for all, or a list with one for each."""
+        """The answers to all prompts, generated in one batch. ``targets``: one for all, or a list with one for each,
+        such as ``[Person, UNCONSTRAINED]``.
+        """
         if isinstance(prompts, str | bytes) or not isinstance(prompts, Sequence):
             refuse("Generator.batch", "prompts", prompts, "a list of prompts", ArgumentTypeError)
         if not prompts:
@@ -116,7 +116,7 @@ class Generator:
         _check_limit(max_new_tokens)
         return Stream(self._host.stream(prompt, prepared, max_new_tokens, options), read.parse)
 
-    @checked_but("prompt")
+    @checked_but("prompt", "functions")
     def tools(
         self,
         prompt: Prompt,
@@ -132,6 +132,8 @@ class Generator:
         ``format``: the model's call format (docs/constraints/tools.md); ``"json"`` is ``{"name": ..., "arguments":
         {...}}``. For several calls, or text around them, use ``tokenfst.tools(...)`` as the target.
         """
+        if not isinstance(functions, Iterable) or isinstance(functions, str | bytes | Mapping):
+            refuse("Generator.tools", "functions", functions, "a list of functions", ArgumentTypeError)
         listed = tuple(functions)
 
         def make() -> tuple[Target, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 from tokenfst.automata.weighted_grammars.grammar import WeightedGrammar
 from tokenfst.automata.weights.language import WeightedLanguage
 from tokenfst.automata.weights.ngrams import NGramModel
-from tokenfst.common.arguments import shown
+from tokenfst.common.arguments import refuse, shown
 from tokenfst.common.clock_cache import Recent
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.generation.endpoint import Endpoint
@@ -137,14 +137,15 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
         return MLXHost(model, tokenizer, vocabulary)
     if tokenizer is None and hasattr(model, "model") and hasattr(model, "tokenizer"):
         model, tokenizer = model.model, model.tokenizer
-    if hasattr(model, "generate") and hasattr(model, "config"):
-        from tokenfst.decoding.generation.transformers_host import TransformersHost
+    if not hasattr(model, "generate") or not hasattr(model, "config"):
+        wanted = (
+            "a causal model of transformers, a pipeline of one, a llama_cpp.Llama, a model of mlx_lm or "
+            "onnxruntime_genai, an openai.OpenAI or an Endpoint"
+        )
+        refuse("Generator", "model", model, wanted, ModelError)
+    from tokenfst.decoding.generation.transformers_host import TransformersHost
 
-        return TransformersHost(model, tokenizer, vocabulary)
-    raise ModelError(
-        "Generator: model must be a causal model of transformers, a pipeline of one, a llama_cpp.Llama, a model "
-        f"of mlx_lm or onnxruntime_genai, an openai.OpenAI or an Endpoint, not {shown(model)}"
-    )
+    return TransformersHost(model, tokenizer, vocabulary)
 
 
 def pieces(tokens: Iterable[int], spelled: Speller, most: int) -> Iterator[bytes]:
@@ -190,8 +191,9 @@ def is_chat(prompt: object) -> bool:
     """Whether a prompt is a chat. Raises ModelError if it is neither text nor chat."""
     if isinstance(prompt, str):
         return False
-    if isinstance(prompt, list | tuple) and prompt and all(isinstance(each, Mapping) for each in prompt):
-        return True
-    raise ModelError(
-        f"a prompt must be text, or a list of messages with role and content, not {shown(prompt)}"
-    )
+    if not (
+        isinstance(prompt, list | tuple) and prompt and all(isinstance(each, Mapping) for each in prompt)
+    ):
+        wanted = "a text, or a list of messages with role and content"
+        refuse("Generator", "prompt", prompt, wanted, ModelError)
+    return True

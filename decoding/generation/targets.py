@@ -7,6 +7,7 @@ The first row that applies decides.
     constraint with ``parse`` (json_schema(),   of its language             what ``parse`` makes of it
       python_object(), ...)
     other Language, Grammar, SymbolAutomaton    of its language             str
+    UNCONSTRAINED                               any text                    str
     str, re.compile(...)                        what it matches in full     str
     dict                                        JSON of that schema         what json.loads makes of it
     Literal or Enum, all of whose values are    one of them, no quotes      the value, or the member
@@ -14,7 +15,8 @@ The first row that applies decides.
     any other type, annotation or function      JSON                        an instance, as json_schema(...).parse
 
 A str is a regular expression, as for ``regex``. A str that is probably meant as something else is refused: the JSON
-text of an object (a schema) and a text of several lines (a grammar). docs/decisions/033-patterns-as-texts.md.
+text of an object (a schema), a text of several lines (a grammar), and "free" (no constraint):
+docs/decisions/033-patterns-as-texts.md.
 
 A text that is not UTF-8, which only constraints over bytes have, is decoded with ``surrogateescape``: encoding it with
 that handler gives the bytes again.
@@ -40,6 +42,7 @@ from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.common.arguments import shown
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.generation.server_targets import ServerConstraint, any_spelling
+from tokenfst.decoding.matchers.unconstrained import FREE, UNCONSTRAINED
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentTypeError
 
@@ -66,6 +69,8 @@ def read_target(target: Any) -> Target:
         return target
     if isinstance(target, Language | Grammar | SymbolAutomaton | TokenAutomaton | CanonicalAutomaton):
         return Target(target, getattr(target, "parse", as_text))
+    if target is UNCONSTRAINED:
+        return Target(regex("(?s:.*)"), as_text)
     if isinstance(target, re.Pattern):
         return Target(regex(target.pattern, target.flags & ~re.DEBUG), as_text)
     if isinstance(target, str):
@@ -83,6 +88,8 @@ def read_target(target: Any) -> Target:
             + (
                 ". Write list[...] for a list of values, Literal[...] for one of several texts"
                 if several
+                else ". Write tokenfst.UNCONSTRAINED for any text"
+                if target is None
                 else ""
             )
         )
@@ -98,6 +105,11 @@ def read_target(target: Any) -> Target:
 
 def _refuse_other_notations(text: str) -> None:
     """Refuse a str that is the text of a schema or a grammar: as a pattern it would mean something else."""
+    if text == FREE:
+        raise ArgumentTypeError(
+            f"the target {text!r} would allow the text {text!r} alone: write tokenfst.UNCONSTRAINED for any text, or "
+            f"regex({text!r}) for this one"
+        )
     meant = ""
     if text.lstrip().startswith("{"):
         with contextlib.suppress(ValueError, RecursionError):

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tokenfst.common.arguments import shown
+from tokenfst.common.arguments import refuse, shown
 from tokenfst.common.plurals import counted
 from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat
@@ -45,6 +45,8 @@ _OURS = {
     "stop_strings": "the text could end before it is complete; make the end a part of the constraint",
     "max_time": "the text could end before it is complete; give max_new_tokens",
     "eos_token_id": "it is the vocabulary's; give Generator(..., vocabulary=...)",
+    "stop": "the text could end before it is complete; make the end a part of the constraint",
+    "seed": "call transformers.set_seed(...) before",
     "return_dict_in_generate": "one text is given back",
 }
 
@@ -59,9 +61,7 @@ class TransformersHost(LocalHost):
                 "its generate() with a ConstraintLogitsProcessor"
             )
         if not callable(tokenizer):
-            raise ModelError(
-                f"Generator: tokenizer must be the model's tokenizer of transformers, not {shown(tokenizer)}"
-            )
+            refuse("Generator", "tokenizer", tokenizer, "the model's tokenizer of transformers", ModelError)
         ends = getattr(model.generation_config, "eos_token_id", None)
         super().__init__(from_huggingface(tokenizer, eos_token_id=ends) if vocabulary is None else vocabulary)
         config = model.config.get_text_config()

@@ -54,7 +54,8 @@ class WalkHistory(ABC, Generic[N]):
     def accept_token(self, token_id: int) -> bool:
         """Advance by one token. Returns False and changes nothing if it is not allowed.
 
-        Raises ``TokenIdError`` and ``TerminatedError``.
+        Raises ``TokenIdError``, and ``TerminatedError`` after an end token: masks allow end tokens there, so that a
+        row that has ended stays well formed in a batch, but a loop that goes on has missed the end.
         """
         size = len(self.automaton.vocabulary)
         token = read_token_id(f"{type(self).__name__}.accept_token", "token_id", token_id, size)

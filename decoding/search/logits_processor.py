@@ -29,6 +29,7 @@ from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import PrefixStates, RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.matchers.unconstrained import FREE, Unconstrained
 from tokenfst.decoding.search.generate_calls import states_of_call
 from tokenfst.errors import (
     ArgumentValueError,
@@ -57,12 +58,12 @@ if TYPE_CHECKING:
 class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     """Restricts generated text, without the prompt, to the language of a token automaton.
 
-    ``automata``: one for all rows, or one for each prompt of the batch, in order; ``"free"`` for a prompt without a
-    constraint. All must be over the model's vocabulary. ``max_new_tokens``: the text is complete after at most this
-    many tokens; pass the same number to ``generate``, which raises ``ArgumentValueError`` if it would stop earlier.
-    Raises ``TokenLimitError`` at once if the constraint's shortest text is longer. ``check_nan``: raise ``LogitsError``
-    if the logit of an allowed token is NaN. ``threads``: number of threads that fill the masks of a batch; see
-    ``fill_bitmasks``.
+    ``automata``: one for all rows, or one for each prompt of the batch, in order; ``UNCONSTRAINED`` (or ``"free"``) for
+    a prompt without a constraint. All must be over the model's vocabulary. ``max_new_tokens``: the text is complete
+    after at most this many tokens; pass the same number to ``generate``, which raises ``ArgumentValueError`` if it
+    would stop earlier. Raises ``TokenLimitError`` at once if the constraint's shortest text is longer. ``check_nan``:
+    raise ``LogitsError`` if the logit of an allowed token is NaN. ``threads``: number of threads that fill the masks of
+    a batch; see ``fill_bitmasks``.
 
     Text ends with an end token of the vocabulary: ``generate`` must have it as ``eos_token_id``.
     """
@@ -75,7 +76,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self,
         automata: TokenAutomaton
         | CanonicalAutomaton
-        | Sequence[TokenAutomaton | CanonicalAutomaton | Literal["free"]],
+        | Sequence[TokenAutomaton | CanonicalAutomaton | Unconstrained | Literal["free"]],
         *,
         max_new_tokens: int | None = None,
         check_nan: bool = True,
@@ -83,12 +84,15 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     ) -> None:
         listed = automata if isinstance(automata, Sequence) else [automata]
         for row, each in enumerate(listed):
-            if isinstance(each, str) and each != "free":
-                refuse("ConstraintLogitsProcessor", f"automata[{row}]", each, 'a TokenAutomaton or "free"')
-        shared: list[_Constraint] = [None if isinstance(each, str) else each for each in listed]
+            if isinstance(each, str) and each != FREE:
+                wanted = "a TokenAutomaton or tokenfst.UNCONSTRAINED"
+                refuse("ConstraintLogitsProcessor", f"automata[{row}]", each, wanted)
+        shared: list[_Constraint] = [
+            None if isinstance(each, str | Unconstrained) else each for each in listed
+        ]
         given = [automaton for automaton in shared if automaton is not None]
         if not given:
-            what = 'has nothing but "free"' if shared else "is empty"
+            what = "has nothing but UNCONSTRAINED" if shared else "is empty"
             raise ArgumentValueError(
                 f"automata {what}: give one constraint for all rows, or one per prompt, or leave the processor out"
             )

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         apply_token_bitmask_inplace,
         fill_bitmasks,
     )
+    from tokenfst.decoding.matchers.unconstrained import UNCONSTRAINED
     from tokenfst.decoding.models.fused import FusedModel
     from tokenfst.decoding.particles.hmm import Hmm
     from tokenfst.decoding.particles.hmm_look_ahead import HmmLookAhead
@@ -135,6 +136,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "UNCONSTRAINED",
     "BeamTrace",
     "Budget",
     "BudgetExceeded",
@@ -308,6 +310,7 @@ _PLACES = {
     "ToolError": "errors",
     "ToolParser": "automata.tools.reading.reader",
     "ToolReply": "automata.tools.reading.replies",
+    "UNCONSTRAINED": "decoding.matchers.unconstrained",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
     "WeightedGrammar": "automata.weighted_grammars.grammar",

@@ -51,6 +51,11 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_whole_thing(value: Any) -> bool:
+    """One text, function, class or definition, and not several."""
+    return _is_text(value) or _is_mapping(value) or callable(value)
+
+
 def _of(*modules: str, named: str = "") -> Callable[[Any], bool]:
     """Whether a class of the value comes from a module (with those inside of it), with ``named`` in its name."""
 
@@ -67,6 +72,7 @@ def _of(*modules: str, named: str = "") -> Callable[[Any], bool]:
 _CONSTRAINT, _AUTOMATON = r"\ban? (Constraint|Language|Grammar)\b", r"\ba TokenAutomaton\b"
 _BYTES, _TEXT, _IDS = r"^bytes\b|\bor bytes$", r"\btexts?\b", r"\bintegers?\b"
 _ID_NAMES = r"^(token_id|token_ids|ids|tokens|input_ids|draft)\b"
+_PROMPT = "^a text, or a list of messages"
 _is_tokenizer = _of("transformers", "tokenizers")
 
 ROWS = (
@@ -147,6 +153,40 @@ ROWS = (
         r"^(an integer|a number)\b",
         lambda value: bool(getattr(value, "shape", None)) and len(value) == 1,
         "value.item() takes the number out of an array",
+    ),
+    Row(
+        "^a causal model",
+        _is_text,
+        "AutoModelForCausalLM.from_pretrained(name) of transformers loads one by its name, and "
+        "AutoTokenizer.from_pretrained(name) its tokenizer",
+    ),
+    Row("^a causal model", _is_tokenizer, "the model comes first, then its tokenizer"),
+    Row(
+        "^the model's tokenizer of transformers$",
+        lambda value: value is None or _is_text(value),
+        "AutoTokenizer.from_pretrained(name) loads it by the name of the model",
+    ),
+    Row(
+        "^the model's tokenizer of transformers$",
+        _of("tokenfst.tokenizers", named="Vocabulary"),
+        "a Vocabulary is given as vocabulary=..., beside the tokenizer",
+    ),
+    Row(_PROMPT, _is_list, "Generator.batch(prompts, targets) takes several prompts"),
+    Row(
+        _PROMPT,
+        lambda value: _is_type(value) or getattr(value, "never_a_list", False),
+        "the prompt comes first, then the target",
+    ),
+    Row(
+        _PROMPT,
+        lambda value: hasattr(value, "shape") or _is_mapping(value),
+        "give the text itself, of which token ids are made here; messages are a list",
+    ),
+    Row(r"^a list of (prompts|functions)$", _is_whole_thing, "put it in a list"),
+    Row(
+        r"^a list of (prompts|functions)$",
+        lambda value: hasattr(value, "__iter__"),
+        "list(...) makes one of it",
     ),
     Row(_BYTES, _is_text, "text.encode() makes bytes of text"),
     Row(_TEXT, _is_bytes, "data.decode() makes text of bytes"),

@@ -16,7 +16,7 @@ import small_model
 from typing_extensions import TypedDict
 
 import tokenfst
-from tokenfst import Generator, ToolCall, ToolReply, json_schema, python_object, regex, tools
+from tokenfst import Generator, Language, ToolCall, ToolReply, json_schema, python_object, regex, tools
 from tokenfst.decoding.generation import generator as generators
 from tokenfst.decoding.generation import hosts
 from tokenfst.decoding.generation.targets import read_target
@@ -371,8 +371,60 @@ def test_models_that_do_not_fit_are_refused(loaded, tekken):
         Generator("gpt2", loaded.tokenizer)
     with pytest.raises(VocabularyMismatchError, match="131,072"):
         Generator(loaded.model, loaded.tokenizer, vocabulary=tekken)
-    with pytest.raises(VocabularyMismatchError, match="vocabulary"):
+    with pytest.raises(VocabularyMismatchError, match=r"vocabulary must be.*load_vocabulary"):
         Generator(loaded.model, loaded.tokenizer, vocabulary="tekken")
+
+
+def test_likely_mistakes_are_told_what_to_write(loaded, generator):
+    model, tokenizer = loaded.model, loaded.tokenizer
+    for given, said in {
+        ("gpt2",): r"AutoModelForCausalLM\.from_pretrained",
+        ("gpt2", tokenizer): r"AutoModelForCausalLM\.from_pretrained",
+        (model,): r"AutoTokenizer\.from_pretrained",
+        (model, "gpt2"): r"AutoTokenizer\.from_pretrained",
+        (tokenizer, model): "the model comes first",
+        (model, generator.vocabulary): "vocabulary=",
+    }.items():
+        with pytest.raises(ModelError, match=said):
+            Generator(*given)
+    ids = tokenizer("a", return_tensors="pt")
+    for prompt, said in (
+        (["a", "b"], r"Generator\.batch"),
+        (Person, "the prompt comes first"),
+        (regex("a"), "the prompt comes first"),
+        (b"a", r"data\.decode\(\)"),
+        (ids, "give the text itself"),
+        (ids.input_ids, "give the text itself"),
+    ):
+        with pytest.raises(ModelError, match=f"prompt must be a text, or a list of messages.*{said}"):
+            generator(prompt, Person)
+    with pytest.raises(ArgumentTypeError, match=r"functions must be a list of functions.*put it in a list"):
+        generator.tools(PROMPT, book)
+    with pytest.raises(ArgumentTypeError, match=r"functions must be a list of functions.*put it in a list"):
+        generator.tools(PROMPT, "book")
+    with pytest.raises(ArgumentTypeError, match=r"prompts must be a list of prompts.*list\(\.\.\.\)"):
+        generator.batch((each for each in [PROMPT]), Person)
+    with pytest.raises(DecodingError, match=r"seed cannot be given.*set_seed"):
+        generator(PROMPT, Person, seed=1)
+
+
+def test_unconstrained_rows_have_one_name(generator):
+    free = tokenfst.UNCONSTRAINED
+    person, text = generator.batch([PROMPT, PROMPT], [Person, free], max_new_tokens=20)
+    assert isinstance(person, Person) and isinstance(text, str)
+    assert (
+        text
+        == generator(PROMPT, Language.any_text(), max_new_tokens=20)
+        == generator(PROMPT, free, max_new_tokens=20)
+    )
+    assert "".join(generator.stream(PROMPT, free, max_new_tokens=20)) == text
+    with pytest.raises(
+        ArgumentTypeError, match=r"'free' alone: write tokenfst\.UNCONSTRAINED.*regex\('free'\)"
+    ):
+        generator.batch([PROMPT, PROMPT], [Person, "free"])
+    with pytest.raises(ArgumentTypeError, match=r"not None.*tokenfst\.UNCONSTRAINED"):
+        generator(PROMPT, None)
+    assert read_target(regex("free")).constraint.accepts("free")
 
 
 def test_a_text_that_something_else_ended_is_not_given_back(loaded):

@@ -15,6 +15,7 @@ from tests.support.engines.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.compile import compile
+from tokenfst.decoding.matchers.unconstrained import UNCONSTRAINED
 from tokenfst.errors import LogitsError, MaskBufferError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -171,7 +172,7 @@ def test_rows_without_a_constraint(model, vocabulary, mode):
     first, last = (compile(regex(pattern), vocabulary) for pattern in ("ab+c", "c?ab{1,3}"))
     new, options = logits_processor.ConstraintLogitsProcessor, MODES[mode]
     prompts = [[0, 1], [1, 2], [2, 5], [5, 0]]
-    shared = new(["free", first, "free", last], max_new_tokens=8)
+    shared = new(["free", first, UNCONSTRAINED, last], max_new_tokens=8)
     many = options.get("num_return_sequences", 1)
     for _ in range(2):
         found = run(model, prompts, shared, **options)
@@ -184,16 +185,16 @@ def test_rows_without_a_constraint(model, vocabulary, mode):
             ]
             assert found == [text for each in alone for text in each]
     scores = torch.randn(2, len(TOKENS) + 2)
-    free, held = new(["free", first])(torch.tensor([[1], [1]]), scores)
+    free, held = new([UNCONSTRAINED, first])(torch.tensor([[1], [1]]), scores)
     assert torch.equal(free, scores[0])
     assert held.isfinite().nonzero().flatten().tolist() == [0, 3]
-    with pytest.raises(ValueError, match='automata has nothing but "free"'):
-        new(["free", "free"])
+    with pytest.raises(ValueError, match="automata has nothing but UNCONSTRAINED"):
+        new(["free", UNCONSTRAINED])
     with pytest.raises(ValueError, match="automata is empty"):
         new([])
     with pytest.raises(TypeError, match=r"automata\[1\] must be"):
         new([first, None])
-    with pytest.raises(TypeError, match=r"automata\[1\] must be"):
+    with pytest.raises(TypeError, match=r"automata\[1\] must be .*tokenfst\.UNCONSTRAINED"):
         new([first, "fre"])
 
 

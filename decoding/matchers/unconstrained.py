@@ -1,0 +1,23 @@
+"""``UNCONSTRAINED``: the word for a row of a batch without a constraint, wherever rows have constraints.
+
+It is a value of its own, because ``None`` is often a mistake (a name that was not set), and a str is a pattern.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Unconstrained(enum.Enum):
+    """The type of ``UNCONSTRAINED``."""
+
+    UNCONSTRAINED = "free"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+UNCONSTRAINED = Unconstrained.UNCONSTRAINED
+"""In place of an automaton in ``ConstraintLogitsProcessor([...])``, or of a target of ``Generator``: any text."""
+FREE = UNCONSTRAINED.value
+"""What ``ConstraintLogitsProcessor`` takes for it, too."""
