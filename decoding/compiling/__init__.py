@@ -7,5 +7,6 @@ first requested.
 Invariant: two calls with equal arguments give equal automata. Cost: linear in the constraint's program and, once for
 each vocabulary, in its bytes.
 
-Read in this order: ``compile``, ``missing_bytes`` (vocabularies that cannot spell every text).
+Read in this order: ``compile``, ``missing_bytes`` (vocabularies that cannot spell every text), ``estimate`` (how large
+an automaton will be).
 """

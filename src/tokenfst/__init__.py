@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
     from tokenfst.decoding.compiling.compile import compile
+    from tokenfst.decoding.compiling.estimate import estimate
     from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
     from tokenfst.decoding.device.automata.composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device.automata.pushdown import PushDownDeviceAutomaton
@@ -207,6 +208,7 @@ __all__ = [
     "delimited_subsequence_of",
     "distil_hmm",
     "ebnf",
+    "estimate",
     "exact_length_sample",
     "fill_bitmasks",
     "from_openai",
@@ -334,6 +336,7 @@ _PLACES = {
     "delimited_subsequence_of": "automata.grammars.lists",
     "distil_hmm": "decoding.particles.hmm_training",
     "ebnf": "automata.notations.ebnf",
+    "estimate": "decoding.compiling.estimate",
     "exact_length_sample": "decoding.search.exact_length_sampling",
     "fill_bitmasks": "decoding.masks.bitmask",
     "from_openai": "automata.tools.requests",

@@ -108,5 +108,5 @@ Three short budgets differ from it, because they count something else:
 - ``automata.json_schema.sets.work``: one schema asks thousands of questions whether a language is empty, and all of
   them share one bound of states. Each has 2,000 states, so that a few hard questions do not use up the others' share.
 - ``notebook.GLANCE``: a picture shows at most 12 states, so the search stops at the thirteenth.
-- ``cli.artifacts.compiling``: the user asked for an estimate of a size and waits up to a second for it.
+- ``decoding.compiling.estimate``: the user asked for an estimate of a size and waits up to a second for it.
 """

@@ -7,11 +7,23 @@ from pathlib import Path
 import pytest
 from support.programs.command_line import TOY_END, tokenfst, toy, write_toy
 
-from tokenfst import Budget, Language, TokenAutomaton, Vocabulary, compile, regex
-from tokenfst.cli.artifacts import compiling
-from tokenfst.cli.artifacts.compiling import Meter, make_estimate
+from tokenfst import (
+    Budget,
+    Language,
+    TokenAutomaton,
+    Vocabulary,
+    compile,
+    estimate,
+    lark_grammar,
+    one_token,
+    regex,
+)
+from tokenfst.cli.artifacts.compiling import Meter
 from tokenfst.cli.input.budgets import BudgetOptions
+from tokenfst.decoding.compiling import estimate as estimating
+from tokenfst.decoding.compiling.estimate import Estimate
 from tokenfst.decoding.token_automata.sizes import Stats
+from tokenfst.errors import ConstraintError
 
 
 @pytest.fixture
@@ -22,6 +34,10 @@ def spec(tmp_path: Path) -> str:
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
     return tmp_path / "out.safetensors"
+
+
+def estimated(language: Language) -> Estimate:
+    return estimate(language, toy())
 
 
 def only_the_vocabulary_in(folder: Path) -> bool:
@@ -96,19 +112,31 @@ def test_the_estimate_alone(spec: str) -> None:
     assert tokenfst("compile", "[ab]{3}", "-v", spec, "--estimate").out.startswith("4 states, tables")
 
 
+def test_python_estimates_what_the_command_prints(spec: str) -> None:
+    for pattern in ("[ab]{3}", "(ab|0)+", "(a|b)*a(a|b){12}"):
+        done = tokenfst("compile", pattern, "-v", spec, "--estimate", "--json")
+        assert done.json["estimate"] == estimated(regex(pattern)).as_json()
+        made = compile(regex(pattern), toy()).expand().stats().states
+        assert estimated(regex(pattern)).states == made - 1  # without DEAD
+    with pytest.raises(ConstraintError, match=r"needs a stack: take truncate\(depth\)"):
+        estimate(lark_grammar('start: "(" start ")" | "a"'), toy())
+    with pytest.raises(ConstraintError, match="constrains tokens"):
+        estimated(one_token())
+
+
 def test_an_estimate_that_stops_is_a_lower_bound() -> None:
-    estimate = make_estimate(regex("(a|b)*a(a|b){30}"), 12)
-    assert not estimate.exact and estimate.states >= 1000
-    assert estimate.as_json()["table_bytes"] is None and "more than" in str(estimate)
+    found = estimated(regex("(a|b)*a(a|b){30}"))
+    assert not found.exact and found.states >= 1000
+    assert found.as_json()["table_bytes"] is None and "more than" in str(found)
     for length in (9, 12):
         language = regex(f"(a|b)*a(a|b){{{length}}}")
-        assert make_estimate(language, 12).states == language.size().states
+        assert estimated(language).states == language.size().states
 
 
 def test_an_estimate_whose_time_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was "more than 1 state", since the states were made in another automaton than the one that it asked."""
-    monkeypatch.setattr(compiling, "_ESTIMATE", Budget(states=1 << 30, bytes=1 << 40, seconds=0.2))
-    assert make_estimate(regex("(a|b)*a(a|b){30}"), 12).states == 4_000
+    monkeypatch.setattr(estimating, "_ESTIMATE", Budget(states=1 << 30, bytes=1 << 40, seconds=0.2))
+    assert estimated(regex("(a|b)*a(a|b){30}")).states == 4_000
 
 
 def test_padding_and_end_tokens(spec: str, target: Path) -> None:
@@ -282,7 +310,7 @@ def stats(states: int, masks: int) -> Stats:
 
 def test_the_meter_measures_each_step_by_itself() -> None:
     language: Language = regex("[ab]{99}")
-    meter = Meter(make_estimate(language, 12))  # 100 states and DEAD
+    meter = Meter(estimated(language))  # 100 states and DEAD
     assert meter.read(stats(1, 0), 10.0) == ("states (step 1 of 3)", 101, 1, "1 of 101 states")
     _, _, done, text = meter.read(stats(51, 0), 11.0)
     assert done == 51 and text == "51 of 101 states, 50 states/s, 1.0 s left"
@@ -293,7 +321,7 @@ def test_the_meter_measures_each_step_by_itself() -> None:
 
 
 def test_the_meter_without_an_estimate_tells_no_time() -> None:
-    meter = Meter(make_estimate(regex("(a|b)*a(a|b){30}"), 12))
+    meter = Meter(estimated(regex("(a|b)*a(a|b){30}")))
     meter.read(stats(0, 0), 0.0)
     assert meter.read(stats(5000, 0), 2.0) == (
         "states (step 1 of 3)",

@@ -12,7 +12,8 @@ from rich.cells import cell_len
 from tokenfst import Language, regex
 from tokenfst.automata.languages.display.explanation import Following
 from tokenfst.automata.languages.display.readable import cells, character_class
-from tokenfst.cli.output.terminal import byte_size, counted, duration, json_bytes, plain, pointed, quoted
+from tokenfst.cli.output.terminal import counted, duration, json_bytes, plain, pointed, quoted
+from tokenfst.common.sizes import byte_size
 
 SURROGATES = range(0xD800, 0xE000)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,6 @@ import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from tokenfst.automata.languages.language import Language
-from tokenfst.budget import Budget
 from tokenfst.cli.artifacts.batches import BatchOptions
 from tokenfst.cli.constraints import options
 from tokenfst.cli.constraints.constraints import SUFFIX
@@ -27,7 +25,6 @@ from tokenfst.cli.input.tokens import VocabularyOptions
 from tokenfst.cli.output.terminal import (
     Exit,
     UsageError,
-    byte_size,
     console,
     counted,
     duration,
@@ -38,8 +35,11 @@ from tokenfst.cli.output.terminal import (
     warn,
     writing,
 )
+from tokenfst.common.sizes import byte_size
 from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.compiling.estimate import Estimate
+from tokenfst.decoding.compiling.estimate import estimate as estimate_of
 from tokenfst.decoding.token_automata.sizes import Stats
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE, TokenAutomaton
 from tokenfst.errors import (
@@ -52,16 +52,10 @@ from tokenfst.errors import (
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_ESTIMATE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
-"""The budget of an estimate. ``tokenfst.budget.QUICK`` says why it is larger than that one."""
-_FIRST_LOOK = 4_000
-"""States that an estimate makes first, so that it has a lower bound if its time ends while it makes more."""
 _PATIENCE = 1.0
 """Seconds before the progress bar appears."""
 _TICK = 0.2
 """Seconds between two updates."""
-_STATE_BYTES = 13
-"""Bytes of an artifact per state, without its row of the table: mask, distance, bound, accepting."""
 
 
 def register(app: typer.Typer) -> None:
@@ -111,7 +105,7 @@ def compile_command(
     expected = None
     of_tokens = isinstance(constraint.value, Language) and constraint.value.program().is_token_level
     if isinstance(constraint.value, Language) and not of_tokens:
-        expected = make_estimate(constraint.value, len(tokens))
+        expected = estimate_of(constraint.value, tokens)
     elif of_tokens and estimate:
         raise UsageError(f"--estimate counts byte states, but {constraint.source} constrains tokens")
     elif estimate:
@@ -221,64 +215,6 @@ def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary
 
 
 # --- what comes before --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """The size of an automaton. If not ``exact``, ``states`` is only a lower bound, and ``classes`` is unknown (0)."""
-
-    states: int
-    classes: int
-    exact: bool
-    words: int
-
-    @property
-    def table_bytes(self) -> int:
-        """Bytes of the tables, without masks."""
-        return self.states * (4 * self.classes + _STATE_BYTES)
-
-    @property
-    def mask_bytes(self) -> int:
-        """Bytes of masks if every state had its own, in full; most share theirs or are lists."""
-        return self.states * 4 * self.words
-
-    def as_json(self) -> dict[str, Any]:
-        """The estimate in JSON."""
-        return {
-            "exact": self.exact,
-            "states": self.states,
-            "table_bytes": self.table_bytes if self.exact else None,
-            "mask_bytes_at_most": self.mask_bytes if self.exact else None,
-        }
-
-    def __str__(self) -> str:
-        if not self.exact:
-            return f"more than {counted(self.states, 'state')}"
-        return (
-            f"{counted(self.states, 'state')}, tables {byte_size(self.table_bytes)}, masks at most "
-            f"{byte_size(self.mask_bytes)} (most states share theirs)"
-        )
-
-
-def make_estimate(language: Language, vocab_size: int) -> Estimate:
-    """Determinize over bytes only, for at most a second: the states are those of the token automaton."""
-    words = (vocab_size + 31) // 32
-    made = 0
-    for states in (_FIRST_LOOK, _ESTIMATE.states):
-        budget = Budget(
-            states=min(states, language.budget.states),
-            bytes=min(_ESTIMATE.bytes, language.budget.bytes),
-            seconds=min(_ESTIMATE.seconds, language.budget.seconds),
-        )
-        try:
-            size = language.with_budget(budget).size()
-        except BudgetExceeded as error:
-            if error.resource != "states":
-                break
-            made = int(error.limit)
-        else:
-            return Estimate(size.states, size.classes, True, words)
-    return Estimate(made, 0, False, words)
 
 
 def check_output(path: Path, force: bool) -> None:

@@ -16,7 +16,6 @@ from tokenfst.cli.input import groups
 from tokenfst.cli.output.terminal import (
     Exit,
     UsageError,
-    byte_size,
     counted,
     json_bytes,
     quoted,
@@ -24,6 +23,7 @@ from tokenfst.cli.output.terminal import (
     say_json,
     say_pairs,
 )
+from tokenfst.common.sizes import byte_size
 from tokenfst.decoding.artifacts import artifact, program_arrays
 from tokenfst.decoding.token_automata.token_automaton import ASK, UNREACHABLE
 from tokenfst.errors import ArtifactCorruptError

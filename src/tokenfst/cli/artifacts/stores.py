@@ -19,7 +19,6 @@ from tokenfst.cli.input.tokens import VocabularyOptions
 from tokenfst.cli.output.terminal import (
     Exit,
     UsageError,
-    byte_size,
     counted,
     say,
     say_json,
@@ -28,6 +27,7 @@ from tokenfst.cli.output.terminal import (
     warn,
     writing,
 )
+from tokenfst.common.sizes import byte_size
 from tokenfst.decoding.artifacts import artifact
 from tokenfst.errors import ArtifactError, NotInStoreError, StoreError
 

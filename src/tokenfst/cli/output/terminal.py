@@ -173,16 +173,6 @@ def json_bytes(data: bytes) -> dict[str, str | None]:
 # --- figures ------------------------------------------------------------------------------------------
 
 
-def byte_size(number: float) -> str:
-    """``512 B``, ``1.5 kB``, ``2.0 MB``: powers of 1,000."""
-    unit = "B"
-    for larger in ("kB", "MB", "GB"):
-        if number < 999.95:
-            break
-        number, unit = number / 1000, larger
-    return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"
-
-
 def duration(seconds: float) -> str:
     """``12 ms``, ``3.4 s``, ``2:05 min``."""
     if seconds < 0.9995:
