@@ -7,7 +7,8 @@ bool Completion::plenty(Config config, const Reading& at, uint32_t left) {
   const DistinctFacts& facts = bytes_.marks().facts;
   if (facts.values ? exclusion_.restricts() : facts.few_endings && Exclusion::matches(at)) return false;
   if (automaton_.is_first(config)) return left > 0 && all_fit(config, at, left - 1) && automaton_.spellable(config, stacks_);
-  return enough(automaton_.most_bytes_after(config, stacks_), at.finished, left) ||  // also from the current position itself
+  // A token of one byte leads to what is missing after any token.
+  return enough(plus(automaton_.known_most_bytes_after(config, stacks_), 1), at.finished, left) ||
          enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
 }
 

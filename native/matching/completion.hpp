@@ -42,7 +42,7 @@ class Completion {
       : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), known_(known), walker_(bytes_, stacks) {}
 
   // Whether `left` tokens are surely enough to complete the text at the reading `at`. False is no proof. O(1) if the
-  // bounds of the configuration are known.
+  // bounds of the configuration are known; walks no vocabulary.
   bool plenty(Config config, const Reading& at, uint32_t left);
   // The same after every token that may come next, `left` tokens after it. Does not consider strings that a token leaves
   // open and that may become known ones.

@@ -111,6 +111,8 @@ class TokenAutomaton : protected TokenDistances {
     const uint32_t known = known_most_after(config, stacks);
     return known == kUnknown ? find_most_after(config, stacks) : known;
   }
+  // The same; kUnknown, which is more than any length, if it is not known. O(1).
+  uint32_t known_most_bytes_after(Config config, const Stacks& stacks) { return known_most_after(config, stacks); }
   // Whether `left` tokens surely complete a text after any allowed token; and whether this is already known.
   bool is_far(Config config, uint32_t left, Stacks& stacks) { return most_bytes_after(config, stacks) <= left; }
   bool is_known_far(Config config, uint32_t left, const Stacks& stacks) { return known_most_after(config, stacks) <= left; }

@@ -168,6 +168,26 @@ def test_limits_where_the_form_gives_no_bound(more: int, tekken: Vocabulary) -> 
         assert limited.accept_token(token) and plain.accept_token(token)
 
 
+def test_a_near_limit_walks_the_vocabulary_once_for_a_mask(tekken: Vocabulary) -> None:
+    """Tokens lead to thousands of states, and the form of none of them gives a bound. With a walk of the vocabulary for each, this
+    mask took 27 s.
+    """
+    pattern = {"type": "string", "format": "regex", "maxLength": 30}
+    schema = json_schema({"type": "object", "properties": {"p": pattern}, "required": ["p"]})
+    automaton = compile(schema, tekken, budget=Budget(seconds=10))
+    limited, plain = automaton.matcher(16), automaton.matcher()
+    for token in tekken.encode_greedy(b'{"p": "(a|b)*[c-d'):
+        assert limited.accept_token(token) and plain.accept_token(token)
+    mask, every = allowed(limited, len(tekken)), allowed(plain, len(tekken))
+    assert mask < every and limited.max_tokens_left == 6
+    rng = random.Random(16)
+    cut_off = sorted(every - mask)
+    for token in (*rng.sample(sorted(mask), 30), *rng.sample(cut_off, min(30, len(cut_off)))):
+        after = plain.fork()
+        assert after.accept_token(token)
+        assert (after.distance() < 6) == (token in mask), tekken.tokens[token]
+
+
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_what_is_far_off_explores_nothing(number: int) -> None:
     schema = json_schema(
