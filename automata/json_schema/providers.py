@@ -79,10 +79,10 @@ def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
     if provider not in PROVIDERS:
         raise ConstraintError(f"strict must be one of {', '.join(map(repr, PROVIDERS))}, not {provider!r}")
     profile = _profile(provider)
-    places = list(_places(schema))
+    all_places = list(places(schema))
     found = [
         ProviderFinding(provider, pointer, message)
-        for pointer, value in places
+        for pointer, value in all_places
         for pointer, message in _of_schema(value, pointer, profile)
     ]
     if profile.root_object and isinstance(schema, MAPPINGS):
@@ -93,9 +93,9 @@ def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
     if not profile.recursion:
         found += [
             ProviderFinding(provider, f"{pointer}/$ref", f"{profile.name} takes no recursive schemas")
-            for pointer in _recursive(dict(places))
+            for pointer in _recursive(dict(all_places))
         ]
-    for kind, (count, what) in _counts([value for _, value in places]).items():
+    for kind, (count, what) in _counts([value for _, value in all_places]).items():
         most = (profile.most or {}).get(kind)
         if most is not None and count > most:
             message = f"{profile.name} takes at most {most:,} {what} in all, and there are {count:,}"
@@ -103,7 +103,7 @@ def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
     return found
 
 
-def _places(schema: Any) -> Iterator[tuple[str, Any]]:
+def places(schema: Any) -> Iterator[tuple[str, Any]]:
     """All places of schemas, outer ones first."""
     waiting: list[tuple[str, Any]] = [("#", schema)]
     while waiting:

@@ -51,7 +51,7 @@ _SCHEMA, _TABLE = KEYWORDS["additionalProperties"][2], KEYWORDS["properties"][2]
 _STRING = (_is_string, "a string")
 _NAME = (_is_anchor, "a name of ASCII letters, digits and _-., which begins with a letter or _")
 _BOOLEAN = (_is_boolean, "a boolean")
-_ANNOTATIONS: dict[str, tuple[int, int, tuple[Callable[[Any, int], bool], str]]] = {
+ANNOTATIONS: dict[str, tuple[int, int, tuple[Callable[[Any, int], bool], str]]] = {
     **dict.fromkeys(("title", "description", "$schema"), (4, _LAST, _STRING)),
     "id": (4, 4, _STRING),
     "$id": (6, _LAST, _STRING),
@@ -70,7 +70,7 @@ _ANNOTATIONS: dict[str, tuple[int, int, tuple[Callable[[Any, int], bool], str]]]
 """Like ``KEYWORDS``, for keywords that constrain nothing."""
 _PLAIN = {
     name: kind
-    for name, (_, _, (_, form)) in (KEYWORDS | _ANNOTATIONS).items()
+    for name, (_, _, (_, form)) in (KEYWORDS | ANNOTATIONS).items()
     for kind, said in ((str, "a string"), (bool, "a boolean"))
     if form == said
 }
@@ -98,7 +98,7 @@ _NATIVE = {
 _FORMS = {
     draft: {
         name: (*check, _PLAIN.get(name), name in _INNER)
-        for name, (first, last, check) in (KEYWORDS | _ANNOTATIONS).items()
+        for name, (first, last, check) in (KEYWORDS | ANNOTATIONS).items()
         if first <= draft <= last
     }
     for draft in (4, 6, 7, 2019, 2020)

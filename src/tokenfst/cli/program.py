@@ -66,8 +66,9 @@ COMMANDS = {
     "lint": (
         "questions.linting",
         "Report what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "
-        "recursion, and where one stack is not enough. With --vocabulary, also report rules that no token sequence can "
-        "spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured outputs do not accept.",
+        "recursion, where one stack is not enough, and keywords that constrain nothing. With --vocabulary, also report "
+        "rules that no token sequence can spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured "
+        "outputs do not accept.",
     ),
     "diff": (
         "questions.comparing",

@@ -40,11 +40,12 @@ from tokenfst.errors import BudgetExceeded
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _CONFLICT = "conflict"
-_INNOCENT = {FindingKind.LEFT_RECURSION.value, _CONFLICT}
-"""Findings that are notes and not faults: the exit code stays 0."""
 _USELESS = {FindingKind.UNREACHABLE.value, FindingKind.UNPRODUCTIVE.value}
 _UNSPELLED = "unspelled"
 _STRICT = "strict"
+_UNKNOWN, _UNKNOWN_NOTE = "unknown-keyword", "other-keyword"
+_INNOCENT = {FindingKind.LEFT_RECURSION.value, _CONFLICT, _UNKNOWN_NOTE}
+"""Findings that are notes and not faults: the exit code stays 0."""
 
 
 class Provider(enum.StrEnum):
@@ -75,8 +76,9 @@ def lint_command(
     json: options.Json = False,
 ) -> int:
     """Report what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
-    recursion, and where one stack is not enough. With --vocabulary, also report rules that no token sequence can
-    spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured outputs do not accept.
+    recursion, where one stack is not enough, and keywords that constrain nothing. With --vocabulary, also report
+    rules that no token sequence can spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured outputs
+    do not accept.
 
     Exit code 0: nothing that needs a change (notes may be shown); 1: findings.
     """
@@ -90,8 +92,10 @@ def lint_command(
             )
         grammar = schema if isinstance(schema, Grammar) else _one_rule(schema)
     found = findings(grammar)
-    if strict is not None:
-        found += _not_taken(reading, strict)
+    if strict is not None and reading.json_schema is None:
+        raise UsageError("--strict goes with --json-schema")
+    if reading.json_schema is not None:
+        found += _of_schema(read_text(reading.json_schema, "the schema"), strict)
     if tokenizing.vocabulary is not None:
         found += unspelled(
             grammar, tokenizing.need("lint"), {each.rule for each in found if each.kind in _USELESS}
@@ -115,18 +119,24 @@ def lint_command(
     return Exit.NO if serious else Exit.YES
 
 
-def _not_taken(reading: GrammarOptions, strict: Provider) -> list[Remark]:
-    """The parts of the given schema that a provider does not accept."""
-    if reading.json_schema is None:
-        raise UsageError("--strict goes with --json-schema")
+def _of_schema(text: str, strict: Provider | None) -> list[Remark]:
+    """The keywords of a schema that constrain nothing, and the parts that a provider does not accept."""
     from tokenfst.automata.json_schema.documents.schema_texts import read
     from tokenfst.automata.json_schema.providers import provider_findings
     from tokenfst.automata.json_schema.sets.work import Work
+    from tokenfst.automata.json_schema.unknown_keywords import unknown_keywords
 
-    schema = read(read_text(reading.json_schema, "the schema"), "#", Work(None))
-    return [
-        Remark(_STRICT, each.pointer, str(each), (), 0, 0) for each in provider_findings(schema, strict.value)
+    schema = read(text, "#", Work(None))
+    found = [
+        Remark(_UNKNOWN if each.likely else _UNKNOWN_NOTE, each.pointer, str(each), (), 0, 0)
+        for each in unknown_keywords(schema)
     ]
+    if strict is not None:
+        found += [
+            Remark(_STRICT, each.pointer, str(each), (), 0, 0)
+            for each in provider_findings(schema, strict.value)
+        ]
+    return found
 
 
 def _one_rule(language: Language) -> Grammar:
