@@ -94,6 +94,43 @@ def test_draw_and_lint(folder: Path) -> None:
         assert tokenfst("lint", "--json-schema", name, "--json").json["clean"]
 
 
+def test_lint_finds_keywords_that_constrain_nothing(folder: Path) -> None:
+    Path("typo.json").write_text('{"type": "object", "propertes": {"a": {}}, "weight": 3, "x-order": 1}')
+    done = tokenfst("lint", "--json-schema", "typo.json")
+    assert done.code == 1
+    assert "#/propertes: propertes is no keyword and constrains nothing: did you mean properties?" in done.out
+    assert "note: #/weight: weight is no keyword and constrains nothing [other-keyword]" in done.out
+    assert "x-order" not in done.out
+    found = tokenfst("lint", "--json-schema", "typo.json", "--json").json
+    assert [(each["kind"], each["rule"], each["note"]) for each in found["findings"]] == [
+        ("unknown-keyword", "#/propertes", False),
+        ("other-keyword", "#/weight", True),
+    ]
+    assert not found["clean"]
+    Path("note.json").write_text('{"type": "object", "weight": 3}')
+    assert tokenfst("lint", "--json-schema", "note.json").code == 0
+
+
+def test_a_schema_in_place_of_a_pattern(folder: Path) -> None:
+    Path("old.schema").write_text('{"type": "string"}')
+    Path("new.schema").write_text('{"type": "integer"}')
+    for words, said in (
+        (("diff", "old.schema", "new.schema"), "both names end in .json"),
+        (("diff", "--files", "old.schema", "new.schema"), "old.schema holds a JSON object"),
+        (("diff", "person.json", "none.json"), "none.json is none: there is no such file"),
+        (
+            ("diff", "person.json", "new.schema"),
+            "new.schema is none: the name of a schema's file ends in .json",
+        ),
+        (("diff", "a*", "person.json"), "a* is none"),
+        (("check", "--file", "old.schema", "x"), "--json-schema FILE"),
+    ):
+        done = tokenfst(*words)
+        assert done.code == 2 and said in done.err, done.err
+    Path("braces").write_text(r"\{}")
+    assert tokenfst("check", "--file", "braces", "{}").code == 0
+
+
 def test_lint_says_what_a_provider_does_not_take(folder: Path) -> None:
     done = tokenfst("lint", "--json-schema", "open.json", "--strict", "openai", "--json")
     assert done.code == 1 and {each["kind"] for each in done.json["findings"]} == {"strict"}

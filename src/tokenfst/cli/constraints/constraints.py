@@ -7,6 +7,7 @@ need its texts say what to give instead.
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from dataclasses import dataclass
@@ -148,15 +149,19 @@ def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
     return Constraint(language, found.source, Path(argument), found.split_pattern is not None)
 
 
+def is_file(argument: str) -> bool:
+    """Whether an argument is the name of a file."""
+    try:
+        return Path(argument).is_file()
+    except (OSError, ValueError):  # too long for a name, or a NUL in it
+        return False
+
+
 def _refuse_file(argument: str) -> None:
     """Raise UsageError for a pattern that is the name of a file: most likely the content of the file was meant."""
     path = Path(argument)
-    try:
-        there = path.is_file()
-    except (OSError, ValueError):  # too long for a name, or a NUL in it
-        there = False
     meant = _MEANT.get(path.suffix.lower())
-    if there:
+    if is_file(argument):
         raise UsageError(
             f"{argument} is a file, and CONSTRAINT is a pattern: use {meant or '--file'} {argument} for the content of "
             "the file (--json-schema for a JSON Schema, --grammar for a grammar, --file for a pattern); the pattern "
@@ -184,7 +189,21 @@ def pattern_in(path: Path, flags: str, budget: Budget) -> Constraint:
     """The pattern in a file, without the newline at its end."""
     text = read_text(path, "the pattern")
     text = text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
+    if _is_json_object(text):
+        raise UsageError(
+            f"{path} holds a JSON object, and a pattern is due: a JSON Schema is read by --json-schema FILE, and diff "
+            "compares two of them if both names end in .json. The pattern of a text that begins so is written \\{..."
+        )
     return of_words(regex(text, _flags(flags), budget).with_budget(budget))
+
+
+def _is_json_object(text: str) -> bool:
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> Constraint:

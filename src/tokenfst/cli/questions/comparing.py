@@ -10,7 +10,7 @@ import typer
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli.constraints import options
-from tokenfst.cli.constraints.constraints import Constraint, is_artifact, pattern_in, read_constraint
+from tokenfst.cli.constraints.constraints import Constraint, is_artifact, is_file, pattern_in, read_constraint
 from tokenfst.cli.constraints.relations import RelationOptions
 from tokenfst.cli.input import groups
 from tokenfst.cli.input.budgets import BudgetOptions
@@ -73,6 +73,8 @@ def diff_command(
         if files or flags:
             raise UsageError("--files and --flags are for patterns, not for JSON Schemas")
         return diff_schemas(Path(a), Path(b), includes, budget, json)
+    if not files:
+        _refuse_files(a, b)
     left, right = (relating.related(_read(word, files, flags, budget), budget) for word in (a, b))
     relation, witnesses = compare(left.language, right.language)
     holds = relation == "equivalent" or (includes and relation == "b_in_a")
@@ -101,6 +103,26 @@ def diff_command(
     if shown:
         say_pairs(shown, "  ")
     return Exit.YES if holds else Exit.NO
+
+
+def _refuse_files(a: str, b: str) -> None:
+    """Raise UsageError for names of files that are no artifacts: schemas, or patterns in files, were meant."""
+    for one, other in ((a, b), (b, a)):
+        if is_artifact(one) or not is_file(one):
+            continue
+        if is_schema(one):
+            why = (
+                "there is no such file"
+                if other.endswith(".json")
+                else "the name of a schema's file ends in .json"
+            )
+            raise UsageError(
+                f"{one} is a JSON Schema, which is compared with another version of it, and {other} is none: {why}"
+            )
+        raise UsageError(
+            f"{one} is a file: --files compares the patterns in two files, and JSON Schemas are compared if both names "
+            "end in .json"
+        )
 
 
 def _read(word: str, files: bool, flags: str, budget: Budget) -> Constraint:
