@@ -11,6 +11,7 @@ and starts a new match for each token.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import lru_cache
@@ -23,6 +24,7 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.parsing.lalr import Tables, Tokens, Unparsed, token_of
 from tokenfst.automata.notations.parsing.lalr import Token as Token
 from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.common.printable import line_and_column
 from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError
 
@@ -31,6 +33,14 @@ if TYPE_CHECKING:
     from lark.common import LexerConf
 
 _T = TypeVar("_T")
+_JSON_HINT = "; this looks like JSON: json_schema reads a JSON Schema"
+_ARROW_HINT = "; gbnf and ebnf read rules that are written name ::= ..."
+_COLON_HINT = "; lark_grammar reads rules that are written name: ..."
+_HINTS = (_JSON_HINT, _ARROW_HINT, _COLON_HINT)
+_RULE = re.compile(
+    r"^(?:[?!]?[\w-]+(?:\{[^}\n]*\})?(?:\.-?[0-9]+)?(?:\[[^\]\n]*\])?[ \t]*(?:::=|:)|%[a-z])", re.MULTILINE
+)
+"""Where a rule or a directive begins, in a grammar of any notation: a name in the first column, then its sign."""
 _TOKEN, _NODE = 12, 8
 """Microseconds that parsing a token and folding a node take, about."""
 
@@ -73,7 +83,29 @@ def parse(
     except Unparsed:
         pass
     arrows = '"::="' in notation
-    return _parse_by_lark(parser, lex, text, tokens, unfinished, what, deadline, arrows=arrows)
+    try:
+        return _parse_by_lark(parser, lex, text, tokens, unfinished, what, deadline, arrows=arrows)
+    except PatternSyntaxError as error:
+        more = _later_faults(tables, text, error.position, deadline) if what == "grammar" else ""
+        if not more or error.message.endswith(_HINTS):
+            raise
+        raise type(error)(error.message + more, text, error.position) from None
+
+
+def _later_faults(tables: Tables, text: str, position: int, deadline: Deadline) -> str:
+    """How many rules after the one at ``position`` cannot be read either, each taken alone. Linear in the text."""
+    starts = [match.start() for match in _RULE.finditer(text) if match.start() > position]
+    faults = []
+    for start, end in itertools.pairwise([*starts, len(text)]):
+        try:
+            tables.tree(text[start:end].rstrip() + "\n", deadline.tick, _TOKEN)
+        except Unparsed:
+            faults.append(start)
+    if not faults:
+        return ""
+    line = line_and_column(text, faults[0])[0]
+    where = f"that of line {line}" if len(faults) == 1 else f"the first at line {line}"
+    return f"; {counted(len(faults), 'later rule')} cannot be read either, {where}"
 
 
 def _parse_by_lark(
@@ -122,12 +154,12 @@ def _other_notation(arrows: bool, text: str) -> str:
     this notation are written ``name ::=``. Linear in the text.
     """
     if re.match(r'\s*\{\s*["}]', text):
-        return "; this looks like JSON: json_schema reads a JSON Schema"
+        return _JSON_HINT
     written = re.search(r"^[ \t]*[\w-]+[ \t]*::=", text, re.MULTILINE)
     if not arrows:
-        return "; gbnf and ebnf read rules that are written name ::= ..." if written else ""
+        return _ARROW_HINT if written else ""
     if not written and re.search(r"^[ \t]*[?!]?\w+(\.\d+)?[ \t]*:(?!:)", text, re.MULTILINE):
-        return "; lark_grammar reads rules that are written name: ..."
+        return _COLON_HINT
     return ""
 
 

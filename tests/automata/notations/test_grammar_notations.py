@@ -276,3 +276,36 @@ def test_a_text_of_another_notation_is_told_what_reads_it(
             front_end(text)
         said = str(caught.value).partition("\n")[0].partition(" (position")[0]
         assert said.endswith(hint) if hint else not any(each in said for each in (_ARROWS, _COLONS, _JSON))
+
+
+@pytest.mark.parametrize(
+    ("front_end", "text", "said"),
+    [
+        (lark_grammar, 'start: $\na: "x"\n', None),
+        (
+            lark_grammar,
+            'start: a\na: $\nb: "x"\nc: "y" )\n',
+            "; 1 later rule cannot be read either, that of line 4",
+        ),
+        (
+            lark_grammar,
+            'start: "a\nb: "x"\n  | "y"\n%ignore $\n?c{x}: x )\n// d: )\nD.2: /a/ ]\n',
+            "; 3 later rules cannot be read either, the first at line 4",
+        ),
+        (
+            gbnf,
+            'root ::= )\na ::= "x"\n  "y"\nb ::= ]\n',
+            "; 1 later rule cannot be read either, that of line 4",
+        ),
+        (ebnf, 'root ::= )\na ::= "x\nb ::= ]', "; 2 later rules cannot be read either, the first at line 2"),
+        (lark_grammar, 'root ::= "a"\nb ::= "c"', None),
+    ],
+)
+def test_an_error_says_how_many_later_rules_cannot_be_read(
+    front_end: Callable[[str], Grammar], text: str, said: str | None
+) -> None:
+    with pytest.raises(PatternSyntaxError) as caught:
+        front_end(text)
+    first = str(caught.value).partition("\n")[0]
+    assert first.startswith(f"line {text[: caught.value.position].count(chr(10)) + 1}, column ")
+    assert first.endswith(said) if said else "later rule" not in first
