@@ -169,8 +169,8 @@ def test_limits_where_the_form_gives_no_bound(more: int, tekken: Vocabulary) -> 
 
 
 def test_a_near_limit_walks_the_vocabulary_once_for_a_mask(tekken: Vocabulary) -> None:
-    """Tokens lead to thousands of states, and the form of none of them gives a bound. With a walk of the vocabulary for each, this
-    mask took 27 s.
+    """Tokens lead to thousands of states, and the form of none of them gives a bound. With a walk of the vocabulary
+    for each, this mask took 27 s.
     """
     pattern = {"type": "string", "format": "regex", "maxLength": 30}
     schema = json_schema({"type": "object", "properties": {"p": pattern}, "required": ["p"]})
