@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
+from tokenfst.decoding.device.kernels.sampling.plain import Rows
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import StateError
 
@@ -41,7 +42,9 @@ def limits(max_new_tokens: Tensor | int | None) -> tuple[Tensor | None, int | No
 def _owner(handle: int) -> Any:
     owner = _OWNERS.get(handle)
     if owner is None:
-        raise StateError(f"no device automaton has the handle {handle}: it is gone, or of another process")
+        raise StateError(
+            f"no device automaton or sampler has the handle {handle}: it is gone, or of another process"
+        )
     return owner
 
 
@@ -74,6 +77,48 @@ def _(
     logits: Tensor, states: Tensor, each: Tensor | None, limit: int | None, handle: int
 ) -> tuple[Tensor, Tensor]:
     return states.new_empty(states.shape[0], dtype=torch.int64), torch.empty_like(states)
+
+
+@torch.library.custom_op(
+    "tokenfst::sample",
+    mutates_args={"draws", "forced", "seen"},
+    schema="(Tensor logits, Tensor states, Tensor numbers, Tensor seeds, Tensor(a!) draws, Tensor(b!) forced, "
+    f"Tensor(c!)? seen, {_LIMIT}, bool walks, bool logs) -> (Tensor, Tensor, Tensor, Tensor)",
+)
+def sample(
+    logits: Tensor,
+    states: Tensor,
+    numbers: Tensor,
+    seeds: Tensor,
+    draws: Tensor,
+    forced: Tensor,
+    seen: Tensor | None,
+    each: Tensor | None,
+    limit: int | None,
+    handle: int,
+    walks: bool,
+    logs: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``DeviceSampler.step_with_logs``; without ``walks`` the states are empty, without ``logs`` the logarithms.
+
+    What a draw changes is among the arguments: a compiler may pass copies, and write them back afterwards.
+    """
+    rows = Rows(numbers, seeds, draws, forced, seen)
+    left = limit if each is None else each
+    tokens, reached, *logged = _owner(handle)._sampled(  # noqa: SLF001  # of this room
+        logits, states, rows, left, walks=walks, logs=logs
+    )
+    ours, models = logged if logs else (numbers.new_empty(0) for _ in range(2))
+    return tokens, reached if walks else states.new_empty(0), ours, models
+
+
+@sample.register_fake
+def _(logits: Tensor, states: Tensor, numbers: Tensor, *others: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    *_, walks, logs = others
+    count = states.shape[0]
+    reached = torch.empty_like(states) if walks else states.new_empty(0)
+    ours, models = (numbers.new_empty(count if logs else 0) for _ in range(2))
+    return states.new_empty(count, dtype=torch.int64), reached, ours, models
 
 
 @torch.library.custom_op(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from tokenfst.common.arguments import checked, shown, whole
 from tokenfst.common.plurals import counted
+from tokenfst.decoding.device.automata import operators
 from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 from tokenfst.decoding.device.automata.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.automata.verification import Tree, Verified, accept, left_at, seen_at
@@ -75,6 +76,8 @@ class DeviceSampler:
         seeds: int | Sequence[int] = 0,
     ) -> None:
         self.automaton = automaton
+        self.handle = operators.handle_of(self)
+        """The number by which operators of torch identify this object."""
         rows = whole("DeviceSampler", "rows", rows, 0, _MOST_ROWS)
         heat = _each("temperature", temperature, rows, 0.0, _FINITE)
         kept = [int(k) for k in _each("top_k", 0 if top_k is None else top_k, rows, 0, _MOST_K)]
@@ -108,7 +111,7 @@ class DeviceSampler:
         words = -(-len(automaton.vocabulary) // 32)
         self.seen = torch.zeros((rows, words), dtype=torch.int32, device=device) if has_penalties else None
         """The tokens that penalties apply to, as bits, int32 (B, words); ``None`` without penalties."""
-        self._workspaces: dict[bool, Any] = {}
+        self._workspaces: dict[tuple[int, bool], Any] = {}
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -213,6 +216,7 @@ class DeviceSampler:
         """A sampler with copies of these rows, which have seen the tokens ``seen``."""
         other = object.__new__(DeviceSampler)
         other.automaton, other._is_filtered = self.automaton, self._is_filtered
+        other.handle = self.handle if torch.compiler.is_compiling() else operators.handle_of(other)
         other._numbers, other.seeds, other.draws, other.forced = (
             part[rows].contiguous() for part in (self._numbers, self.seeds, self.draws, self.forced)
         )
@@ -229,43 +233,58 @@ class DeviceSampler:
             raise StateError(
                 f"this sampler draws for {counted(len(self), 'row')}, not for {len(states)}: see select()"
             )
-        walker = device if walks and isinstance(device, DeviceAutomaton) else None
-        if walks and walker is None:
+        if walks and not isinstance(device, DeviceAutomaton):
             raise ConstraintError(
                 f"a {type(device).__name__} advances by itself: use choose(), then follow() with the tokens"
             )
         limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001  # of this room
+        rows = plain.Rows(self._numbers, self.seeds, self.draws, self.forced, self.seen)
+        if torch.compiler.is_compiling():
+            left = operators.limits(limit)
+            found: tuple[Tensor, Tensor, Any, Any] = operators.sample(
+                logits, states, *rows, *left, self.handle, walks, logs
+            )
+            return found
+        return self._sampled(logits, states, rows, limit, walks=walks, logs=logs)
+
+    def _sampled(
+        self, logits: Tensor, states: Tensor, rows: plain.Rows, left: Left, *, walks: bool, logs: bool
+    ) -> tuple[Tensor, Tensor, Any, Any]:
+        """``_drawn`` with the numbers of ``rows``, which are this sampler's, or copies that compiled code made."""
+        device = self.automaton
         if device._triton(states, logits) is not None:  # noqa: SLF001  # of this room
-            return self._by_triton(logits, states, limit, walker is not None, logs)
-        resting, left = device._resting(states, limit)  # noqa: SLF001  # of this room
+            return self._by_triton(logits, states, rows, left, walks, logs)
+        resting, left = device._resting(states, left)  # noqa: SLF001  # of this room
         drawn = plain.sample(
             logits,
             device._allowed(resting, left),  # noqa: SLF001  # of this room
-            self._numbers,
-            self.seeds,
-            self.draws,
-            self.seen,
+            rows.numbers,
+            rows.seeds,
+            rows.draws,
+            rows.seen,
             filtered=self._is_filtered,
             logs=logs,
         )
-        self.draws += 1
-        self.forced += drawn.forced
-        if self.seen is not None:
-            plain.see_(self.seen, drawn.tokens[:, None])
-        reached = states if walker is None else walker.advance(states, drawn.tokens)
+        rows.draws.add_(1)
+        rows.forced.add_(drawn.forced)
+        if rows.seen is not None:
+            plain.see_(rows.seen, drawn.tokens[:, None])
+        reached = (
+            device.advance(states, drawn.tokens) if walks and isinstance(device, DeviceAutomaton) else states
+        )
         return drawn.tokens, reached, drawn.log_probabilities, drawn.model_log_probabilities
 
     def _by_triton(
-        self, logits: Tensor, states: Tensor, left: Left, walks: bool, logs: bool
+        self, logits: Tensor, states: Tensor, rows: plain.Rows, left: Left, walks: bool, logs: bool
     ) -> tuple[Tensor, Tensor, Any, Any]:
         from tokenfst.decoding.device.kernels.sampling import triton as triton_sampling
 
         device = self.automaton
-        if logs not in self._workspaces:
-            self._workspaces[logs] = triton_sampling.Workspace.of(
-                len(self), len(device.vocabulary), device.device, filtered=self._is_filtered, logs=logs
+        kind = len(states), logs
+        if kind not in self._workspaces:
+            self._workspaces[kind] = triton_sampling.Workspace.of(
+                len(states), len(device.vocabulary), device.device, filtered=self._is_filtered, logs=logs
             )
-        rows = triton_sampling.Rows(self._numbers, self.seeds, self.draws, self.forced, self.seen)
         given, left = device._given(states, left)  # noqa: SLF001  # of this room
         tokens, reached, *logged = triton_sampling.sample(
             device.tables,
@@ -274,7 +293,7 @@ class DeviceSampler:
             left,
             device._steps,  # noqa: SLF001  # of this room
             rows,
-            self._workspaces[logs],
+            self._workspaces[kind],
             filtered=self._is_filtered,
             walks=walks,
             logs=logs,

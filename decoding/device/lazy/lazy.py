@@ -161,7 +161,7 @@ class LazyDeviceAutomaton(DeviceAutomaton):
         if torch.compiler.is_compiling():
             raise ConstraintError(
                 "this call of a LazyDeviceAutomaton waits for the host, which torch.compile cannot trace: use advance, "
-                "bitmask, mask_logits_ or a greedy step there"
+                "bitmask, mask_logits_, a greedy step or a DeviceSampler there"
             )
         if self._surely_settled(states, left, masks):
             return states

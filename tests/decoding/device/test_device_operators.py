@@ -73,6 +73,97 @@ def test_what_is_compiled_calls_the_same_kernels(devices: list[Any], which: int)
         assert any(f"tokenfst.{name}" in found for found in names), names
 
 
+FILTERS: list[dict[str, Any]] = [
+    {},
+    {"temperature": [0.0, 0.7, 1.5], "top_k": 3},
+    {"top_p": 0.9, "presence_penalty": 0.5, "repetition_penalty": 1.2},
+]
+
+
+@pytest.mark.parametrize("options", FILTERS)
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_sampled_step_as_torch_wants_it(devices: list[Any], which: int, options: dict[str, Any]) -> None:
+    device = devices[which]
+    sampler = tokenfst.DeviceSampler(device, 3, **options)
+    states, logits = device.start_states([0, 1, 0]), torch.randn(3, 9)
+    each = torch.tensor([9, -1, 3], dtype=torch.int32)
+    of_rows = (sampler._numbers, sampler.seeds, sampler.draws, sampler.forced, sampler.seen)
+    for limit in ((None, None), (each, None)):
+        for walks, logs in ((True, True), (True, False), (False, False)):
+            arguments = (logits, states, *of_rows, *limit, sampler.handle, walks, logs)
+            torch.library.opcheck(operators.sample, arguments, test_utils=("test_schema", "test_faketensor"))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("options", FILTERS)
+@pytest.mark.parametrize("which", [0, 1])
+def test_compiled_samplers_call_the_same_kernels(
+    devices: list[Any], which: int, options: dict[str, Any], backend: str
+) -> None:
+    """``aot_eager`` gives operators copies of what they change: draws, forced rows and seen tokens come back."""
+    device = devices[which]
+    one, other = (tokenfst.DeviceSampler(device, 3, **options, seeds=[5, 6, 7]) for _ in range(2))
+
+    def loop(sampler: Any, logits: Any, states: Any, each: Any) -> Any:
+        found = sampler.step_with_logs(logits, states, each)
+        tokens, reached = sampler.step(logits, found.states)
+        return *found, tokens, reached, sampler.choose(logits, reached)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *given: loop(one, *given), fullgraph=True, backend=backend)
+    states, logits = device.start_states([0, 1, 0]), torch.randn(3, 9)
+    logits[2] = -torch.inf
+    each = torch.tensor([9, -1, 6], dtype=torch.int32)
+    for _ in range(3):
+        wanted = loop(other, logits, states, each)
+        for found, right in zip(compiled(logits, states, each), wanted, strict=True):
+            torch.testing.assert_close(found, right, rtol=0, atol=0, equal_nan=True)
+    assert one.draws.tolist() == [9] * 3 and one.forced.tolist() == other.forced.tolist() == [0, 0, 9]
+    assert one.seen is None or torch.equal(one.seen, other.seen)
+
+
+def test_a_compiled_sampler_is_one_operator(devices: list[Any]) -> None:
+    sampler = tokenfst.DeviceSampler(devices[0], 2, top_p=0.9)
+    traced: list[str] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        traced.extend(str(node.target) for node in graph.graph.nodes if node.op == "call_function")
+        return graph.forward
+
+    torch._dynamo.reset()
+    step = torch.compile(sampler.step, fullgraph=True, backend=backend)
+    step(torch.randn(2, 9), devices[0].start_states([0, 1]))
+    assert [name for name in traced if "getitem" not in name] == ["tokenfst.sample.default"]
+
+
+def test_drafts_are_verified_in_compiled_code(devices: list[Any]) -> None:
+    one, other = (tokenfst.DeviceSampler(devices[0], 2, temperature=0.8, seeds=4) for _ in range(2))
+    states, logits = devices[0].start_states([0, 1]), torch.randn(5, 9)
+    parents, drafts = torch.tensor([-1, 0, -2]), torch.tensor([3, 3, 3])
+    torch._dynamo.reset()
+    verify = torch.compile(one.verify, fullgraph=True, backend="aot_eager")
+    for _ in range(3):
+        wanted = other.verify(logits, states, parents, drafts, 2)
+        for found, right in zip(verify(logits, states, parents, drafts, 2), wanted, strict=True):
+            assert torch.equal(found, right)
+    assert torch.equal(one.draws, other.draws)
+
+
+def test_a_sampler_of_states_that_come_as_they_are_met_is_compiled() -> None:
+    bytes_alone = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
+    lazy = tokenfst.LazyDeviceAutomaton(compile(regex("(ab|c){4}"), bytes_alone), ahead=0)
+    one, other = (tokenfst.DeviceSampler(lazy, 2, seeds=3) for _ in range(2))
+    torch._dynamo.reset()
+    step = torch.compile(one.step, fullgraph=True, backend="aot_eager")
+    states, logits = lazy.start_states(2), torch.randn(2, 258)
+    for left in range(8, 0, -1):
+        wanted = other.step(logits, states.clone(), left)
+        found = step(logits, states, torch.full((2,), left, dtype=torch.int32))
+        assert torch.equal(found[0], wanted[0])
+        states = found[1]
+    assert bool(lazy.is_accepting(states).all())
+
+
 def test_what_is_refused_is_refused_while_tracing(devices: list[Any]) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(devices[0].mask_logits_, fullgraph=True, backend="eager")

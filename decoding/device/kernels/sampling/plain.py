@@ -39,6 +39,19 @@ LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 _LOW = 0xFFFFFFFF
 
 
+class Rows(NamedTuple):
+    """The parameters of each row: ``numbers`` float32 (B, 8), and ``seeds``, ``draws`` and ``forced`` int64 (B,).
+
+    If there are penalties, also ``seen`` int32 (B, words). ``draws``, ``forced`` and ``seen`` are updated.
+    """
+
+    numbers: Tensor
+    seeds: Tensor
+    draws: Tensor
+    forced: Tensor
+    seen: Tensor | None
+
+
 class Draws(NamedTuple):
     """``tokens`` int64 (B,). ``forced`` bool (B,): no allowed logit had a weight. ``log_probabilities`` float32 (B,):
     of the draw. ``model_log_probabilities`` float32 (B,): by the logits alone, if requested.

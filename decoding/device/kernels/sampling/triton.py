@@ -13,7 +13,7 @@ from triton import cdiv, next_power_of_2
 
 from tokenfst.decoding.device.kernels.launching import launch
 from tokenfst.decoding.device.kernels.sampling import triton_kernels as kernels
-from tokenfst.decoding.device.kernels.sampling.plain import BLOCK
+from tokenfst.decoding.device.kernels.sampling.plain import BLOCK, Rows
 from tokenfst.decoding.device.kernels.triton import left_of, limited, room_of, with_stacks
 from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
 from tokenfst.decoding.device.tables.tables import MOST_FLIPS
@@ -53,19 +53,6 @@ class Workspace(NamedTuple):
             empty(rows * groups * filtered, torch.int32),
             empty(rows * max(groups, MOST_FLIPS) * filtered, torch.int32),
         )
-
-
-class Rows(NamedTuple):
-    """The parameters of each row: ``numbers`` float32 (B, 8), and ``seeds``, ``draws`` and ``forced`` int64 (B,).
-
-    If there are penalties, also ``seen`` int32 (B, words). ``draws``, ``forced`` and ``seen`` are updated.
-    """
-
-    numbers: Tensor
-    seeds: Tensor
-    draws: Tensor
-    forced: Tensor
-    seen: Tensor | None
 
 
 def sample(
