@@ -18,7 +18,7 @@ from pathlib import Path
 
 import tokenfst
 from benchmarks.decoders import beams, completeness, decoding_loop, particles
-from benchmarks.device import logits, masking_loop
+from benchmarks.device import logits, whole_steps
 from benchmarks.grammars import events, grammars, tags
 from benchmarks.masks import compilation, length, steps, substrings
 from benchmarks.measuring import record
@@ -36,7 +36,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "interior": steps.unvisited_interior,
     "substrings": substrings.substrings,
     "logits": logits.logits_masking,
-    "device": masking_loop.device,
+    "device": whole_steps.device,
     "length": length.length,
     "completeness": completeness.completeness,
     "grammars": grammars.grammars,

@@ -236,6 +236,23 @@ def test_the_figures_of_a_gpu_are_taken_in_one_command(modules: Any, monkeypatch
     steps = list(device.decoding(world, torch, "cpu", rows=2, steps=2))
     assert [found.who for found in steps] == ["unconstrained", f"{device.OURS}, constrained"]
 
+    more = modules("device.whole_steps")
+    called = list(more.called(world, torch, "cpu"))
+    assert [found.target for found in called] == [10e-6, 8e-6, 20e-6, None, 30e-6, None, None]
+    sampled = list(more.sampled(world, torch, "cpu", (2, 64)))
+    assert [found.target for found in sampled] == [None, None, 12e-6, pytest.approx(18e-6)]
+    assert "top_k 50, top_p 0.95, min_p 0.02" in sampled[1].what
+    (composed,) = more.composed(world, torch, "cpu")
+    assert int(composed.what.split()[0]) > 32 and composed.target == 100e-6
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    steps = list(more.generations(world, torch, "cpu", sizes, new=3))
+    assert [found.what for found in steps[::3]] == [
+        f"a step of transformers' generate, {rows}, {cache} cache"
+        for rows in ("1 row", "64 rows")
+        for cache in ("dynamic", "static, compiled")
+    ]
+    assert all(found.target is not None for number, found in enumerate(steps) if number % 3)
+
 
 def test_a_store_is_filled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "all.jsonl.gz"
