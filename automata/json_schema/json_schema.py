@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,7 +45,8 @@ from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import QUICK, Budget
-from tokenfst.common.arguments import checked_but, refuse
+from tokenfst.common.arguments import checked_but, refuse, shown
+from tokenfst.common.remedies import READ_FILE
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -283,6 +285,13 @@ def _refuse_values(schema: Any) -> None:
     if isinstance(schema, (bytes, bytearray, int, float)) and not isinstance(schema, bool):
         raise SchemaError(
             "#", f"a schema is an object, a boolean, JSON text or a Python type, not {schema!r}"
+        )
+    if isinstance(schema, os.PathLike) or hasattr(schema, "readlines"):
+        raise SchemaError("#", f"a schema is given by its text, not by {shown(schema)}: {READ_FILE}")
+    if isinstance(schema, list) and len(schema) == 1 and isinstance(schema[0], type):
+        raise SchemaError(
+            "#",
+            f"a schema is an object or a boolean, not an array: write list[{schema[0].__name__}] for a list of values",
         )
 
 

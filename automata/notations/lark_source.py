@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.lark_attributes import Attributes, read_attributes
-from tokenfst.automata.notations.parsing.reading import Token, fault, parse
+from tokenfst.automata.notations.parsing.reading import Token, fault, near_to, parse
 from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
 
 if TYPE_CHECKING:
@@ -402,7 +402,8 @@ class Source:
         for name, alias in imported.items():
             definition = imports.scope.get(name)
             if definition is None:
-                self.fail(f"the grammar {library!r} does not define {name!r}", position)
+                near = near_to(name, imports.scope)
+                self.fail(f"the grammar {library!r} does not define {name!r}{near}", position)
             if alias in file.scope:
                 self.fail(f"{alias!r} is defined twice", position)
             if is_terminal(alias) != is_terminal(name):
@@ -436,7 +437,10 @@ class Source:
                     f"{str(token)!r} is made by a program's own lexer (%declare), and no grammar says where"
                 )
                 self.fail(message, file.position(token), UnsupportedPatternError)
-            self.fail(f"the {what} {str(token)!r} is not defined", file.position(token))
+            self.fail(
+                f"the {what} {str(token)!r} is not defined{near_to(str(token), scope.scope)}",
+                file.position(token),
+            )
         return definition
 
     def check_names(self, definition: Definition) -> None:

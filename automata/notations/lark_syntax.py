@@ -45,12 +45,12 @@ from tokenfst.automata.notations.lark_bodies import TerminalBodies, Value
 from tokenfst.automata.notations.lark_ignored import Runs, may_end_anywhere, runs_of
 from tokenfst.automata.notations.lark_parameters import resolved
 from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal
-from tokenfst.automata.notations.parsing.reading import Token, Values, rule_body
+from tokenfst.automata.notations.parsing.reading import Token, Values, others_of, refuse_text, rule_body
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import Rules
 from tokenfst.budget import DEFAULT, Budget
 from tokenfst.common.arguments import checked_but, refuse
-from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
+from tokenfst.errors import BudgetExceeded, PatternError, UnsupportedPatternError
 
 if TYPE_CHECKING:
     from lark import Tree
@@ -89,7 +89,7 @@ def lark_grammar(
     MissingDependencyError without lark.
     """
     if not isinstance(text, str):
-        raise ConstraintError(f"a grammar must be a str, not {type(text).__name__}; decode it first")
+        refuse_text("lark_grammar", text)
     given = dict(grammars or {})
     for name, constraint in given.items():
         if not isinstance(constraint, Constraint):
@@ -126,7 +126,8 @@ class _Builder(TerminalBodies):
         main = self.source.main
         first = main.scope.get(start)
         if first is None or start[:1].isupper():
-            self.source.fail(f"the start rule {start!r} is not defined", 0)
+            names = [name for name, each in main.scope.items() if each.own and not each.terminal]
+            self.source.fail(f"the start rule {start!r} is not defined{others_of(start, names)}", 0)
         if first.params or first.parameterized:
             self.source.fail(f"the start rule {start!r} must not have parameters", first.position)
         if main.ignored:

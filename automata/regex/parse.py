@@ -58,10 +58,20 @@ _REFUSED = {
     "locale": "the LOCALE flag depends on the machine; leave it out",
 }
 _PROPERTY = r"re has no classes of Unicode properties: [^\W\d_] is a letter, \d a digit"
+_RECURSION = (
+    "a pattern that holds itself is no regular language: lark_grammar(...) reads rules that call themselves"
+)
 _ELSEWHERE = {
     "\\p": _PROPERTY,
     "\\P": _PROPERTY,
     "?<": "re writes a named group (?P<name>...)",
+    "?R": _RECURSION,
+    "?&": _RECURSION,
+    "?0": _RECURSION,
+    "\\h": "re has no such class: [ \\t] is a space or a tab",
+    "\\Q": "re has no quotations: re.escape(text) escapes a text",
+    "\\K": "write what comes before as look-behind, (?<=...)",
+    "\\x{": "re writes a character by 4 digits, \\u00e9, or by 8, \\U0001f600",
     "\\u{": "re writes a character by 4 digits, \\u00e9, or by 8, \\U0001f600",
 }
 """What other dialects write where the parser stops, and what to write instead."""

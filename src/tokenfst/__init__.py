@@ -471,7 +471,9 @@ def __getattr__(name: str) -> Any:
     elif name in _OLD:
         return importlib.import_module("tokenfst.common.renamed").old_names(__name__, _OLD, 4)(name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name[:1] == "_":  # which programs look for
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(importlib.import_module("tokenfst.common.names").unknown(__name__, name, _ALL))
     globals()[name] = found
     return found
 

@@ -15,6 +15,7 @@ from typing import Any
 from tokenfst._native import plain_parts
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.common.json_objects import unique_names
+from tokenfst.common.remedies import READ_FILE, looks_like_a_file
 from tokenfst.errors import BudgetExceeded, SchemaError
 
 MAPPINGS = (dict, Mapping)
@@ -43,7 +44,8 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
         except RecursionError:
             problem = "the schema is nested too deeply"
         except (ValueError, ArithmeticError) as error:
-            problem = f"the schema is not a JSON text: {error}"
+            found = f"it looks like the name of a file; {READ_FILE}" if looks_like_a_file(schema) else error
+            problem = f"the schema is not a JSON text: {found}"
         raise SchemaError(where, problem)
     if not isinstance(schema, (dict, bool, Mapping)):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -31,12 +31,21 @@ from tokenfst.automata.grammars.captured import NamedParts
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.notations.parsing.bnf_macros import Argument, Macros, token_class, token_id
 from tokenfst.automata.notations.parsing.bnf_options import read_options
-from tokenfst.automata.notations.parsing.reading import Token, Values, fault, parse, rule_body, tokens_of
+from tokenfst.automata.notations.parsing.reading import (
+    Token,
+    Values,
+    fault,
+    near_to,
+    others_of,
+    parse,
+    refuse_text,
+    rule_body,
+    tokens_of,
+)
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.budget import DEFAULT, Budget
 from tokenfst.common.digits import natural
 from tokenfst.errors import (
-    ConstraintError,
     PatternError,
     PatternSyntaxError,
     PatternWarning,
@@ -131,7 +140,7 @@ def parsed(dialect: Dialect, text: str, deadline: Deadline | None = None) -> lis
     BudgetExceeded("seconds").
     """
     if not isinstance(text, str):
-        raise ConstraintError(f"a grammar must be a str, not {type(text).__name__}; decode it first")
+        refuse_text(dialect.name, text)
     unfinished = {
         '"': "this string does not end",
         "'": "this string does not end"
@@ -180,7 +189,7 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
         reader.fail_undefined(rules, trees)
     reader.warn_of_rules_in_brackets(rules)
     if start not in rules:
-        reader.fail(f"the start rule {start!r} is not defined", 0)
+        reader.fail(f"the start rule {start!r} is not defined{others_of(start, rules)}", 0)
     source = f"{dialect.name}({text[:60]!r}{'...' if len(text) > 60 else ''})"
     made = refuse_empty(
         Grammar(
@@ -214,7 +223,7 @@ class Reader:
         """Raise the error for a position in the text."""
         raise fault(message, self.text, position, kind)
 
-    def fail_undefined(self, rules: Container[str], trees: list[Any]) -> NoReturn:
+    def fail_undefined(self, rules: Collection[str], trees: list[Any]) -> NoReturn:
         """Raise the error for the first name in the text that is no rule's."""
         names = (
             token
@@ -223,7 +232,7 @@ class Reader:
             if token in self.called and token not in rules
         )
         first = next(each for each in names if not _SET.match(self.text, each.start_pos + len(each)))
-        self.fail(f"the rule {str(first)!r} is not defined", first.start_pos)
+        self.fail(f"the rule {str(first)!r} is not defined{near_to(str(first), rules)}", first.start_pos)
 
     def reference(self, token: Token) -> Expr:
         """A call of a rule."""
@@ -265,7 +274,7 @@ class Reader:
             self.fail("'.' has no meaning here; write a character class", token.start_pos)
         return character_set(((0, MAX_CODE_POINT),), True)
 
-    def warn_of_rules_in_brackets(self, rules: Container[str]) -> None:
+    def warn_of_rules_in_brackets(self, rules: Collection[str]) -> None:
         """Warn of classes whose characters are a rule's name: other notations write an optional rule so."""
         for name, position in self.classes.items():
             if len(name) > 1 and name in rules:

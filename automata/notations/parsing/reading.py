@@ -11,11 +11,12 @@ and starts a new match for each token.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tokenfst._native import SyntaxTree
 from tokenfst._native import fold as native_fold
@@ -26,7 +27,8 @@ from tokenfst.automata.notations.parsing.lalr import Token as Token
 from tokenfst.budget import Budget
 from tokenfst.common.plurals import counted
 from tokenfst.common.printable import line_and_column
-from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError
+from tokenfst.common.remedies import READ_FILE, looks_like_a_file
+from tokenfst.errors import ConstraintError, MissingDependencyError, PatternError, PatternSyntaxError
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
@@ -36,7 +38,8 @@ _T = TypeVar("_T")
 _JSON_HINT = "; this looks like JSON: json_schema reads a JSON Schema"
 _ARROW_HINT = "; gbnf and ebnf read rules that are written name ::= ..."
 _COLON_HINT = "; lark_grammar reads rules that are written name: ..."
-_HINTS = (_JSON_HINT, _ARROW_HINT, _COLON_HINT)
+_FILE_HINT = f"; this looks like the name of a file, and {READ_FILE}"
+_HINTS = (_JSON_HINT, _ARROW_HINT, _COLON_HINT, _FILE_HINT)
 _RULE = re.compile(
     r"^(?:[?!]?[\w-]+(?:\{[^}\n]*\})?(?:\.-?[0-9]+)?(?:\[[^\]\n]*\])?[ \t]*(?:::=|:)|%[a-z])", re.MULTILINE
 )
@@ -153,6 +156,8 @@ def _other_notation(arrows: bool, text: str) -> str:
     """Where a text that cannot be read looks like another notation: what reads it. ``arrows``: whether the rules of
     this notation are written ``name ::=``. Linear in the text.
     """
+    if looks_like_a_file(text):
+        return _FILE_HINT
     if re.match(r'\s*\{\s*["}]', text):
         return _JSON_HINT
     written = re.search(r"^[ \t]*[\w-]+[ \t]*::=", text, re.MULTILINE)
@@ -161,6 +166,27 @@ def _other_notation(arrows: bool, text: str) -> str:
     if not written and re.search(r"^[ \t]*[?!]?\w+(\.\d+)?[ \t]*:(?!:)", text, re.MULTILINE):
         return _COLON_HINT
     return ""
+
+
+def refuse_text(call: str, text: object) -> NoReturn:
+    """Raise ConstraintError for what is no text of a grammar."""
+    instead = READ_FILE if hasattr(text, "read_text") or hasattr(text, "readlines") else "decode it first"
+    raise ConstraintError(f"{call}: a grammar must be a str, not {type(text).__name__}; {instead}")
+
+
+def near_to(name: str, known: Iterable[str]) -> str:
+    """The end of a message on a name that is not defined: those that are almost it."""
+    near = difflib.get_close_matches(name, list(known), 2, 0.7)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def others_of(start: str, rules: Iterable[str]) -> str:
+    """The end of the message on a start rule that is not defined: what to give as ``start``."""
+    names = list(rules)
+    if not names:
+        return ": the text has no rules"
+    first = difflib.get_close_matches(start, names, 1, 0.7) or names[:1]
+    return f": give start={first[0]!r}" if len(names) == 1 else f": give start=, such as start={first[0]!r}"
 
 
 def fault(

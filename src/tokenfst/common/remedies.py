@@ -206,6 +206,16 @@ ROWS = (
 """The first row that fits gives the remedy."""
 
 
+READ_FILE = 'the text of a file is pathlib.Path("...").read_text()'
+"""The remedy for the name of a file in place of its text."""
+_FILE_NAME = re.compile(r"[^\n{}\"']*[^\n{}\"'\s./\\]\.(json|lark|gbnf|ebnf|g4|txt)\s*", re.IGNORECASE)
+
+
+def looks_like_a_file(text: str) -> bool:
+    """Whether a text that should be a schema or a grammar is rather the name of a file with one."""
+    return len(text) < 1000 and _FILE_NAME.fullmatch(text) is not None
+
+
 def remedy(wanted: str, value: object, name: str = "") -> str:
     """What makes one of ``wanted`` (the words of a message) of ``value``, the argument ``name``; empty if it is not
     known.

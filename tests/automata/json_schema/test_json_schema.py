@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -445,3 +446,17 @@ def test_a_value_that_is_no_json_is_named_with_its_place(schema: Any, pointer: s
     with pytest.raises(SchemaError) as caught:
         json_schema(schema)
     assert caught.value.pointer == pointer and said in str(caught.value)
+
+
+def test_a_file_in_place_of_its_text_is_told_how_to_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "person.json"
+    path.write_text("{}")
+    with path.open() as file:
+        for given in ("person.json", str(path), "schemas/a-b.json", path, file):
+            with pytest.raises(SchemaError, match=r"read_text\(\)"):
+                json_schema(given)
+    assert json_schema(path.read_text()).accepts("1")
+    with pytest.raises(SchemaError, match="Expecting value"):
+        json_schema("person")
+    with pytest.raises(SchemaError, match=r"write list\[_Person\] for a list of values"):
+        json_schema([_Person])

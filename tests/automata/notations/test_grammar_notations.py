@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -309,3 +310,36 @@ def test_an_error_says_how_many_later_rules_cannot_be_read(
     first = str(caught.value).partition("\n")[0]
     assert first.startswith(f"line {text[: caught.value.position].count(chr(10)) + 1}, column ")
     assert first.endswith(said) if said else "later rule" not in first
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: lark_grammar('root: "a"'), "the start rule 'start' is not defined: give start='root'"),
+        (lambda: lark_grammar('a: "a"\nstar: a'), "give start=, such as start='star'"),
+        (lambda: lark_grammar(""), "the text has no rules"),
+        (lambda: gbnf('start ::= "a"'), "the start rule 'root' is not defined: give start='start'"),
+        (
+            lambda: lark_grammar("start: numbr\nnumber: /a/"),
+            "the rule 'numbr' is not defined; did you mean 'number'?",
+        ),
+        (lambda: lark_grammar("start: NUMBR\n%import common.NUMBER"), "did you mean 'NUMBER'?"),
+        (
+            lambda: lark_grammar("start: NUMBR\n%import common.NUMBR"),
+            "does not define 'NUMBR'; did you mean 'NUMBER'?",
+        ),
+        (lambda: ebnf('root ::= itme\nitem ::= "a"'), "the rule 'itme' is not defined; did you mean 'item'?"),
+        (lambda: ebnf('root ::= zzz\nitem ::= "a"'), "the rule 'zzz' is not defined\n"),
+        (lambda: lark_grammar("grammar.lark"), "this looks like the name of a file"),
+        (lambda: gbnf("rules/a.gbnf"), "this looks like the name of a file"),
+        (
+            lambda: lark_grammar(Path("grammar.lark")),
+            "a grammar must be a str, not PosixPath; the text of",
+        ),
+        (lambda: gbnf(b"root"), "gbnf: a grammar must be a str, not bytes; decode it first"),
+    ],
+)
+def test_likely_mistakes_are_told_what_to_write(call: Callable[[], Grammar], said: str) -> None:
+    with pytest.raises(ConstraintError) as caught:
+        call()
+    assert said in str(caught.value)

@@ -39,6 +39,11 @@ def position(marked: str) -> tuple[str, int]:
         (r"[a‸\P{Lu}]", r"[^\W\d_] is a letter"),
         (r"a(‸?<n>b)", "(?P<name>...)"),
         (r"‸\u{1F600}", r"\U0001f600"),
+        (r"a(‸?R)", "lark_grammar(...) reads rules that call themselves"),
+        (r"a‸\h+", r"[ \t] is a space or a tab"),
+        (r"‸\Q.\E", "re.escape(text)"),
+        (r"a‸\Kb", "look-behind"),
+        (r"‸\x{1F600}", r"\U0001f600"),
         (r"\\(a‸\q", None),
     ],
 )
