@@ -80,6 +80,7 @@ def from_openai(
     if not isinstance(request, Mapping):
         raise ToolError("#", f"a request must be an object, not {shown(request)}")
     reasoning, special = read_reasoning(reasoning), read_special(special_tokens)
+    _refuse_parts(request)
     _refuse_other_constraints(request, "#")
     parallel = request.get("parallel_tool_calls")
     check_flag(parallel, "#/parallel_tool_calls")
@@ -100,6 +101,17 @@ def from_openai(
         budget,
     )
     return planned(plan, Delimiters(vocabulary, special), whitespace, "from_openai(...)")
+
+
+def _refuse_parts(request: Mapping[str, Any]) -> None:
+    """Raise ToolError for a response format or a tool in place of the request that has it: none of its fields is a
+    request's, so that any text would be allowed.
+    """
+    kind = request.get("type")
+    if kind in ("text", "json_object", "json_schema"):
+        raise ToolError("#", "this is a response format, and a request is due: give {'response_format': ...}")
+    if kind == "function":
+        raise ToolError("#", "this is a tool, and a request is due: give {'tools': [...]}")
 
 
 def _refuse_other_constraints(request: Mapping[str, Any], place: str) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tokenfst.common.arguments import checked, refuse
 from tokenfst.common.plurals import counted
-from tokenfst.common.token_ids import check_width
+from tokenfst.common.token_ids import check_width, warn_of_width
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import PrefixStates, RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
@@ -119,6 +119,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._end_tokens = list(vocabulary.eos_token_ids)
         self._only_end = bitmask_from_ids(self._end_tokens, self._vocab_size)
         self._states = PrefixStates(matchers, self._vocab_size)
+        self._width = self._vocab_size
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, in this process or another one, follows no call yet."""
@@ -139,6 +140,9 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         """A copy of ``scores`` (rows, width) with forbidden tokens at -inf; ``input_ids``: rows so far."""
         rows, width = scores.shape
         check_width(width, self._vocab_size, vocabulary="the constraint's vocabulary")
+        if width != self._width:
+            self._width = width
+            warn_of_width(width, self._vocab_size)
         if len(input_ids) != rows:
             raise MaskBufferError(
                 f"input_ids has {counted(len(input_ids), 'row')}, and scores has {rows:,}: give as many of each"

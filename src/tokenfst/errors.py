@@ -479,6 +479,10 @@ class StoreWarning(TokenfstWarning):
     """A store, or its local cache, does not work as it should; the result was obtained without it."""
 
 
+class VocabularyWarning(TokenfstWarning):
+    """A vocabulary is probably not the model's: the model scores many more tokens than it has."""
+
+
 class UnspellableWarning(TokenfstWarning):
     """Some strings of the language are not the spelling of any token sequence of the vocabulary."""
 

@@ -15,7 +15,7 @@ import tokenfst
 import tokenfst.fst as fst
 from tokenfst import Budget, Language, Vocabulary, json_schema, lark_grammar, regex
 from tokenfst.common.remedies import ROWS, remedy
-from tokenfst.errors import ArgumentTypeError, ConstraintError
+from tokenfst.errors import ArgumentTypeError, ConstraintError, VocabularyError
 
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b""], eos_token_id=3)
 AB = regex("a*b")
@@ -77,6 +77,16 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "seed": (lambda: AB.sample(10), r"random\.Random\(\.\.\.\).*several times"),
     "budget": (lambda: regex("a", budget=5), r"Budget\(seconds="),
     "budget as a dict": (lambda: regex("a", budget={"seconds": 5}), r"Budget\(\*\*fields\)"),
+    "matcher": (
+        lambda: tokenfst.ConstraintLogitsProcessor(MATCHER),
+        "the automaton that the matcher was made of",
+    ),
+    "prompts": (lambda: tokenfst.generate(None, "a", MATCHER), "Generator"),
+    "prompt of a list": (lambda: tokenfst.generate(None, ["a"], MATCHER), r"tokenizer\(text\)\.input_ids"),
+    "tokenizer in place of prompts": (lambda: tokenfst.generate(None, _Tokenizer(), MATCHER), "Generator"),
+    "tokenizer to load": (lambda: tokenfst.load_vocabulary(_Tokenizer()), "Vocabulary.from_huggingface"),
+    "name without a kind": (lambda: tokenfst.load_vocabulary("gpt2"), "'hf:gpt2'"),
+    "one tool": (lambda: tokenfst.tools(print, format="hermes"), "put it in a list"),
     "repair": (lambda: tokenfst.repair("ab", "a*"), "tokenfst.regex"),
 }
 
@@ -84,7 +94,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_an_error_says_what_makes_the_thing_that_is_wanted(name: str) -> None:
     call, said = CASES[name]
-    with pytest.raises((ArgumentTypeError, ConstraintError), match=said):
+    with pytest.raises((ArgumentTypeError, ConstraintError, VocabularyError), match=said):
         call()
 
 

@@ -14,12 +14,15 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 
 from tokenfst.common.arguments import checked
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
+_HUB_NAME = re.compile(r"[\w./-]+")
+"""Names of models, folders and files."""
 _ADAPTERS = {
     "mistral": "mistral.from_mistral",
     "hf": "huggingface.from_huggingface",
@@ -45,7 +48,8 @@ def load_vocabulary(
     kind, colon, rest = spec.partition(":")
     if not colon or not rest or kind not in _ADAPTERS:
         known = ", ".join(f"{adapter}:..." for adapter in _ADAPTERS)
-        raise VocabularyError(f"{spec!r} does not name a vocabulary: write one of {known}")
+        meant = f"; a tokenizer of Hugging Face is 'hf:{spec}'" if _HUB_NAME.fullmatch(spec) else ""
+        raise VocabularyError(f"{spec!r} does not name a vocabulary: write one of {known}{meant}")
     module, _, name = _ADAPTERS[kind].partition(".")
     read = getattr(importlib.import_module(f"tokenfst.tokenizers.adapters.{module}"), name)
     made: Vocabulary = read(rest, size=size, eos_token_id=eos_token_id)

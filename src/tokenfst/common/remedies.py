@@ -133,6 +133,11 @@ ROWS = (
     ),
     Row(
         _AUTOMATON,
+        _of("tokenfst._native", named="Matcher"),
+        "give the automaton that the matcher was made of",
+    ),
+    Row(
+        _AUTOMATON,
         lambda value: _is_text(value) or _is_path(value),
         "tokenfst.load(path, vocabulary) reads one from a file, and tokenfst.compile(tokenfst.regex(...), vocabulary) "
         "makes one of a pattern",
@@ -141,6 +146,18 @@ ROWS = (
         _AUTOMATON,
         lambda value: _is_mapping(value) or _is_type(value),
         "tokenfst.compile(tokenfst.json_schema(...), vocabulary) makes one of a schema or a Python type",
+    ),
+    Row(
+        _IDS,
+        lambda value: _is_text(value) or _is_tokenizer(value),
+        "tokenizer(text).input_ids are the token ids of a text; Generator(model, tokenizer) takes texts",
+        r"^prompts?\b",
+    ),
+    Row(
+        "^text$",
+        _is_tokenizer,
+        "tokenfst.Vocabulary.from_huggingface(...) makes a vocabulary of a tokenizer",
+        "^spec$",
     ),
     Row(
         _IDS,
@@ -182,7 +199,7 @@ ROWS = (
         lambda value: hasattr(value, "shape") or _is_mapping(value),
         "give the text itself, of which token ids are made here; messages are a list",
     ),
-    Row(r"^a list of (prompts|functions)$", _is_whole_thing, "put it in a list"),
+    Row(r"^(a list of (prompts|functions)|an iterable)$", _is_whole_thing, "put it in a list"),
     Row(
         r"^a list of (prompts|functions)$",
         lambda value: hasattr(value, "__iter__"),

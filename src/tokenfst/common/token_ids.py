@@ -6,12 +6,16 @@ of types; all else goes through ``arguments``. Also here: the check that a model
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from tokenfst.common.arguments import refuse, whole
 from tokenfst.common.plurals import counted
-from tokenfst.errors import TokenIdError, VocabularyMismatchError
+from tokenfst.errors import TokenIdError, VocabularyMismatchError, VocabularyWarning
+
+_ROUNDED = 1024
+"""Scores without tokens that are not warned of."""
 
 
 def token_id(call: str, name: str, value: object, size: int) -> int:
@@ -44,6 +48,19 @@ def check_width(
     if width < size:
         raise VocabularyMismatchError(
             f"{model} scores {counted(width, 'token')}, and {vocabulary} has {size:,}: {remedy}"
+        )
+
+
+def warn_of_width(width: int, size: int) -> None:
+    """Warn if a model scores many more than the ``size`` tokens of a vocabulary. Models round their widths up a little;
+    beyond that, the vocabulary is probably another model's.
+    """
+    if width - size > max(_ROUNDED, size // 8):
+        warnings.warn(
+            f"the model scores {counted(width, 'token')}, and the constraint's vocabulary has {size:,}: it is probably "
+            "another model's, in which ids stand for other texts; load_vocabulary(..., size=...) says that it is not",
+            VocabularyWarning,
+            stacklevel=2,
         )
 
 

@@ -145,7 +145,7 @@ def test_choices(choice: Any, texts: list[str], parallel: bool) -> None:
                 "format": {"type": "grammar", "syntax": "regex", "definition": "("},
             },
             "#/1/format/definition",
-            "at position",
+            "(position",
         ),
         (
             {
@@ -456,3 +456,18 @@ def test_any_constraint_in_a_structural_tag() -> None:
     nested = tokenfst.lark_grammar('start: "(" start? ")"')
     made = tokenfst.structural_tag({**call, "content": {"type": "grammar", "grammar": nested}})
     assert made.accepts("<(())>") and not made.accepts("<(()>")
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"type": "json_object"}, "this is a response format.*{'response_format': ...}"),
+        ({"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}, "this is a response format"),
+        ({"type": "function", "function": {"name": "f", "parameters": {}}}, "this is a tool.*{'tools': "),
+    ],
+)
+def test_a_part_of_a_request_in_its_place_is_refused(part: dict[str, Any], said: str) -> None:
+    """None of its fields is a request's, so any text was allowed."""
+    with pytest.raises(ToolError, match=said) as caught:
+        from_openai(part)
+    assert caught.value.pointer == "#"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,7 +17,7 @@ from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.matchers.unconstrained import UNCONSTRAINED
-from tokenfst.errors import LogitsError, MaskBufferError
+from tokenfst.errors import LogitsError, MaskBufferError, VocabularyWarning
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 torch = pytest.importorskip("torch")
@@ -294,3 +295,20 @@ def test_a_processor_is_copied_and_sent_as_what_it_was_made_of(model, vocabulary
         assert other is not processor
         texts = run(model, prompts, other)
         assert texts == run(model, prompts, processor) and re.fullmatch(PATTERNS[0], texts[0])
+
+
+def test_a_vocabulary_of_another_model_is_warned_of_once(vocabulary):
+    """Its ids stand for other texts: the model's text was another one, without a word."""
+    processor = logits_processor.ConstraintLogitsProcessor(compile(regex("ab+c"), vocabulary))
+    size = len(vocabulary)
+    ids = torch.tensor([[1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        processor(ids, torch.zeros(1, size + 1024))
+    with pytest.warns(
+        VocabularyWarning, match=f"scores 3,000 tokens, and the constraint's vocabulary has {size}"
+    ):
+        processor(ids, torch.zeros(1, 3000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        processor(ids, torch.zeros(1, 3000))
