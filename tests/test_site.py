@@ -25,6 +25,7 @@ PAGES = [
     "quickstart.html",
     "constraints/json-schema.html",
     "routes/serving.html",
+    "research/pictures.html",
     "notebooks/constraints.html",
     "leaderboard.html",
     "reference.html",
@@ -37,6 +38,24 @@ def test_every_page_has_a_place_in_the_navigation() -> None:
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
     assert pages <= set(placed), f"mkdocs.yml does not place {pages - set(placed)}"
     assert len(placed) == len(set(placed)), "a page is placed twice"
+
+
+def test_every_picture_is_on_a_page() -> None:
+    """Those of a dark page stand beside those of a light one."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = {name for page in pages for name in re.findall(r"images/([\w-]+\.(?:svg|png))", page.read_text())}
+    assert {path.name for path in (ROOT / "docs" / "images").iterdir()} == shown
+    assert {name.replace("-light", "-dark") for name in shown if "-light" in name} <= shown
+
+
+def test_composition_fragments_distances_and_stacks_are_drawn() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
+    made = script["explained"]()
+    assert list(made) == ["language", "detokenizer", "automaton", "fragments", "distances", "stacks"]
+    assert 'label="3\\n2 left"' in made["distances"].dot
+    for lines, tokens, rules in script["COLOURS"].values():
+        dot = script["coloured"](made["stacks"], lines, tokens, rules).dot
+        assert f'fontcolor="{tokens}"' in dot and f'bgcolor="{rules}"' in dot and "labelloc=t" not in dot
 
 
 @built
