@@ -376,7 +376,7 @@ class TokenAutomaton:
 
         Arguments and errors as in ``Language.draw``. End tokens are not drawn: doubled circles accept.
         """
-        check_size(self.expand().stats().states - 1, max_states)
+        check_size(self._finite().stats().states - 1, max_states)
         source, token, target, _, start, final = self.arcs()
         arcs = zip(source.tolist(), token.tolist(), target.tolist(), strict=True)
         picture = draw_arcs(self.vocabulary, sorted(arcs), start, final.tolist(), self.source)
@@ -426,6 +426,15 @@ class TokenAutomaton:
             Arcs(num_states, start, final, source.astype(np.int32), label, label, target.astype(np.int32))
         )
 
+    def _finite(self) -> TokenAutomaton:
+        """The expanded automaton. Raises ``ConstraintError`` if it has a stack."""
+        if self.is_pushdown:
+            raise ConstraintError(
+                f"{self.source} needs a stack, and only finite automata have arcs from state to state: draw the "
+                "grammar itself, or take its texts up to a depth (truncate(depth), --depth N)"
+            )
+        return self.expand()
+
     def arcs(
         self,
     ) -> tuple[
@@ -434,9 +443,10 @@ class TokenAutomaton:
         """All token arcs as arrays: source, token, target; then the number of states, the start state and the final
         states.
 
-        Only states that token sequences reach are included, renumbered from 0.
+        Only states that token sequences reach are included, renumbered from 0. Raises ``ConstraintError`` for an
+        automaton with a stack.
         """
-        expanded = self.expand()
+        expanded = self._finite()
         native, arrays = expanded._native, expanded.arrays()  # noqa: SLF001  # another of this class
         live = np.flatnonzero((arrays["distance"] != UNREACHABLE) & (arrays["mask"] != 0))
         if arrays["start"] not in live:

@@ -123,6 +123,19 @@ def test_a_loaded_automaton_over_a_real_vocabulary(tekken: Vocabulary, tmp_path:
     assert loaded.matcher().accept_tokens(tekken.encode_greedy(b"[" * 3000 + b"]" * 3000))
 
 
+def test_there_are_no_arcs_with_a_stack() -> None:
+    """It was an error of a damaged artifact, of an automaton that never was one."""
+    grammar = gbnf('root ::= "(" root ")" | "x"')
+    vocabulary = Vocabulary([b"(", b")", b"((", b"x", b""], eos_token_id=4)
+    automaton = compile(grammar, vocabulary)
+    for call in (automaton.arcs, automaton.draw, automaton.to_native_fst):
+        with pytest.raises(
+            ConstraintError, match=r"needs a stack.*draw the grammar itself.*truncate\(depth\)"
+        ):
+            call()
+    assert "x" in compile(grammar.truncate(2), vocabulary).draw().dot
+
+
 def test_what_cannot_be_expanded_says_so() -> None:
     grammar = gbnf(AMBIGUOUS[0][0])
     with pytest.raises(ConstraintError):
