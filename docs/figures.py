@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from benchmarks.measuring.measure import Figure, digits, shown  # noqa: E402  # needs the root
-from benchmarks.measuring.record import DATA, Run, load  # noqa: E402
+from benchmarks.measuring.record import DATA, Run, load  # noqa: E402  # the path comes first
 
 MARK = re.compile(
     r"(?P<head><!-- figures: (?P<name>[\w-]+) -->\n).*?(?P<tail><!-- end of figures -->)", re.DOTALL

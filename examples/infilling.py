@@ -40,7 +40,7 @@ def main() -> None:
         prompts = [blanks_prompt(each) for each in gapped]
         shown.append([f"`{gapped[len(gapped) // 2]}`"])
         for name, decode in DECODERS.items():
-            texts, seconds = timed(lambda: decode(loaded, prompts, automata, BEAMS, TOKENS))  # noqa: B023
+            texts, seconds = timed(lambda: decode(loaded, prompts, automata, BEAMS, TOKENS))  # noqa: B023  # called at once
             pairs = list(zip(gapped, texts, strict=True))
             covered = [bool(re.fullmatch(pattern(each), text)) for each, text in pairs]
             same = [text.strip() == sentence for text, sentence in zip(texts, sentences, strict=True)]

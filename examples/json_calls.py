@@ -44,8 +44,8 @@ def main() -> None:
     run.note(f"{automaton.stats().states} states")
     products, learned = {}, []
     for size in run.pick((4,), (64,), (64, 256, 1024)):
-        hmm, seconds = timed(lambda: distilled(loaded, size, run.pick(1, 4, 16)))  # noqa: B023
-        products[size], building = timed(lambda: HmmProduct(hmm, automaton, TOKENS))  # noqa: B023
+        hmm, seconds = timed(lambda: distilled(loaded, size, run.pick(1, 4, 16)))  # noqa: B023  # called at once
+        products[size], building = timed(lambda: HmmProduct(hmm, automaton, TOKENS))  # noqa: B023  # called at once
         learned.append(f"H={size}: {seconds:.0f} s and {building:.1f} s")
         run.note(learned[-1])
 
@@ -84,7 +84,7 @@ def compared(
     calls = [json.loads(call) for _, call in requests]
     rows: list[tuple[Any, ...]] = []
     for count in PARTICLES:
-        free, seconds = timed(lambda: unconstrained(loaded, prompts, count))  # noqa: B023
+        free, seconds = timed(lambda: unconstrained(loaded, prompts, count))  # noqa: B023  # called at once
         base = 1e3 * seconds / sum(len(tokens) for group in free for tokens in group)
         every = whole(loaded, [tokens for group in free for tokens in group])
         rows.append(
@@ -96,7 +96,7 @@ def compared(
             "GCD": None,
             **{f"P-GCD, H={h}": p for h, p in products.items()},
         }.items():
-            found, seconds = timed(lambda: particles(loaded, prompts, automaton, name, product, count))  # noqa: B023
+            found, seconds = timed(lambda: particles(loaded, prompts, automaton, name, product, count))  # noqa: B023  # called at once
             each = 1e3 * seconds / sum(len(tokens) for one in found for tokens in one.tokens)
             chosen = [drawn(one, index) for index, one in enumerate(found)]
             every = whole(loaded, [tokens for one in found for tokens in one.tokens])

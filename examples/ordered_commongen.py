@@ -44,7 +44,7 @@ def main() -> None:
 
     rows, texts = [], {}
     for name, decode in DECODERS.items():
-        texts[name], seconds = timed(lambda: decode(loaded, prompts, automata, BEAMS, TOKENS))  # noqa: B023
+        texts[name], seconds = timed(lambda: decode(loaded, prompts, automata, BEAMS, TOKENS))  # noqa: B023  # called at once
         covered = [found_in_order(each, text) for each, text in zip(forms, texts[name], strict=True)]
         words = sum(len(text.split()) for text in texts[name]) / len(items)
         scores = quality(texts[name], [item.sentences for item in items])
@@ -104,7 +104,7 @@ def times(
             spent = 0.0
             for prompt, automaton in zip(prompts, automata, strict=False):
                 one = (loaded, [prompt], [automaton], beams, TOKENS)
-                spent += min(timed(lambda: DECODERS[name](*one))[1] for _ in range(2))  # noqa: B023
+                spent += min(timed(lambda: DECODERS[name](*one))[1] for _ in range(2))  # noqa: B023  # called at once
             found[name].append(spent / len(prompts))
         run.note(f"{beams} beams")
     return found

@@ -21,7 +21,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -185,7 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def report(engines: dict[str, Engine], rounds: int, concurrency: Sequence[int]) -> dict[str, list[Figure]]:
     """The figures, by table."""
-    say: Callable[..., None] = lambda *text: print(*text, flush=True)  # noqa: E731
+    say = partial(print, flush=True)
     schemas = usable(engines)
     say(f"{len(schemas)} schemas; load {os.getloadavg()[0]:.1f}; {rounds} rounds; {ROOM} tokens at most")
     firsts: dict[tuple[str, str], list[float]] = {}

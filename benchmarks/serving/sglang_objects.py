@@ -18,7 +18,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -128,7 +129,7 @@ def main() -> int:
     options = parser.parse_args()
     from support.engines.serving import tiny_tokenizer
 
-    say: Callable[..., None] = lambda *text: print(*text, flush=True)  # noqa: E731
+    say = partial(print, flush=True)
     tokenizer = tiny_tokenizer()
     schemas = usable(tokenizer, options.backends)
     say(

@@ -11,7 +11,7 @@ import pytest
 from tests.support.engines.peers import peer
 
 torch = pytest.importorskip("torch")
-import tokenfst.compat.xgrammar as ours  # noqa: E402
+import tokenfst.compat.xgrammar as ours
 
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"ab", b"abc", b'{"', b'":', b", ", b"true", b"</s>"]
 STOP = len(TOKENS) - 1

@@ -13,12 +13,12 @@ from tests.support.engines.peers import peer
 from tests.support.running.interpreted import interpreted
 
 torch = pytest.importorskip("torch")
-import tokenfst.compat.xgrammar as ours  # noqa: E402
-from tokenfst import Vocabulary  # noqa: E402
-from tokenfst.automata.languages.language import Language  # noqa: E402
-from tokenfst.automata.structural_tags.structural_tag import structural_tag  # noqa: E402
-from tokenfst.compat.xgrammar import builtin_structural_tag as ours_by_model  # noqa: E402
-from tokenfst.errors import MaskBufferError, ToolError  # noqa: E402
+import tokenfst.compat.xgrammar as ours
+from tokenfst import Vocabulary
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.structural_tags.structural_tag import structural_tag
+from tokenfst.compat.xgrammar import builtin_structural_tag as ours_by_model
+from tokenfst.errors import MaskBufferError, ToolError
 
 PLAIN_KERNELS = ("cpu", "torch", "torch_compile")
 NAMED = "apply_token_bitmask_inplace_"

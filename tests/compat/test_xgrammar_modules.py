@@ -15,8 +15,8 @@ import pytest
 from tests.support.engines.peers import peer
 
 torch = pytest.importorskip("torch")
-import tokenfst.compat.xgrammar as ours  # noqa: E402
-from tokenfst.errors import ToolError  # noqa: E402
+import tokenfst.compat.xgrammar as ours
+from tokenfst.errors import ToolError
 
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"ab", b"<tool>", b"</s>"]
 LARK = [

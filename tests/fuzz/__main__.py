@@ -20,9 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from support.link_tree import link_tree  # noqa: E402
+from support.link_tree import link_tree
 
-from fuzz import tally  # noqa: E402
+from fuzz import tally
 
 
 def blind(name: str, inputs: list[bytes], seconds: float, kept: Path, seed: int) -> int:
@@ -141,7 +141,7 @@ def main() -> int:
     kept.mkdir(parents=True, exist_ok=True)
     if not chosen.blind:
         try:
-            import atheris  # noqa: F401
+            import atheris  # noqa: F401  # whether it can be imported is what is asked
         except ImportError:
             print("atheris is not installed: mutating blindly", file=sys.stderr)
             chosen.blind = True

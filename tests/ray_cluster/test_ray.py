@@ -22,17 +22,17 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray")
 
-from support.engines.local_ray import local_ray  # noqa: E402
-from support.programs.command_line import tokenfst as tokenfst_command  # noqa: E402
-from support.worlds.stores import SMALL  # noqa: E402
+from support.engines.local_ray import local_ray
+from support.programs.command_line import tokenfst as tokenfst_command
+from support.worlds.stores import SMALL
 
-import tokenfst.ray  # noqa: E402
-from tests.decoding.store.test_batch import BAD, GOOD  # noqa: E402
-from tokenfst import Budget, Store, compile, gbnf  # noqa: E402
-from tokenfst.decoding.store import batch  # noqa: E402
-from tokenfst.decoding.store.signatures import new_private_key, public_key  # noqa: E402
-from tokenfst.errors import ConstraintError  # noqa: E402
-from tokenfst.ray.artifacts import shelf  # noqa: E402
+import tokenfst.ray
+from tests.decoding.store.test_batch import BAD, GOOD
+from tokenfst import Budget, Store, compile, gbnf
+from tokenfst.decoding.store import batch
+from tokenfst.decoding.store.signatures import new_private_key, public_key
+from tokenfst.errors import ConstraintError
+from tokenfst.ray.artifacts import shelf
 
 LINES = 2000
 BUDGET = Budget(states=3000, seconds=60)

@@ -21,13 +21,13 @@ ray = pytest.importorskip("ray", reason="needs Ray: make test-ray-vllm")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray-vllm")
 pytest.importorskip("vllm", reason="needs vLLM: make test-ray-vllm")
 
-from support.engines.local_ray import local_ray  # noqa: E402
-from support.engines.serving import tiny_model  # noqa: E402
+from support.engines.local_ray import local_ray
+from support.engines.serving import tiny_model
 
-import tokenfst.ray  # noqa: E402
-from tokenfst import Store, Vocabulary  # noqa: E402
-from tokenfst.errors import ConstraintError, VocabularyMismatchError  # noqa: E402
-from tokenfst.ray.artifacts import shelf  # noqa: E402
+import tokenfst.ray
+from tokenfst import Store, Vocabulary
+from tokenfst.errors import ConstraintError, VocabularyMismatchError
+from tokenfst.ray.artifacts import shelf
 
 MOST = 24
 ENGINE = {"max_model_len": 128, "enforce_eager": True, "dtype": "bfloat16", "max_num_seqs": 4}

@@ -25,9 +25,9 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytest.importorskip("prometheus_client", reason="the extra serve is not installed")
 httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx")
 
-from support.programs.constraint_server import KEYS, Running, serving  # noqa: E402
+from support.programs.constraint_server import KEYS, Running, serving
 
-from tokenfst.server.front.openapi import document  # noqa: E402
+from tokenfst.server.front.openapi import document
 
 LIMITS = Limits(workers=1, seconds=60, memory=1 << 30, body=20_000, states=2_000, queue=3, waiting=60)
 REGEX = {"regex": "[0-9]{3}"}

@@ -21,10 +21,10 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytest.importorskip("prometheus_client", reason="the extra serve is not installed")
 httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx")
 
-from support.programs.constraint_server import KEYS, Running, serving  # noqa: E402
+from support.programs.constraint_server import KEYS, Running, serving
 
-from tokenfst.server.front.answers import digest  # noqa: E402
-from tokenfst.server.front.connections import Connection  # noqa: E402
+from tokenfst.server.front.answers import digest
+from tokenfst.server.front.connections import Connection
 
 SECONDS = 0.7
 LIMITS = Limits(workers=1, seconds=60, memory=1 << 30, connections=20, reading=SECONDS)

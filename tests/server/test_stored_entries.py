@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytest.importorskip("prometheus_client", reason="the extra serve is not installed")
 httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx")
 
-from support.programs.constraint_server import KEYS, Running, serving  # noqa: E402
+from support.programs.constraint_server import KEYS, Running, serving
 
 LIMITS = Limits(workers=1, seconds=60, memory=1 << 30)
 BODY = {"constraint": {"regex": "[0-9]{3}"}}

@@ -20,11 +20,11 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytest.importorskip("prometheus_client", reason="the extra serve is not installed")
 httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx")
 
-from support.programs.constraint_server import KEYS, Running, serving  # noqa: E402
+from support.programs.constraint_server import KEYS, Running, serving
 
-from tokenfst.errors import NotInStoreError  # noqa: E402
-from tokenfst.server.front.turns import FairTurns  # noqa: E402
-from tokenfst.server.refusals import Refused  # noqa: E402
+from tokenfst.errors import NotInStoreError
+from tokenfst.server.front.turns import FairTurns
+from tokenfst.server.refusals import Refused
 
 MOST, QUEUE = 3, 5
 

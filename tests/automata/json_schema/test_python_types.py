@@ -414,7 +414,7 @@ def test_what_is_refused_can_be_relaxed() -> None:
 
 
 def test_a_name_that_is_not_defined_is_an_error_of_the_constraint() -> None:
-    def lost(a: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+    def lost(a: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # a name that is not defined is what is tested
 
     with pytest.raises(ConstraintError, match="Missing"):
         json_schema(lost)

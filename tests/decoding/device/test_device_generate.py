@@ -15,7 +15,7 @@ from tokenfst.errors import StackDepthError, TokenLimitError, VocabularyMismatch
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-from tokenfst import (  # noqa: E402
+from tokenfst import (
     ConstraintLogitsProcessor,
     DeviceAutomaton,
     DeviceGenerate,

@@ -11,7 +11,7 @@ from tokenfst.errors import MaskBufferError, StateError, TokenLimitError
 
 torch = pytest.importorskip("torch")
 graphs = pytest.importorskip("tokenfst.decoding.device.graphs")
-from tokenfst import DeviceAutomaton, GraphedStep, PushDownDeviceAutomaton  # noqa: E402
+from tokenfst import DeviceAutomaton, GraphedStep, PushDownDeviceAutomaton
 
 VOCABULARY = Vocabulary([*(bytes([b]) for b in range(256)), b"12", b""], eos_token_id=257)
 AUTOMATA = [compile(regex(pattern), VOCABULARY) for pattern in ("[0-9]{3}-[0-9]+", "(yes|no)+")]

@@ -360,7 +360,7 @@ def test_bad_endpoints(server):
         Generator(made, vocabulary=3)
     generator = Generator(made)
     with pytest.raises(ModelError, match="vocabulary of a server"):
-        generator.vocabulary  # noqa: B018
+        generator.vocabulary  # noqa: B018  # the look-up is what is tested
     with pytest.raises(ModelError, match="nothing to compile"):
         generator.compile(Point)
     with pytest.raises(ArgumentTypeError, match="json_schema"):

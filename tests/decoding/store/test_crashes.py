@@ -104,7 +104,7 @@ def test_replace_killed_at_every_step(half: bool, tmp_path: Path) -> None:
         (name,) = [each.name for each in store._place.list("artifacts")]
         whole = store._place.read(name)
         store._place.replace(name, b"damaged")
-        died, said = killed_at(step, half, lambda: store._place.replace(name, whole))  # noqa: B023
+        died, said = killed_at(step, half, lambda: store._place.replace(name, whole))  # noqa: B023  # called at once
         assert store._place.read(name) in ((whole,) if said else (whole, b"damaged"))
         if not died:
             return
@@ -170,7 +170,7 @@ def test_the_cache_killed_at_every_step(tmp_path: Path) -> None:
     for step in range(1, 40):
         folder = tmp_path / f"{step}"
         cache = Cache(folder, 100_000)
-        died, _ = killed_at(step, False, lambda: cache.put("it", data))  # noqa: B023
+        died, _ = killed_at(step, False, lambda: cache.put("it", data))  # noqa: B023  # called at once
         found = cache.get("it")
         assert found is None or bytes(found) == data
         assert bytes(Cache(folder, 100_000).put("it", data) or b"") == data

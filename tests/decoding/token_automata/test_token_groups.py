@@ -77,7 +77,10 @@ def random_expr(rng: random.Random, depth: int, *, tokens: bool = True, among: S
     """A random expression; without ``tokens``, of bytes alone."""
     if depth == 0 or rng.random() < 0.2:
         return rng.choice(LEAVES if tokens else LEAVES[:5])
-    part = lambda: random_expr(rng, depth - 1, tokens=tokens, among=among)  # noqa: E731
+
+    def part() -> Expr:
+        return random_expr(rng, depth - 1, tokens=tokens, among=among)
+
     match rng.choice(among):
         case "concat":
             return ex.concat(*(part() for _ in range(rng.choice([2, 3]))))

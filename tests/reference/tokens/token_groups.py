@@ -120,7 +120,7 @@ class _Layout:
                 return i < j and self._is_one(i, j) and text[0] < 256 and self.matches(args[0], i, j)
             case Op.TOKENS:
                 assert value is not None
-                ids = self.world.classes[getattr(value, "name")]  # noqa: B009
+                ids = self.world.classes[value.name]  # type: ignore[union-attr]
                 return i < j and self._is_one(i, j) and self.token_at[i] in ids
             case Op.FEW_TOKENS:
                 assert isinstance(value, TokenBound)

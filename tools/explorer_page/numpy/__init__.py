@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ._arrays import asarray, ndarray  # noqa: F401
+from ._arrays import asarray, ndarray  # noqa: F401  # numpy has them here, too
 from ._bits import *
 from ._making import *
 from ._searching import *
