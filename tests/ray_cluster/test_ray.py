@@ -22,7 +22,7 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray")
 
-from support.engines.local_ray import local_ray
+from support.engines.local_ray import actors, local_ray
 from support.programs.command_line import tokenfst as tokenfst_command
 from support.worlds.stores import SMALL
 
@@ -77,19 +77,6 @@ def test_a_dataset_of_lines(tmp_path: Path) -> None:
         tokenfst.ray.compile_batch(dataset, Store(tmp_path / "a"), SMALL, column="x")
 
 
-def actors() -> list[int]:
-    """The processes of the actors that compile."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            name = (each / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if name.startswith(b"ray::") and b"MapWorker" in name:
-            found.append(int(each.name))
-    return found
-
-
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path)
     lines = [json.dumps({"id": str(number), "regex": f"a{{{number}}}b"}) for number in range(1, LINES + 1)]
@@ -99,7 +86,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         while len(list(store.list())) < 10:
             time.sleep(0.05)
         left.append(LINES - len(list(store.list())))
-        os.kill(actors()[0], signal.SIGKILL)
+        os.kill(actors("MapWorker")[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill_one)
     killer.start()

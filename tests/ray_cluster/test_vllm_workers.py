@@ -21,7 +21,7 @@ ray = pytest.importorskip("ray", reason="needs Ray: make test-ray-vllm")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray-vllm")
 pytest.importorskip("vllm", reason="needs vLLM: make test-ray-vllm")
 
-from support.engines.local_ray import local_ray
+from support.engines.local_ray import actors, local_ray
 from support.engines.serving import tiny_model
 
 import tokenfst.ray
@@ -115,26 +115,13 @@ def test_rows_are_held_to_their_constraints(model: Path, vocabulary: Vocabulary,
     assert ray.get(shelf(store).reads.remote()) == 4
 
 
-def engines() -> list[int]:
-    """The processes of the actors that have an engine."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            name = (each / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if name.startswith(b"ray::") and b"VLLMDecoder" in name:
-            found.append(int(each.name))
-    return found
-
-
 def test_an_engine_that_is_killed_loses_nothing(model: Path, vocabulary: Vocabulary, tmp_path: Path) -> None:
     store, killed = Store(tmp_path), []
 
     def kill_one() -> None:
-        while not list(store.list()) or not engines():  # the first batch is on its way
+        while not list(store.list()) or not actors("VLLMDecoder"):  # the first batch is on its way
             time.sleep(0.05)
-        killed.append(engines()[0])
+        killed.append(actors("VLLMDecoder")[0])
         os.kill(killed[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill_one)
