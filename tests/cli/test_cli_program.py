@@ -67,6 +67,13 @@ def test_no_arguments_show_the_help_page() -> None:
 
 def test_usage_errors_name_the_help_page() -> None:
     assert tokenfst("nonsense").err == "error: No such command 'nonsense'; see: tokenfst --help\n"
+    for word, meant in (
+        ("compil", "compile"),
+        ("smaple", "sample"),
+        ("estimate", "compile --estimate"),
+        ("validate", "check"),
+    ):
+        assert f"No such command '{word}' (did you mean {meant}?)" in tokenfst(word, "a").err
     assert tokenfst("diff", "a").err == "error: Missing argument 'B'; see: tokenfst diff --help\n"
     assert tokenfst("sample", "a", "-n", "x").code == 2
     assert tokenfst("sample", "-a").err.endswith("goes after --); see: tokenfst sample --help\n")

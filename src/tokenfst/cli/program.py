@@ -14,6 +14,7 @@ and shows a traceback for a missing file.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import io
 import os
@@ -224,7 +225,21 @@ def _parser_error(error: Any, words: list[str]) -> int:
         return Exit.BAD_INPUT
     if type(error).__name__ == "NoSuchOption":
         message += " (a pattern or text that begins with - goes after --)"
+    if words and words[0][:1] != "-" and words[0] not in COMMANDS:
+        message = message.rstrip(".") + _near_command(words[0])
     return _usage(message, words, error.ctx.command_path if error.ctx else "")
+
+
+_MEANT = {
+    "estimate": "compile --estimate", "validate": "check", "match": "check", "generate": "sample", "plot": "draw",
+    "compare": "diff", "show": "inspect", "info": "inspect", "enumerate": "list", "server": "serve",
+}  # fmt: skip
+"""Commands that people try, and the command that does it."""
+
+
+def _near_command(word: str) -> str:
+    near = [_MEANT[word]] if word in _MEANT else difflib.get_close_matches(word, COMMANDS, 1)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 def _usage(message: str, words: list[str], path: str = "") -> int:
