@@ -151,13 +151,13 @@ const State* ByteAutomaton::make_row(State state) {
   }
   if (State* known = states_[state].row.load(std::memory_order_acquire)) return known;
   State* row = rows_.add(num_classes());
-  if (fill_words_row(state, row)) {
-    states_[state].whole.store(true, std::memory_order_release);
-  } else {
+  const bool whole = fill_words_row(state, row);
+  if (!whole) {
     columns_.each(byte_derivatives_.readable(states_[state].node), [&](uint32_t column) { row[column] = kPending; });
     if (boundary() != kNone) row[boundary()] = kPending;
   }
   states_[state].row.store(row, std::memory_order_release);
+  if (whole) states_[state].whole.store(true, std::memory_order_release);  // last: who sees it reads the row without a further check
   return row;
 }
 
