@@ -1,8 +1,8 @@
 // The memory of nodes, of their lists of operands and of their sets of bytes: for one arena, or for several arenas that add
 // to it at the same time.
 //
-// While one arena uses it, nothing here is locked. Once it is shared, every addition and every look-up by hash is made under one spin
-// lock, which is held for a look-up and an append. Readers of known nodes take no lock: what was written never changes, and when an
+// While one arena uses it, nothing here is locked. Once it is shared, every addition is made under one spin lock, which is held for a
+// look-up and an append. What is there already is found by its hash without the lock. Readers of known nodes take no lock: what was written never changes, and when an
 // array moves to larger memory, its old memory stays in place as long as the store lives, since others may read there. A thread that
 // holds the spin lock also holds a lock of the byte automaton, so a fork waits until it is free (threads/fork_gate.hpp).
 //
@@ -17,8 +17,6 @@
 #include <atomic>
 #include <span>
 #include <thread>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +24,7 @@
 #include "containers/reused_memory.hpp"
 #include "expressions/node.hpp"
 #include "support/bytes.hpp"
+#include "support/cache_line.hpp"
 #include "threads/fork_gate.hpp"
 
 namespace tokenfst {
@@ -99,12 +98,13 @@ class GrowingArray {
  private:
   static constexpr size_t kFirst = 4;
 
+  // Where the elements lie, stored when all of them are there. What follows changes with each element, on a cache line apart.
+  std::atomic<T*> data_{nullptr};
+  alignas(kCacheLine) std::atomic<size_t> size_{0};  // stored after the element; `data_` is stored before it
   ReusedVector<T> now_;
   std::vector<ReusedVector<T>> before_;  // old blocks, which others may still read
-  size_t outgrown_ = 0;                  // their capacity in elements
+  size_t outgrown_ = 0;  // their capacity in elements
   bool shared_ = false, trimmed_ = false;
-  std::atomic<T*> data_{nullptr};
-  std::atomic<size_t> size_{0};
 };
 
 // The store. Functions that change it need exclusive use of it: a store that is not shared, or the lock Exclusive.
@@ -113,13 +113,14 @@ struct NodeStore {
   GrowingArray<uint32_t> lists;
   GrowingArray<ByteSet> sets;
   HashIndex nodes_by_hash;
-  std::unordered_map<uint64_t, uint32_t> sets_by_hash;
+  HashIndex sets_by_hash;
 
   size_t memory() const { return shared_ ? memory_.load(std::memory_order_relaxed) : measured(); }
   bool is_shared() const { return shared_; }
   // From now on several arenas may use it. Called while nobody else does.
   void share() {
     nodes.share(), lists.share(), sets.share();
+    nodes_by_hash.share(), sets_by_hash.share();
     measure();
     shared_ = true;
   }
@@ -157,17 +158,18 @@ struct NodeStore {
 
   // The number of a set, which is added if it is new.
   uint32_t add_set(const ByteSet& set) {
-    uint64_t hash = 0;
-    for (uint64_t word : set.words) hash = mix(hash, word);
+    const uint32_t hash = hash_of(set);
+    if (const uint32_t known = sets_by_hash.find(hash, IsSet{*this, set}); known != HashIndex::kNothing) return known;
     const auto number = static_cast<uint32_t>(sets.size());
-    auto [it, fresh] = sets_by_hash.try_emplace(hash, number);
-    while (!fresh && !(sets.data()[it->second] == set)) std::tie(it, fresh) = sets_by_hash.try_emplace(++hash, number);
-    if (fresh) sets.push_back(set);
-    return it->second;
+    sets.push_back(set);
+    sets_by_hash.add(hash, number);
+    return number;
   }
+  // The number of a set in a shared store, without exclusive use; HashIndex::kNothing: not found.
+  uint32_t known_set(const ByteSet& set) const { return sets_by_hash.find_known(hash_of(set), IsSet{*this, set}); }
   void clear_sets() {
     sets.clear();
-    sets_by_hash.clear();
+    sets_by_hash = HashIndex();
   }
 
   // The spin lock of a shared store, held until the end of its scope. If the process was forked while another thread held it, it
@@ -201,11 +203,22 @@ struct NodeStore {
   };
 
  private:
-  size_t measured() const { return nodes.memory() + lists.memory() + sets.memory() + nodes_by_hash.memory(); }
+  static uint32_t hash_of(const ByteSet& set) {
+    uint64_t hash = 0;
+    for (const uint64_t word : set.words) hash = mix(hash, word);
+    return static_cast<uint32_t>(hash);
+  }
+  struct IsSet {
+    const NodeStore& store;
+    const ByteSet& set;
+    bool operator()(uint32_t number) const { return store.sets.data()[number] == set; }
+  };
+  size_t measured() const { return nodes.memory() + lists.memory() + sets.memory() + nodes_by_hash.memory() + sets_by_hash.memory(); }
 
   bool shared_ = false;
-  std::atomic<uint32_t> holder_{0};  // the generation of the process whose thread holds the lock; 0: it is free
   std::atomic<size_t> memory_{0};
+  // The generation of the process whose thread holds the lock; 0: it is free. On a cache line apart from what others read meanwhile.
+  alignas(kCacheLine) std::atomic<uint32_t> holder_{0};
 };
 
 }  // namespace tokenfst

@@ -122,9 +122,12 @@ class NodeTable {
       sets_ = store_.sets.data();
       return number;
     }
-    const NodeStore::Exclusive exclusive(store_);
-    const uint32_t number = store_.add_set(set);
-    store_.measure();
+    uint32_t number = store_.known_set(set);
+    if (number == HashIndex::kNothing) {
+      const NodeStore::Exclusive exclusive(store_);
+      number = store_.add_set(set);
+      store_.measure();
+    }
     renew();
     return number;
   }
@@ -150,9 +153,14 @@ class NodeTable {
     nodes_ = store_.nodes.data();
     return id;
   }
-  // The budget is checked without the lock; then the node is looked up again, since another thread may have added it meanwhile.
+  // A node that is there already is found without the lock. The budget is checked without it, too; then the node is looked up again,
+  // since another thread may have added it meanwhile.
   template <class Is>
   [[gnu::noinline]] NodeId intern_shared(const Node& node, std::span<const uint32_t> list, uint32_t hash, Is&& is_it) {
+    if (const NodeId known = store_.nodes_by_hash.find_known(hash, is_it); known != kNone) {
+      renew();
+      return known;
+    }
     tick();
     Needed needed;
     if (const NodeId id = find_or_add(node, list, hash, is_it, &needed, nullptr); id != kNone) return id;

@@ -77,7 +77,10 @@ class InstructionCode {
     other.rows_ = rows_;
     other.tables_ = tables_;
     other.starts_ = starts_;
-    other.equal_ = equal_;
+    for (size_t number = 0; number < length(); ++number) {
+      const int32_t* const at = code_.data() + starts_[number];
+      other.equal_.add(hash_of(static_cast<Op>(at[0]), {at + 2, at + 2 + at[1]}), static_cast<uint32_t>(number));
+    }
     other.is_token_level_ = is_token_level_;
     other.shapes_.update(shapes_);
     other.lexicon_numbers_.update(lexicon_numbers_);
