@@ -63,6 +63,7 @@ class TokenDistances {
   // The facts about a state, in a table that grows as needed. Any thread may call this.
   Info& info(State state) {
     if (state >= infos_.size()) {
+      infos_.prepare();  // so that nobody waits for the pages of a new chunk
       std::lock_guard lock(grow_mutex_);
       while (state >= infos_.size()) infos_.grow();
     }
