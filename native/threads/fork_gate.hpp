@@ -127,7 +127,8 @@ class ForkGate {
 };
 
 // A mutex that a thread holds only inside the gate. Most are held for less time than a thread needs to fall asleep and
-// wake up, so a thread that finds one held first tries again for some microseconds. It is not recursive.
+// wake up, which takes some tens of microseconds. So a thread that finds one held tries again for as long before it sleeps. It is
+// not recursive.
 class Mutex {
  public:
   // Acquires the mutex. Raises an Error if another thread held it when the process was forked.
@@ -135,7 +136,7 @@ class Mutex {
     ForkGate::Thread& thread = enter();
     if (!mutex_.try_lock()) {
       const LockWaits::Wait wait;
-      if (!wait_until_free()) mutex_.lock();
+      if (!wait_until_free(kLooksBeforeSleep)) mutex_.lock();
     }
     keep(thread);
   }
@@ -149,7 +150,7 @@ class Mutex {
     ForkGate::Thread& thread = enter();
     if (!mutex_.try_lock()) {
       const LockWaits::Wait wait;
-      if (!wait_until_free()) return ForkGate::leave(thread), false;
+      if (!wait_until_free(kLooks)) return ForkGate::leave(thread), false;
     }
     return keep(thread), true;
   }
@@ -170,9 +171,9 @@ class Mutex {
                 "another thread was changing this when the process was forked, and took too long for the fork to wait: create it again in "
                 "this process");
   }
-  // Waits until the mutex is free; returns false if that takes longer than some microseconds.
-  bool wait_until_free() {
-    for (int look = 0; look < kLooks; ++look) {
+  // Waits until the mutex is free; returns false if it is not after so many looks.
+  bool wait_until_free(int looks) {
+    for (int look = 0; look < looks; ++look) {
       if (held_in_.load(std::memory_order_relaxed) == 0 && mutex_.try_lock()) return true;
       pause();
     }
@@ -192,7 +193,7 @@ class Mutex {
     holder_ = &thread;
   }
 
-  static constexpr int kLooks = 100;
+  static constexpr int kLooks = 100, kLooksBeforeSleep = 1'000;  // some microseconds, some tens of them
 
   std::mutex mutex_;
   std::atomic<uint32_t> held_in_{0};  // the generation of the process that holds it; 0: free
